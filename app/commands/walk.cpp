@@ -21,6 +21,7 @@
 #include "attn/rules/print.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
+#include "attn/walk/prefill.hpp"
 #include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 
@@ -207,7 +208,8 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
         note_changes(plan);
         return document;
     }
-    const attn::Ledger ledger = attn::walk(plan, given, table);
+    attn::Ledger ledger = attn::walk(plan, given, table);
+    ledger.chunks = attn::chunks_of_walk(plan, ledger, table);
     note_empty_rows(plan, ledger);
     document = attn::document_of(plan, ledger, table);
     document.config = config_entries(arguments, plan);

@@ -7,6 +7,7 @@
 #include "attn/notes/notes.hpp"
 #include "attn/render/render.hpp"
 #include "attn/tensor/tensor.hpp"
+#include "attn/walk/prefill.hpp"
 
 namespace app {
 namespace {
@@ -30,6 +31,7 @@ Scene walk_scene(const Arguments& arguments) {
     const attn::Plan& plan = *scene.plan;
     scene.table = *table_of(arguments, plan);
     scene.ledger = attn::walk(plan, attn::draw(plan), scene.table);
+    scene.ledger.chunks = attn::chunks_of_walk(plan, scene.ledger, scene.table);
     scene.document = attn::document_of(plan, scene.ledger, scene.table);
     scene.document.config = config_entries(arguments, plan);
     scene.form =

@@ -95,7 +95,7 @@ TEST_SUITE("app: notebook") {
                            "\nids = torch.tensor([vocabulary[word] for word in words])\n"
                            "print(ids)\n# tensor([6, 4, 7, 1, 0, 2, 4, 6])\n"));
         CHECK(program::has(run("-q --code torch --seq-len 2 --embed-dim 2 --only scores").out,
-                           "\nscores = query @ key.transpose(-2, -1)\nprint(scores)\n"));
+                           "\nscores = query @ key.T\nprint(scores)\n"));
     }
 
     TEST_CASE("a Jupyter notebook holds the lines of what it does not print") {

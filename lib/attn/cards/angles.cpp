@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <numbers>
 
+#include <fmt/format.h>
+
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"
@@ -22,12 +24,6 @@ bool counts_from_zero(const std::vector<std::int64_t>& positions) {
         if (positions[t] != static_cast<std::int64_t>(t)) return false;
     }
     return true;
-}
-
-/// A number with all its digits, for lines that compute: `10000`.
-std::string digits(double number) {
-    NumberBuffer buffer;
-    return {buffer.data(), write_shortest_fixed(buffer.data(), number)};
 }
 
 /// Whole numbers along an index, in runs that count up by one: `if t < 2 then t + 5 else t - 2`.
@@ -57,17 +53,16 @@ const RopeScaling* stretching(const Plan& plan) {
 
 // positions: where the tokens stand.
 
-std::string positions_code(const Standing& standing, const StepLines& of) {
+std::optional<std::string> position_word(std::string_view word, const StepLines& of) {
+    const Standing standing{of.step.tokens == "key"};
+    if (word == "positions" || word == "angles") return standing.name(std::string(word));
+    if (word != "places") return std::nullopt;
     const std::vector<std::int64_t>& positions = standing.positions(of.plan);
-    const std::string start = standing.name("positions") + " = " + of.module();
     if (counts_from_zero(positions)) {
-        return start + ".arange(" + std::to_string(positions.size()) + ")";
+        return of.module() + ".arange(" + std::to_string(positions.size()) + ")";
     }
-    std::string list;
-    for (const std::int64_t position : positions) {
-        list += (list.empty() ? "" : ", ") + std::to_string(position);
-    }
-    return start + (of.torch() ? ".tensor([" : ".array([") + list + "])";
+    return fmt::format("{}([{}])", of.torch() ? "torch.tensor" : "np.array",
+                       fmt::join(positions, ", "));
 }
 
 }  // namespace
@@ -100,7 +95,7 @@ Step positions_card(bool of_memory) {
                        ? "With rotary positions only their differences matter to the scores."
                        : "Each position adds its own row to the token that stands there.";
         },
-        .code = [standing](const StepLines& of) { return positions_code(standing, of); },
+        .code = field_lines({"{step} = {places}"}, position_word),
     };
 }
 
@@ -124,65 +119,66 @@ Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
     });
 }
 
-/// longrope's divisors of all pairs, which its list names: `1, 1.25, 4`.
-std::string pair_factors_text(const RopeScaling& scaling, const Plan& plan) {
-    std::string text;
-    for (const double factor : scaling.pair_factors(plan.rotary_tokens())) {
-        text += (text.empty() ? "" : ", ") + digits(factor);
-    }
-    return text;
+bool is_stretched(const Plan& plan) { return stretching(plan) != nullptr; }
+
+template <Kind kind>
+bool stretched_as(const Plan& plan) {
+    return stretching(plan) != nullptr && stretching(plan)->kind == kind;
 }
 
-std::string inverse_frequencies_rule(const PlannedStep& of) {
+/// The numbers of a stretching, and `1 / theta ^ (2 * i / R)` in a rule and in Python.
+std::optional<std::string> frequency_word(std::string_view word, const StepLines& of) {
     const Plan& plan = of.plan;
-    const std::string left = "inverse_frequencies[i] = ";
-    const std::string power = "1 / " + json_number(plan.rotary_base()) + " ^ (2 * i / " +
-                              std::to_string(2 * plan.rotary_pairs()) + ")";
+    const std::size_t width = 2 * plan.rotary_pairs();
+    if (word == "base") return json_number(plan.rotary_base());
+    if (word == "width") return std::to_string(width);
+    if (word == "power") return filled("1 / {base} ^ (2 * i / {width})", of, frequency_word);
     const RopeScaling* scaling = stretching(plan);
-    if (scaling == nullptr) return left + power;
-    const std::string factor = json_number(scaling->factor);
-    if (scaling->kind == Kind::linear) return left + power + " / " + factor;
-    if (scaling->kind == Kind::longrope) {
-        std::string divisors;
+    if (scaling == nullptr) return std::nullopt;
+    const bool is_llama = scaling->kind == Kind::llama3;
+    if (word == "factor") return json_number(scaling->factor);
+    if (word == "length") return json_number(scaling->length);
+    if (word == "share") {
+        return filled(is_llama
+                          ? "1 - min(max(({length} * {power} / (2 * pi) - {low}) / {range}, 0), 1)"
+                          : "min(max((i - {low}) / {range}, 0), 1)",
+                      of, frequency_word);
+    }
+    if (word == "factors" || word == "divisors") {
         const std::vector<double> factors = scaling->pair_factors(plan.rotary_tokens());
+        if (word == "factors") return fmt::format("{}", fmt::join(factors, ", "));
+        std::string divisors;
         for (std::size_t i = 0; i + 1 < factors.size(); ++i) {
-            divisors +=
-                "if i == " + std::to_string(i) + " then " + json_number(factors[i]) + " else ";
+            divisors += fmt::format("if i == {} then {} else ", i, factors[i]);
         }
-        return left + power + " / (" + divisors + json_number(factors.back()) + ")";
+        return divisors + json_number(factors.back());
     }
-    std::string share = "min(max(";
-    if (scaling->kind == Kind::llama3) {
-        share = "1 - " + share + "(" + json_number(scaling->length) + " * " + power +
-                " / (2 * pi) - " + json_number(scaling->low) + ") / " +
-                json_number(scaling->high - scaling->low) + ", 0), 1)";
-    } else {
-        const auto [first, last] = scaling->ramp(plan.rotary_base(), 2 * plan.rotary_pairs());
-        share += "(i - " + json_number(first) + ") / " + json_number(last - first) + ", 0), 1)";
-    }
-    return left + power + " / " + factor + " * (" + share + ") + " + power + " * (1 - (" + share +
-           "))";
+    const auto [low, high] = is_llama ? std::pair(scaling->low, scaling->high)
+                                      : scaling->ramp(plan.rotary_base(), width);
+    if (word == "low") return json_number(low);
+    return word == "range" ? std::optional(json_number(high - low)) : std::nullopt;
 }
 
 /// Why the frequencies are not those of theta.
 std::string scaling_sentence(const Plan& plan) {
     const std::optional<RopeScaling>& scaling = plan.config.rotary.scaling;
     if (!scaling) return {};
-    const std::string factor = digits(scaling->factor);
+    const std::string factor = json_number(scaling->factor);
     switch (scaling->kind) {
         case Kind::linear:
             return "All pairs rotate " + factor + " times slower than without scaling.";
         case Kind::dynamic:
             if (plan.rotary_base() == plan.config.rotary.theta) {
-                return "No position is beyond " + digits(scaling->length) +
+                return "No position is beyond " + json_number(scaling->length) +
                        ", so the base stays as it was.";
             }
-            return "Positions go beyond " + digits(scaling->length) + ": the base grows from " +
-                   digits(plan.config.rotary.theta) + " to " + brief(plan.rotary_base()) + ".";
+            return "Positions go beyond " + json_number(scaling->length) +
+                   ": the base grows from " + json_number(plan.config.rotary.theta) + " to " +
+                   brief(plan.rotary_base()) + ".";
         case Kind::longrope: {
             const bool is_long = scaling->exceeds(plan.rotary_tokens());
             return (is_long ? "Positions go beyond " : "No position is beyond ") +
-                   digits(scaling->length) + ": the " + (is_long ? "long" : "short") +
+                   json_number(scaling->length) + ": the " + (is_long ? "long" : "short") +
                    " list of factors says how much slower each pair rotates.";
         }
         case Kind::llama3:
@@ -209,39 +205,6 @@ std::string inverse_frequencies_note(const Subject& subject) {
     return note;
 }
 
-/// The lines that stretch the frequencies.
-std::string scaling_code(const StepLines& of, const RopeScaling& scaling) {
-    const std::string name = "inverse_frequencies";
-    const std::string factor = digits(scaling.factor);
-    if (scaling.kind == Kind::linear) return "\n" + name + " = " + name + " / " + factor;
-    const std::string dtype = ", dtype=" + dtype_code(of.plan.compute_dtype, of.language) + ")";
-    if (scaling.kind == Kind::longrope) {
-        return "\npair_factors = " + of.module() + (of.torch() ? ".tensor([" : ".array([") +
-               pair_factors_text(scaling, of.plan) + "]" + dtype + "\n" + name + " = " + name +
-               " / pair_factors";
-    }
-    std::string share;
-    if (scaling.kind == Kind::llama3) {
-        const std::string rotations = digits(scaling.length) + " / (2 * math.pi / " + name + ")";
-        share = "1 - ((" + rotations + " - " + digits(scaling.low) + ") / " +
-                digits(scaling.high - scaling.low) + ").clip(0, 1)";
-    } else {
-        const auto [first, last] = scaling.ramp(of.plan.rotary_base(), 2 * of.plan.rotary_pairs());
-        share = "((" + of.module() + ".arange(" + std::to_string(of.plan.rotary_pairs()) + dtype +
-                " - " + digits(first) + ") / " + digits(last - first) + ").clip(0, 1)";
-    }
-    return "\nshare = " + share + "\n" + name + " = " + name + " / " + factor + " * share + " +
-           name + " * (1 - share)";
-}
-
-std::string inverse_frequencies_code(const StepLines& of) {
-    const std::string width = std::to_string(2 * of.plan.rotary_pairs());
-    const RopeScaling* scaling = stretching(of.plan);
-    return "inverse_frequencies = 1 / " + digits(of.plan.rotary_base()) + " ** (" + of.module() +
-           ".arange(0, " + width + ", 2, dtype=" + dtype_code(of.plan.compute_dtype, of.language) +
-           ") / " + width + ")" + (scaling ? scaling_code(of, *scaling) : "");
-}
-
 Step inverse_frequencies_card() {
     return {
         .name = "inverse_frequencies",
@@ -252,10 +215,28 @@ Step inverse_frequencies_card() {
             [](const Plan& plan) {
                 return Outline{{"pair"}, {plan.rotary_pairs()}};
             },
-        .rule = inverse_frequencies_rule,
+        .rule = texts({{stretched_as<Kind::linear>, "{step}[i] = {power} / {factor}"},
+                       {stretched_as<Kind::longrope>, "{step}[i] = {power} / ({divisors})"},
+                       {is_stretched,
+                        "{step}[i] = {power} / {factor} * ({share}) + {power} * (1 - ({share}))"},
+                       {"{step}[i] = {power}"}},
+                      frequency_word),
         .compute = compute_inverse_frequencies,
         .note = inverse_frequencies_note,
-        .code = inverse_frequencies_code,
+        .code = field_lines(
+            {{stretched_as<Kind::longrope>,
+              "pair_factors = {array}([{factors}], dtype={type})\n"
+              "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})"
+              " / pair_factors"},
+             {stretched_as<Kind::llama3>,
+              "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})\n"
+              "share = 1 - (({length} / (2 * math.pi / {step}) - {low}) / {range}).clip(0, 1)\n"
+              "{step} = {step} / {factor} * share + {step} * (1 - share)"},
+             {stretched_as<Kind::yarn>,
+              "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})\n"
+              "share = (({np}.arange({width} // 2, dtype={type}) - {low}) / {range}).clip(0, 1)\n"
+              "{step} = {step} / {factor} * share + {step} * (1 - share)"}},
+            frequency_word),
     };
 }
 
@@ -290,25 +271,15 @@ Step angles_card(const Standing& standing) {
             return "One row of angles for each token: twice the position, twice the angle. A token "
                    "at position 0 does not rotate.";
         },
-        .code =
-            [name, positions](const StepLines& of) {
-                const std::string dtype = dtype_code(of.plan.compute_dtype, of.language);
-                return name + " = " + positions + (of.torch() ? ".to(" : ".astype(") + dtype +
-                       ")[:, None] * inverse_frequencies";
-            },
+        .code = field_lines({"{step} = {positions}{as_type}[:, None] * inverse_frequencies"},
+                            position_word),
     };
-}
-
-/// What yarn and longrope multiply cosines and sines by: ` * 1.3466`.
-std::string factor_text(const Plan& plan, std::string (*text)(double) = digits) {
-    return plan.rotary_factor() == 1 ? std::string() : " * " + text(plan.rotary_factor());
 }
 
 /// cos or sin.
 Step circle_card(const Standing& standing, const std::string& function) {
     const std::string name = standing.name(function);
     const std::string angles = standing.name("angles");
-    const std::string formula = name + " = " + function + "(" + angles + ")";
     const bool cosine = function == "cos";
     return {
         .name = name,
@@ -336,11 +307,6 @@ Step circle_card(const Standing& standing, const std::string& function) {
             return cosine ? "How much of itself a feature keeps when its pair rotates."
                           : "How much a feature takes of the other one of its pair.";
         },
-        .code =
-            [name, angles, function](const StepLines& of) {
-                return name + " = " + of.module() + "." + function + "(" + angles + ")" +
-                       factor_text(of.plan);
-            },
     };
 }
 

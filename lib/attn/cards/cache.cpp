@@ -86,11 +86,6 @@ Step present_card(const Projected& part, Chain chain) {
                 });
             },
         .note = [part](const Subject& subject) { return present_note(subject, part); },
-        .code =
-            [name, past, chain](const StepLines& of) {
-                return name + " = " + (of.torch() ? "torch.cat([" : "np.concatenate([") + past +
-                       ", " + of.latest(chain) + "], " + (of.torch() ? "dim=-2)" : "axis=-2)");
-            },
     };
 }
 
@@ -164,14 +159,8 @@ Step repeated_card(const Projected& part, Chain chain) {
                 });
             },
         .note = [part](const Subject& subject) { return repeated_note(subject, part); },
-        .code =
-            [name, chain](const StepLines& of) {
-                const std::string times = std::to_string(of.plan.queries_per_key());
-                const std::string& shared = of.latest(chain);
-                return name + " = " +
-                       (of.torch() ? shared + ".repeat_interleave(" + times + ", dim=-3)"
-                                   : "np.repeat(" + shared + ", " + times + ", axis=-3)");
-            },
+        .code = field_lines({{"{step} = {before}.repeat_interleave({group}, dim=-3)",
+                              "{step} = np.repeat({before}, {group}, axis=-3)"}}),
     };
 }
 

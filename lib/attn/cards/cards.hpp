@@ -2,7 +2,7 @@
 #include <span>
 #include <string>
 
-#include "attn/codegen/step_lines.hpp"
+#include "attn/codegen/field_lines.hpp"
 #include "attn/plan/plan.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/steps/sink.hpp"
@@ -117,11 +117,6 @@ Step rms_card(const RmsStep& rms);
 bool is_alibi(const Plan& plan);
 bool is_t5(const Plan& plan);
 
-/// `torch.arange(3, 7)[:, None]`: where the queries stand, one below the other.
-std::string query_positions_code(const StepLines& of);
-/// `torch.arange(7)`: where the keys stand.
-std::string key_positions_code(const StepLines& of);
-
 /// The lines that make the buckets.
 std::string buckets_code(const StepLines& of);
 
@@ -193,12 +188,9 @@ inline std::size_t width_in_head(const Plan& plan, bool is_key) {
     return is_key ? still_dim(plan) : plan.value_dim;
 }
 
-/// `4:8`: indices in Python.
-inline std::string head_range(std::size_t first, std::size_t count) {
-    return std::to_string(first) + ":" + std::to_string(first + count);
-}
-
 // What the cards of softmax ask of the sink.
+
+inline bool has_sink(const Plan& plan) { return plan.has_sink(); }
 
 /// The logits of the sink, one for each head; empty without one.
 template <class T>
@@ -214,11 +206,6 @@ std::vector<Input> summed_with_sink(const Plan& plan);
 
 /// Its cell in a rule.
 std::string sink_cell(const Plan& plan);
-/// The sink as it meets one number for each query.
-std::string sink_code(const StepLines& of);
-/// Softmax over the keys and the sink, of which the keys' part is kept.
-std::string weights_with_sink_code(const StepLines& of);
-
 // What the cards of query, key, value and output share: features times a weight, and their bias.
 
 /// The formula of a parameter: where it comes from.
@@ -242,12 +229,11 @@ Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& par
 std::string product_formula(const Plan& plan, const std::string& source, const std::string& weight,
                             const std::string& bias);
 
-/// What it reads, as a rule, as the field writes it, and as lines.
+/// What it reads, as a rule, and as the field writes it.
 std::vector<Input> projection_inputs(const Plan& plan, const Projected& part);
 std::string projection_rule(const Plan& plan, const Projected& part, const std::string& left,
                             const std::string& out);
 std::string projection_formula(const Plan& plan, const Projected& part);
-std::string projection_code(const StepLines& of, const Projected& part);
 
 /// `NAME[...] = (sum c: x[t,c] * w_query[o,c]) + b_query[o]`: the rule of a product. `left` is what
 /// it makes, `out` the indices of the parameters' outputs.
@@ -258,9 +244,6 @@ std::string product_rule(const Plan& plan, const std::string& left, const std::s
 /// in the projected tensor; `h` is empty where there is no head axis.
 std::string fused_index(const Plan& plan, const Projected& part, const std::string& h);
 std::string split_index(const Projected& part, const Plan& plan, const std::string& h);
-
-/// The index range of a part's features in qkv: of all heads, or of one where they go head by head.
-std::string feature_range(const Plan& plan, const Projected& part);
 
 /// In which order the features of qkv stand: `what` lies along `axis` of the subject.
 std::string qkv_order(const notes::Subject& subject, const std::string& what,

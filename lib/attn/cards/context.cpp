@@ -6,7 +6,7 @@
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/chunks.hpp"
+#include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
@@ -31,6 +31,8 @@ Tensor compute_context(const Plan& plan, const Ledger& ledger) {
                               : vectorized::context(weights, value, plan.attention_arithmetic)};
     });
 }
+
+bool is_fused(const Plan& plan) { return plan.fused(); }
 
 std::string context_rule(const PlannedStep& of) {
     if (of.plan.fused()) return blockwise_context_rule(of);
@@ -174,13 +176,6 @@ std::string merged_note(const Subject& subject) {
            ". Nothing is computed, only moved.";
 }
 
-std::string merged_code(const StepLines& of) {
-    const Plan& plan = of.plan;
-    return "merged = " + of.swapped(of.latest(Chain::contexts), "-3, -2") + ".reshape(" +
-           size_list(plan.per_batch_shape(plan.query_len, plan.context_heads() * plan.value_dim)) +
-           ")";
-}
-
 // output: the heads, mixed.
 
 Tensor compute_output(const Plan& plan, const Ledger& ledger) {
@@ -238,20 +233,10 @@ StepTable context_cards() {
                                                        plan.context_heads())};
                 },
             .rule = context_rule,
-            .formula =
-                [](const PlannedStep& of) {
-                    return of.plan.fused()
-                               ? "softmax(scores) @ " + of.latest(Chain::values) +
-                                     ", block by block"
-                               : of.latest(Chain::weights) + " @ " + of.latest(Chain::values);
-                },
+            .formula = texts({{is_fused, "softmax(scores) @ {values}, block by block"},
+                              {"{weights} @ {values}"}}),
             .compute = compute_context,
             .note = context_note,
-            .code =
-                [](const StepLines& of) {
-                    return "context = " + of.latest(Chain::weights) + " @ " +
-                           of.latest(Chain::values);
-                },
         },
     };
 }
@@ -276,7 +261,7 @@ StepTable merged_cards() {
                 },
             .compute = compute_merged,
             .note = merged_note,
-            .code = merged_code,
+
         },
         parameter_card("output", false),
         parameter_card("output", true),
@@ -299,11 +284,6 @@ StepTable merged_cards() {
                 },
             .compute = compute_output,
             .note = output_note,
-            .code =
-                [](const StepLines& of) {
-                    return "output = " + of.product(of.latest(Chain::contexts), "w_output",
-                                                    "b_output", of.plan.config.output_bias);
-                },
         },
     };
 }

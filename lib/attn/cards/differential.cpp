@@ -39,12 +39,10 @@ Step lambda_vector_card(const std::string& name) {
     };
 }
 
-std::string lambda_code(const StepLines& of) {
-    const std::string exp = of.module() + ".exp((lambda_q";
-    const std::string sum = of.torch() ? ").sum(-1, keepdim=True))" : ").sum(-1, keepdims=True))";
-    return "lambda_init = 0.8 - 0.6 * math.exp(-0.3 * " +
-           std::to_string(*of.plan.config.differential.depth) + ")\nlambda_full = " + exp +
-           "1 * lambda_k1" + sum + " - " + exp + "2 * lambda_k2" + sum + " + lambda_init";
+std::optional<std::string> lambda_word(std::string_view word, const StepLines& of) {
+    if (word == "depth") return std::to_string(*of.plan.config.differential.depth);
+    if (word == "init") return json_number(of.plan.lambda_init());
+    return word == "rest" ? std::optional(json_number(1 - of.plan.lambda_init())) : std::nullopt;
 }
 
 Step lambda_card() {
@@ -58,12 +56,9 @@ Step lambda_card() {
             [](const Plan&) {
                 return Outline{{"feature"}, {1}};
             },
-        .rule =
-            [](const PlannedStep& of) {
-                return "lambda_full[i] = exp(sum f: lambda_q1[f] * lambda_k1[f]) - exp(sum f: "
-                       "lambda_q2[f] * lambda_k2[f]) + " +
-                       json_number(of.plan.lambda_init());
-            },
+        .rule = texts({"lambda_full[i] = exp(sum f: lambda_q1[f] * lambda_k1[f]) - "
+                       "exp(sum f: lambda_q2[f] * lambda_k2[f]) + {init}"},
+                      lambda_word),
         .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -78,7 +73,11 @@ Step lambda_card() {
             return "One number for all heads of the layer. Deeper layers start with a larger one: "
                    "0.2 in layer 0, 0.8 far down.";
         },
-        .code = lambda_code,
+        .code = field_lines(
+            {"lambda_init = 0.8 - 0.6 * math.exp(-0.3 * {depth})\n"
+             "lambda_full = {np}.exp((lambda_q1 * lambda_k1).sum(-1, {keepdim}=True)) - "
+             "{np}.exp((lambda_q2 * lambda_k2).sum(-1, {keepdim}=True)) + lambda_init"},
+            lambda_word),
     };
 }
 
@@ -146,10 +145,6 @@ Step difference_card() {
             });
         },
         .note = difference_note,
-        .code = [](const StepLines&) -> std::string {
-            return "differential_weights = weights[..., 0::2, :, :] - lambda_full * "
-                   "weights[..., 1::2, :, :]";
-        },
     };
 }
 
@@ -188,11 +183,7 @@ Step scaled_context_card() {
         .applies = is_differential,
         .reads = these({Chain::contexts}),
         .outline = head_context_outline,
-        .rule =
-            [](const PlannedStep& of) {
-                return "scaled_context[q,f] = " + of.latest(Chain::contexts) + "[q,f] * " +
-                       json_number(1 - of.plan.lambda_init());
-            },
+        .rule = texts({"scaled_context[q,f] = contexts[q,f] * {rest}"}, lambda_word),
         .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -206,10 +197,7 @@ Step scaled_context_card() {
             return "A fixed number, " + rest_text(subject.plan) +
                    " in this layer, so that gradients are as large as with one softmax.";
         },
-        .code =
-            [](const StepLines& of) {
-                return "scaled_context = " + of.latest(Chain::contexts) + " * (1 - lambda_init)";
-            },
+        .code = field_lines({"scaled_context = {contexts} * (1 - lambda_init)"}),
     };
 }
 

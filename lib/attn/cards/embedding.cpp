@@ -33,34 +33,11 @@ Tensor compute_position_embedding(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-std::string position_rule(const PlannedStep& of) {
-    const std::string left = "position_embedding[t,c] = ";
-    if (learns_positions(of.plan)) return left + "position_table[positions[t], c]";
-    return left +
-           "if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
-           "else cos(positions[t] / 10000 ^ ((c - 1) / C))";
-}
-
 std::string position_note(const Subject& subject) {
     return learns_positions(subject.plan)
                ? "Each position has a row of its own, as each word has: training would learn them."
                : "A fixed pattern that training does not change: early features swing fast from "
                  "one position to the next, late ones slowly.";
-}
-
-std::string position_code(const StepLines& of) {
-    const std::string name = "position_embedding";
-    if (learns_positions(of.plan)) return name + " = position_table[positions]";
-    const std::string width = std::to_string(of.plan.embed_dim);
-    const std::string dtype = dtype_code(of.plan.compute_dtype, of.language);
-    const std::string tokens = std::to_string(of.plan.query_len);
-    const std::string half = std::to_string(of.plan.embed_dim / 2);
-    return "angles_of_positions = positions" + std::string(of.torch() ? ".to(" : ".astype(") +
-           dtype + ")[:, None] * (1 / 10000 ** (" + of.module() + ".arange(0, " + width +
-           ", 2, dtype=" + dtype + ") / " + width + "))\n" + name + " = " + of.module() +
-           ".empty((" + tokens + ", " + width + "), dtype=" + dtype + ")\n" + name +
-           "[:, 0::2] = " + of.module() + ".sin(angles_of_positions)\n" + name +
-           "[:, 1::2] = " + of.module() + ".cos(angles_of_positions[:, :" + half + "])";
 }
 
 }  // namespace
@@ -109,10 +86,19 @@ Step position_embedding_card() {
             [](const Plan& plan) {
                 return Outline{{"token", "feature"}, {plan.query_len, plan.embed_dim}};
             },
-        .rule = position_rule,
+        .rule = texts(
+            {{learns_positions, "position_embedding[t,c] = position_table[positions[t], c]"},
+             {"position_embedding[t,c] = if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
+              "else cos(positions[t] / 10000 ^ ((c - 1) / C))"}}),
         .compute = compute_position_embedding,
         .note = position_note,
-        .code = position_code,
+        .code = field_lines(
+            {{learns_positions, nullptr, nullptr},
+             {"angles_of_positions = positions{as_type}[:, None] * "
+              "(1 / 10000 ** ({np}.arange(0, {C}, 2, dtype={type}) / {C}))\n"
+              "position_embedding = {np}.empty(({shape}), dtype={type})\n"
+              "position_embedding[:, 0::2] = {np}.sin(angles_of_positions)\n"
+              "position_embedding[:, 1::2] = {np}.cos(angles_of_positions[:, :{C} // 2])"}}),
     };
 }
 
@@ -125,9 +111,7 @@ Step position_sum_card(const Step& x) {
         return "Token and position, added feature by feature: equal tokens at other places are no "
                "longer equal.";
     };
-    sum.code = [](const StepLines&) -> std::string {
-        return "x = token_embedding + position_embedding";
-    };
+    sum.code = lines_by_rule;
     return sum;
 }
 

@@ -137,37 +137,6 @@ std::string part_note(const Subject& subject, const Projected& part) {
     return note;
 }
 
-/// Cuts the last axis into heads and moves the head axis in front of the tokens.
-std::string split_code(const StepLines& of, const std::string& name, const Projected& part) {
-    Shape shape = of.plan.per_batch_shape(part.length(of.plan), part.heads(of.plan));
-    shape.push_back(part.width(of.plan));
-    return of.swapped(name + ".reshape(" + size_list(shape) + ")", "-3, -2");
-}
-
-std::string part_code(const StepLines& of, const Projected& part) {
-    const Plan& plan = of.plan;
-    const std::string start = part.name + " = ";
-    if (one_product(plan)) {
-        const std::string range = "[..., " + feature_range(plan, part) + "]";
-        if (plan.config.projection != Projection::fused_by_head) {
-            return start + split_code(of, "qkv" + range, part);
-        }
-        Shape shape = plan.per_batch_shape(plan.query_len, plan.heads);
-        shape.push_back(2 * plan.head_dim + plan.value_dim);
-        return start + of.swapped("qkv.reshape(" + size_list(shape) + ")", "-3, -2") + range;
-    }
-    if (plan.head_axis_on_weight()) {
-        const std::string x = part.source(plan) + (plan.has_batch ? "[:, None]" : "");
-        const std::string weight = "w_" + part.name;
-        return start + x + " @ " + (of.out_in() ? of.swapped(weight, "-2, -1") : weight) +
-               (plan.config.bias ? " + b_" + part.name + "[:, None]" : "");
-    }
-    if (splits_projected(plan)) return start + split_code(of, "projected_" + part.name, part);
-    if (projects(plan)) return start + projection_code(of, part);
-    const std::string source = part.source(plan);
-    return start + (plan.has_head ? split_code(of, source, part) : source);
-}
-
 Step part_card(const Projected& part) {
     static constexpr std::array titles{"what each token looks for", "what a query is compared with",
                                        "what each token contributes when it is attended to"};
@@ -188,7 +157,6 @@ Step part_card(const Projected& part) {
         .compute = [part](const Plan& plan,
                           const Ledger& ledger) { return compute_part(plan, ledger, part); },
         .note = [part](const Subject& subject) { return part_note(subject, part); },
-        .code = [part](const StepLines& of) { return part_code(of, part); },
     };
 }
 

@@ -268,12 +268,10 @@ std::string start_note(const Start& start, const Subject& subject) {
     return note;
 }
 
-std::string start_code(const Start& start, const StepLines& of) {
-    if (start.embedded(of.plan)) return embedded_x_formula(of.plan);
-    const std::string ids = start.ids;
-    const std::string table = start.embedding;
-    return std::string(start.tensor) + " = " +
-           (of.torch() ? "F.embedding(" + ids + ", " + table + ")" : table + "[" + ids + "]");
+std::optional<std::string> start_word(std::string_view word, const StepLines& of) {
+    const Start& start = starts[of.step.tokens == "key" ? 1 : 0];
+    if (word == "ids") return start.ids;
+    return word == "embedding" ? std::optional(start.embedding) : std::nullopt;
 }
 
 Step ids_card(const Start& start) {
@@ -355,7 +353,9 @@ Step start_card(const Start& start) {
                 return look_up(plan, ledger[start.ids], ledger[start.embedding]);
             },
         .note = [start](const Subject& subject) { return start_note(start, subject); },
-        .code = [start](const StepLines& of) { return start_code(start, of); },
+        .code = field_lines({{x_is_embedded, nullptr, nullptr},
+                             {"{step} = F.embedding({ids}, {embedding})", nullptr}},
+                            start_word),
     };
 }
 

@@ -83,11 +83,6 @@ Step product_card(const LatentProduct& of_kind) {
             });
         },
         .note = [of_kind](const Subject& subject) { return of_kind.note(subject.plan); },
-        .code =
-            [of_kind](const StepLines& of) {
-                return of_kind.name + " = " +
-                       of.product(of_kind.source(of.plan), of_kind.weight, "", false);
-            },
     };
 }
 
@@ -185,13 +180,6 @@ Step cut_card(const std::string& name, const std::string& title, bool rotates,
             });
         },
         .note = [note](const Subject&) { return note; },
-        .code =
-            [name, rotates](const StepLines& of) {
-                return name + " = projected_latent[..., " +
-                       head_range(first_of_part(of.plan, rotates),
-                                  width_of_part(of.plan, rotates)) +
-                       "]";
-            },
     };
 }
 

@@ -74,35 +74,6 @@ std::string latent_part_note(const Plan& plan, const Projected& part) {
            " that are the same in all heads: the part that will rotate.";
 }
 
-/// `concatenate` along the features.
-std::string side_by_side(const StepLines& of, const std::string& first, const std::string& second) {
-    return (of.torch() ? "torch.cat((" : "np.concatenate((") + first + ", " + second + "), " +
-           (of.torch() ? "dim=-1)" : "axis=-1)");
-}
-
-std::string latent_part_code(const StepLines& of, const Projected& part) {
-    const Plan& plan = of.plan;
-    const bool is_key = part.letter() == 'k';
-    const std::string one_head = plan.has_batch ? "[:, None]" : "[None]";
-    std::string rows = "normed_latent" + one_head;
-    if (!is_absorbed(plan)) {
-        Shape shape = plan.per_batch_shape(part.length(plan), plan.heads);
-        shape.push_back(pair_width(plan));
-        rows = of.swapped("projected_key_value.reshape(" + size_list(shape) + ")", "-3, -2") +
-               "[..., " + head_range(first_in_head(plan, is_key), width_in_head(plan, is_key)) +
-               "]";
-    }
-    if (!is_key) return part.name + " = " + rows;
-    std::string shared = "rotary_key" + one_head;
-    if (!is_absorbed(plan)) {
-        const std::string shape =
-            size_list(plan.per_head_shape(part.length(plan), 2 * plan.rotary_pairs(), plan.heads));
-        shared = of.torch() ? shared + ".expand(" + shape + ")"
-                            : "np.broadcast_to(" + shared + ", (" + shape + "))";
-    }
-    return part.name + " = " + side_by_side(of, rows, shared);
-}
-
 // absorbed_query and expanded_context: the matrices that the latents have not met.
 
 /// The part of w_key_value that makes keys (or values), a matrix for each head.
@@ -110,14 +81,6 @@ template <class T>
 Array<T> matrices_of_heads(const Plan& plan, const Ledger& ledger, bool is_key) {
     return head_matrices(ledger["w_key_value"].as<T>(), *plan.config.weight_layout, plan.heads,
                          first_in_head(plan, is_key), width_in_head(plan, is_key));
-}
-
-/// The same in Python.
-std::string matrices_code(const StepLines& of, bool is_key) {
-    const Plan& plan = of.plan;
-    return "w_key_value" + std::string(of.out_in() ? "" : ".T") + ".reshape(" +
-           size_list({plan.heads, pair_width(plan), plan.latent_rank()}) + ")[:, " +
-           head_range(first_in_head(plan, is_key), width_in_head(plan, is_key)) + "]";
 }
 
 Tensor compute_absorbed_query(const Plan& plan, const Ledger& ledger) {
@@ -175,15 +138,6 @@ Step absorbed_query_card() {
                    " features wide, without a key for each head. The scale stays that of " +
                    std::to_string(subject.plan.head_dim) + " features.";
         },
-        .code =
-            [](const StepLines& of) {
-                const std::string query = of.latest(Chain::queries);
-                const std::string still = std::to_string(still_dim(of.plan));
-                return "absorbed_query = " +
-                       side_by_side(of,
-                                    query + "[..., :" + still + "] @ " + matrices_code(of, true),
-                                    query + "[..., " + still + ":]");
-            },
     };
 }
 
@@ -231,11 +185,6 @@ Step expanded_context_card() {
                    "from values of every head, to rounding, with one product a query in the place "
                    "of one a key.";
         },
-        .code =
-            [](const StepLines& of) {
-                return "expanded_context = " + of.latest(Chain::contexts) + " @ " +
-                       of.swapped(matrices_code(of, false), "-2, -1");
-            },
     };
 }
 
@@ -251,7 +200,6 @@ Step latent_part_card(const Projected& part, const Step& projected) {
         return compute_latent_part(plan, ledger, part);
     };
     card.note = [part](const Subject& subject) { return latent_part_note(subject.plan, part); };
-    card.code = [part](const StepLines& of) { return latent_part_code(of, part); };
     return card;
 }
 

@@ -276,12 +276,6 @@ std::string masked_note(const Subject& subject) {
     return note;
 }
 
-std::string masked_code(const StepLines& of) {
-    const std::string scores = of.latest(Chain::scores);
-    return "masked_scores = " + (of.torch() ? scores + ".masked_fill(mask, float(\"-inf\"))"
-                                            : "np.where(mask, -np.inf, " + scores + ")");
-}
-
 }  // namespace
 
 StepTable mask_cards() {
@@ -307,7 +301,8 @@ StepTable mask_cards() {
             .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
             .compute = compute_masked,
             .note = masked_note,
-            .code = masked_code,
+            .code = field_lines({{"masked_scores = {scores}.masked_fill(mask, float(\"-inf\"))",
+                                  "masked_scores = np.where(mask, -np.inf, {scores})"}}),
         },
     };
 }

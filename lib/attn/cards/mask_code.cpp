@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/plan/mask_kinds.hpp"
@@ -8,96 +10,61 @@
 namespace attn {
 namespace {
 
-/// `torch.ones((4, 4), dtype=torch.bool).triu(1)`: true on one side of a diagonal.
-std::string triangle_code(const StepLines& of, const std::string& side, std::ptrdiff_t diagonal) {
-    const Shape shape{of.plan.query_len, of.plan.key_len};
-    const std::string last = std::to_string(diagonal) + ")";
-    return of.torch()
-               ? "torch.ones(" + size_list(shape) + ", dtype=torch.bool)." + side + "(" + last
-               : "np." + side + "(np.ones(" + size_tuple(shape) + ", dtype=bool), " + last;
-}
-
-std::string causal_code(const StepLines& of) {
-    return triangle_code(of, "triu", 1 + causal_offset(of.plan));
-}
-
-std::string window_code(const StepLines& of) {
-    return triangle_code(of, "tril", causal_offset(of.plan) - *of.plan.config.mask.window);
-}
-
-std::string chunk_code(const StepLines& of) {
-    const std::string size = std::to_string(*of.plan.config.mask.chunk);
-    return query_positions_code(of) + " // " + size + " != " + key_positions_code(of) + " // " +
-           size;
-}
-
-std::string prefix_code(const StepLines& of) {
-    return causal_code(of) + " & (" + key_positions_code(of) +
-           " >= " + std::to_string(*of.plan.config.mask.prefix) + ")";
-}
-
-std::string documents_code(const StepLines& of) {
+std::optional<std::string> mask_word(std::string_view word, const StepLines& of) {
     const Plan& plan = of.plan;
-    const std::vector<std::int64_t>& documents = plan.config.mask.documents;
-    const std::string count = std::to_string(documents.size());
-    std::string lengths;
-    for (const std::int64_t tokens : documents) {
-        lengths += (lengths.empty() ? "[" : ", ") + std::to_string(tokens);
-    }
+    const MaskChoice& mask = plan.config.mask;
     const std::ptrdiff_t first = causal_offset(plan);
-    const std::string queries =
-        plan.query_len == plan.key_len
-            ? ":"
-            : std::to_string(first) + ":" +
-                  std::to_string(first + static_cast<std::ptrdiff_t>(plan.query_len));
-    return (of.torch()
-                ? "torch.arange(" + count + ").repeat_interleave(torch.tensor(" + lengths + "]))"
-                : "np.repeat(np.arange(" + count + "), " + lengths + "])") +
-           "\ndocuments = documents[" + queries + ", None] != documents";
-}
-
-std::string padding_code(const StepLines& of) {
-    const Plan& plan = of.plan;
-    const WalkConfig& config = plan.config;
-    const auto* tokens = std::get_if<Tokens>(config.memory ? &*config.memory : &config.input);
-    std::string rule;
-    if (tokens != nullptr && tokens->pad_id) {
-        rule = std::string("(") + (config.memory ? "memory_ids" : "ids") +
-               " == " + std::to_string(*tokens->pad_id) + ")";
+    if (word == "above") return std::to_string(first + 1);
+    if (word == "below") return std::to_string(first - *mask.window);
+    if (word == "chunk") return std::to_string(*mask.chunk);
+    if (word == "prefix") return std::to_string(*mask.prefix);
+    if (word == "given") return tensor_literal(*mask.given, DType::boolean, of.language);
+    if (word == "documents") return fmt::format("[{}]", fmt::join(mask.documents, ", "));
+    if (word == "count") return std::to_string(mask.documents.size());
+    if (word == "end") return std::to_string(first + static_cast<std::ptrdiff_t>(plan.query_len));
+    if (word == "lengths") {
+        const std::string list = fmt::format("{}", fmt::join(plan.config.lengths, ", "));
+        return plan.has_batch ? filled("{array}([" + list + "])[:, None]", of) : list;
     }
-    if (!config.lengths.empty()) {
-        std::string lengths;
-        for (const std::int64_t length : config.lengths) {
-            lengths += (lengths.empty() ? "" : ", ") + std::to_string(length);
-        }
-        if (plan.has_batch) {
-            lengths =
-                of.module() + (of.torch() ? ".tensor([" : ".array([") + lengths + "])[:, None]";
-        }
-        rule += (rule.empty() ? "(" : " | (") + of.module() + ".arange(" +
-                std::to_string(plan.key_len) + ") >= " + lengths + ")";
-        if (rule.find(" | ") != std::string::npos) rule = "(" + rule + ")";
+    if (word == "padding") {
+        const Source& source = plan.config.memory ? *plan.config.memory : plan.config.input;
+        const auto* tokens = std::get_if<Tokens>(&source);
+        const char* const ids = plan.config.memory ? "memory_ids" : "ids";
+        const bool has_pad = tokens != nullptr && tokens->pad_id;
+        return (has_pad ? fmt::format("({} == {})", ids, *tokens->pad_id) : "") +
+               (has_pad && !plan.config.lengths.empty() ? " | " : "") +
+               (plan.config.lengths.empty()
+                    ? ""
+                    : filled("({np}.arange({Tk}) >= {lengths})", of, mask_word));
     }
-    if (!plan.has_batch) return rule + "[None, :]";
-    return rule + (plan.has_head ? "[:, None, None, :]" : "[:, None, :]");
+    if (word != "at") return std::nullopt;
+    return !plan.has_batch ? "[None, :]" : plan.has_head ? "[:, None, None, :]" : "[:, None, :]";
 }
 
-std::string file_code(const StepLines& of) {
-    return tensor_literal(*of.plan.config.mask.given, DType::boolean, of.language);
-}
-
-/// The expression that makes each kind, and the variable that holds it.
-struct MaskCode {
+/// The lines that make each kind, in the variable that holds it.
+struct MaskLine {
     std::string_view kind, variable;
-    std::string (*expression)(const StepLines& of);
+    const char *torch, *numpy;
 };
-constexpr std::array<MaskCode, 7> mask_codes{{{"causal", "causal", causal_code},
-                                              {"window", "window", window_code},
-                                              {"chunk", "chunk", chunk_code},
-                                              {"prefix", "prefix", prefix_code},
-                                              {"documents", "documents", documents_code},
-                                              {"padding", "padding", padding_code},
-                                              {"file", "hidden", file_code}}};
+constexpr std::array<MaskLine, 7> mask_lines{{
+    {"causal", "causal", "torch.ones({Tq}, {Tk}, dtype=torch.bool).triu({above})",
+     "np.triu(np.ones(({Tq}, {Tk}), dtype=bool), {above})"},
+    {"window", "window", "torch.ones({Tq}, {Tk}, dtype=torch.bool).tril({below})",
+     "np.tril(np.ones(({Tq}, {Tk}), dtype=bool), {below})"},
+    {"chunk", "chunk",
+     "torch.arange({offset}, {end})[:, None] // {chunk} != torch.arange({Tk}) // {chunk}",
+     "np.arange({offset}, {end})[:, None] // {chunk} != np.arange({Tk}) // {chunk}"},
+    {"prefix", "prefix",
+     "torch.ones({Tq}, {Tk}, dtype=torch.bool).triu({above}) & (torch.arange({Tk}) >= {prefix})",
+     "np.triu(np.ones(({Tq}, {Tk}), dtype=bool), {above}) & (np.arange({Tk}) >= {prefix})"},
+    {"documents", "documents",
+     "torch.arange({count}).repeat_interleave(torch.tensor({documents}))\n"
+     "documents = documents[{offset}:{end}, None] != documents",
+     "np.repeat(np.arange({count}), {documents})\n"
+     "documents = documents[{offset}:{end}, None] != documents"},
+    {"padding", "padding", "({padding}){at}", "({padding}){at}"},
+    {"file", "hidden", "{given}", "{given}"},
+}};
 
 }  // namespace
 
@@ -106,10 +73,10 @@ std::string mask_code(const StepLines& of) {
     std::string all;
     for (const MaskKind& kind : mask_kinds()) {
         if (!kind.chosen(of.plan.config.mask)) continue;
-        const auto code = std::find_if(mask_codes.begin(), mask_codes.end(),
-                                       [&](const MaskCode& one) { return one.kind == kind.word; });
-        const std::string variable(code->variable);
-        lines += variable + " = " + code->expression(of) + "\n";
+        const MaskLine& line = *std::ranges::find(mask_lines, kind.word, &MaskLine::kind);
+        const std::string variable(line.variable);
+        lines +=
+            variable + " = " + filled(of.torch() ? line.torch : line.numpy, of, mask_word) + "\n";
         all += (all.empty() ? "" : " | ") + variable;
     }
     return lines + "mask = " + all;

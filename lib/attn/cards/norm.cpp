@@ -24,18 +24,6 @@ RowSize size_of_row(const Plan& plan, const Tensor& x, std::size_t row) {
     });
 }
 
-std::string norm_rule(const PlannedStep& of) {
-    const std::string eps = json_number(of.plan.config.x_norm_eps);
-    const std::string gained =
-        " * g_x[c]" + std::string(of.plan.config.parameters.has("b_x") ? " + b_x[c]" : "");
-    if (is_rms(of.plan)) {
-        return "normed_x[t,c] = x[t,c] / sqrt((mean i: x[t,i] ^ 2) + " + eps + ")" + gained;
-    }
-    const std::string mean = "(mean i: x[t,i])";
-    return "normed_x[t,c] = (x[t,c] - " + mean + ") / sqrt((mean j: (x[t,j] - " + mean +
-           ") ^ 2) + " + eps + ")" + gained;
-}
-
 std::string norm_note(const Subject& subject) {
     const Tensor* x = subject.ledger.find("x");  // with all features, which its size is made of
     std::string note = "Every token gets rows of the same size, whatever has been added to x.";
@@ -51,22 +39,13 @@ std::string norm_note(const Subject& subject) {
     return note;
 }
 
-std::string norm_code(const StepLines& of) {
+std::optional<std::string> norm_word(std::string_view word, const StepLines& of) {
     const Plan& plan = of.plan;
-    const std::string eps = json_number(plan.config.x_norm_eps);
-    const bool bias = plan.config.parameters.has("b_x");
-    if (of.torch() && !is_rms(plan)) {
-        return "normed_x = F.layer_norm(x, g_x.shape, g_x" +
-               std::string(bias ? ", b_x" : ", None") + ", " + eps + ")";
-    }
-    const std::string axis = of.torch() ? "-1, keepdim=True" : "-1, keepdims=True";
-    const std::string root = of.torch() ? "torch.sqrt(" : "np.sqrt(";
-    const std::string after = std::string(" * g_x") + (bias ? " + b_x" : "");
-    if (is_rms(plan)) {
-        return "normed_x = x / " + root + "(x * x).mean(" + axis + ") + " + eps + ")" + after;
-    }
-    return "normed_x = (x - x.mean(" + axis + ")) / " + root + "x.var(" + axis + ") + " + eps +
-           ")" + after;
+    if (word == "eps") return json_number(plan.config.x_norm_eps);
+    const bool has_bias = plan.config.parameters.has("b_x");
+    if (word == "bias") return has_bias ? "b_x" : "None";
+    if (word == "gained") return has_bias ? " * g_x[c] + b_x[c]" : " * g_x[c]";
+    return std::nullopt;
 }
 
 Step parameter_of_norm(const std::string& name, const std::string& title) {
@@ -107,7 +86,11 @@ StepTable norm_cards() {
                     return inputs;
                 },
             .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
-            .rule = norm_rule,
+            .rule = texts(
+                {{is_rms, "normed_x[t,c] = x[t,c] / sqrt((mean i: x[t,i] ^ 2) + {eps}){gained}"},
+                 {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "
+                  "sqrt((mean j: (x[t,j] - (mean i: x[t,i])) ^ 2) + {eps}){gained}"}},
+                norm_word),
             .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
                 return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                     using T = decltype(zero);
@@ -119,7 +102,10 @@ StepTable norm_cards() {
                 });
             },
             .note = norm_note,
-            .code = norm_code,
+            .code = field_lines(
+                {{is_rms, nullptr, nullptr},
+                 {"normed_x = F.layer_norm(x, g_x.shape, g_x, {bias}, {eps})", nullptr}},
+                norm_word),
         },
     };
 }
@@ -199,14 +185,6 @@ Step rms_card(const RmsStep& rms) {
             });
         },
         .note = [rms](const Subject& subject) { return rms_note(rms, subject); },
-        .code =
-            [rms](const StepLines& of) {
-                const std::string before = name_before(rms, of);
-                const std::string axis = of.torch() ? "-1, keepdim=True" : "-1, keepdims=True";
-                return rms.name + " = " + before + " / " + of.module() + ".sqrt((" + before +
-                       " * " + before + ").mean(" + axis + ") + " + json_number(rms.eps) + ") * " +
-                       rms.gain;
-            },
     };
 }
 

@@ -28,8 +28,6 @@ struct NormedPart {
 
 const QkNorm& norm_of(const Plan& plan) { return plan.config.qk_norm; }
 
-std::string norm_eps_text(const Plan& plan) { return brief(norm_of(plan).eps); }
-
 Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -86,27 +84,11 @@ std::string normed_note(const NormedPart& normed, const Subject& subject) {
     return note;
 }
 
-std::string normed_code(const NormedPart& normed, const StepLines& of) {
-    const Plan& plan = of.plan;
-    const std::string before = of.latest(normed.chain);
-    const std::string eps = norm_eps_text(plan);
-    const std::string start = normed.step() + " = ";
-    if (norm_of(plan).over == NormOver::l2) {
-        return start + (of.torch() ? "F.normalize(" + before + ", dim=-1, eps=" + eps + ")"
-                                   : before + " / np.maximum(np.linalg.norm(" + before +
-                                         ", axis=-1, keepdims=True), " + eps + ")");
-    }
-    const bool all = norm_of(plan).over == NormOver::all && plan.has_head;
-    const std::string axes = all ? "(-3, -1)" : "-1";
-    const std::string gain =
-        normed.gain() + (all ? ".reshape(" + std::to_string(normed.part.heads(plan)) + ", 1, " +
-                                   std::to_string(plan.head_dim) + ")"
-                             : "");
-    const std::string mean = "(" + before + " ** 2).mean(" + (of.torch() ? "dim=" : "axis=") +
-                             axes + (of.torch() ? ", keepdim=True)" : ", keepdims=True)");
-    return start + before + " * (1 / " + of.module() + ".sqrt(" + mean + " + " + eps + ")) * " +
-           gain;
+std::optional<std::string> normed_word(std::string_view word, const StepLines& of) {
+    return word == "eps" ? std::optional(json_number(norm_of(of.plan).eps)) : std::nullopt;
 }
+
+bool is_l2(const Plan& plan) { return norm_of(plan).over == NormOver::l2; }
 
 Step gain_card(const NormedPart& normed) {
     return {
@@ -145,7 +127,8 @@ Step normed_card(const NormedPart& normed) {
         .compute = [normed](const Plan& plan,
                             const Ledger& ledger) { return compute_normed(normed, plan, ledger); },
         .note = [normed](const Subject& subject) { return normed_note(normed, subject); },
-        .code = [normed](const StepLines& of) { return normed_code(normed, of); },
+        .code = field_lines({{is_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
+                            normed_word),
     };
 }
 

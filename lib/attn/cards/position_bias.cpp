@@ -1,6 +1,8 @@
 #include <bit>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"
@@ -72,22 +74,13 @@ std::string position_bias_note(const Subject& subject) {
     return "Added to the scores as it was given.";
 }
 
-std::string position_bias_code(const StepLines& of) {
-    if (is_file(of.plan)) {
-        return "position_bias = " + tensor_literal(*of.plan.config.position_bias->given,
-                                                   of.plan.compute_dtype, of.language);
+std::optional<std::string> position_bias_word(std::string_view word, const StepLines& of) {
+    if (word == "given") {
+        return tensor_literal(*of.plan.config.position_bias->given, of.plan.compute_dtype,
+                              of.language);
     }
-    if (is_t5(of.plan)) {
-        const std::string rows = "relative_attention_bias[buckets]";
-        const std::string moved =
-            of.torch() ? rows + ".permute(2, 0, 1)" : rows + ".transpose(2, 0, 1)";
-        return buckets_code(of) +
-               "\nposition_bias = " + (of.plan.has_head ? moved : rows + "[..., 0]");
-    }
-    const std::string distance =
-        of.module() + ".abs(" + query_positions_code(of) + " - " + key_positions_code(of) + ")";
-    return "position_bias = -" + distance + " * slopes" +
-           std::string(of.plan.has_head ? "[:, None, None]" : "");
+    if (word == "by_rule") return lines_by_rule(of);
+    return word == "buckets" ? std::optional(buckets_code(of)) : std::nullopt;
 }
 
 // biased_scores: the scores with it.
@@ -136,7 +129,9 @@ StepTable bias_cards() {
             .rule = position_bias_rule,
             .compute = compute_position_bias,
             .note = position_bias_note,
-            .code = position_bias_code,
+            .code =
+                field_lines({{is_file, "position_bias = {given}"}, {is_t5, "{buckets}\n{by_rule}"}},
+                            position_bias_word),
         },
         {
             .name = "biased_scores",
@@ -153,10 +148,6 @@ StepTable bias_cards() {
                     return std::string(
                         "Softmax sees content and position in one number: exp(score + bias) = "
                         "exp(score) * exp(bias).");
-                },
-            .code =
-                [](const StepLines& of) {
-                    return "biased_scores = " + of.latest(Chain::scores) + " + position_bias";
                 },
         },
     };
@@ -213,19 +204,6 @@ std::string slopes_note(const Subject& subject) {
     return note;
 }
 
-std::string slopes_code(const StepLines& of) {
-    const std::size_t regular = regular_heads(of.plan);
-    std::string list = "[2 ** (-8 * (h + 1) / " + std::to_string(regular) + ") for h in range(" +
-                       std::to_string(regular) + ")]";
-    if (regular != of.plan.heads) {
-        list += " + [2 ** (-8 * (2 * h + 1) / " + std::to_string(2 * regular) +
-                ") for h in range(" + std::to_string(of.plan.heads - regular) + ")]";
-    }
-    const std::string type = dtype_code(of.plan.compute_dtype, of.language);
-    return "slopes = " + of.module() + (of.torch() ? ".tensor(" : ".array(") + list +
-           ", dtype=" + type + ")";
-}
-
 // buckets of T5: which row of its table each query and key read.
 
 Tensor compute_buckets(const Plan& plan, const Ledger&) {
@@ -270,43 +248,40 @@ std::string buckets_note(const Subject& subject) {
 bool is_alibi(const Plan& plan) { return has_kind(plan, PositionBias::Kind::alibi); }
 bool is_t5(const Plan& plan) { return has_kind(plan, PositionBias::Kind::t5); }
 
-std::string query_positions_code(const StepLines& of) {
-    const std::ptrdiff_t first = causal_offset(of.plan);
-    const std::string end = std::to_string(first + static_cast<std::ptrdiff_t>(of.plan.query_len));
-    return of.module() + ".arange(" + (first == 0 ? "" : std::to_string(first) + ", ") + end +
-           ")[:, None]";
-}
-
-std::string key_positions_code(const StepLines& of) {
-    return of.module() + ".arange(" + std::to_string(of.plan.key_len) + ")";
-}
-
 std::string buckets_code(const StepLines& of) {
-    const BucketRule rule = bucket_rule(of.plan);
-    const bool torch = of.torch();
-    const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
-    const std::string exact = std::to_string(rule.exact());
-    const std::string beyond = std::to_string(half - rule.exact());
-    const std::string n = rule.bidirectional ? (torch ? "distance.abs()" : "np.abs(distance)")
-                          : torch            ? "(-distance).clamp(min=0)"
-                                             : "np.maximum(-distance, 0)";
-    const std::string at_least = torch ? "n.clamp(min=" + exact + ").float()"
-                                       : "np.maximum(n, " + exact + ").astype(np.float32)";
-    const std::string log = of.module() + ".log(" + at_least + " / " +
-                            (torch ? exact : "np.float32(" + exact + ")") + ")";
-    const std::string range = "math.log(" + std::to_string(rule.max_distance) + " / " + exact + ")";
-    std::string lines = "distance = " + key_positions_code(of) + " - " + query_positions_code(of) +
-                        "\nn = " + n + "\nlarge = " + exact + " + (" + log + " / " +
-                        (torch ? range : "np.float32(" + range + ")") + " * " +
-                        (torch ? beyond : "np.float32(" + beyond + ")") + ")" +
-                        (torch ? ".long()" : ".astype(np.int64)") + "\nbuckets = " + of.module() +
-                        ".where(n < " + exact + ", n, " +
-                        (torch ? "large.clamp(max=" : "np.minimum(large, ") +
-                        std::to_string(half - 1) + "))";
-    if (rule.bidirectional) {
-        lines += " + (distance > 0) * " + std::to_string(half);
-    }
-    return lines;
+    const bool later = bucket_rule(of.plan).bidirectional;
+    const auto word = [](std::string_view name,
+                         const StepLines& lines) -> std::optional<std::string> {
+        const BucketRule rule = bucket_rule(lines.plan);
+        const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
+        if (name == "exact") return std::to_string(rule.exact());
+        if (name == "beyond") return std::to_string(half - rule.exact());
+        if (name == "range")
+            return fmt::format("math.log({} / {})", rule.max_distance, rule.exact());
+        if (name == "half") return std::to_string(half);
+        if (name == "last") return std::to_string(half - 1);
+        return name == "end" ? std::optional(std::to_string(
+                                   causal_offset(lines.plan) +
+                                   static_cast<std::ptrdiff_t>(lines.plan.query_len)))
+                             : std::nullopt;
+    };
+    const std::string distance =
+        "distance = {np}.arange({Tk}) - {np}.arange({offset}, {end})[:, None]\n";
+    return filled(
+        distance +
+            (of.torch()
+                 ? std::string(later ? "n = distance.abs()\n" : "n = (-distance).clamp(min=0)\n") +
+                       "large = {exact} + (torch.log(n.clamp(min={exact}).float() / {exact}) / "
+                       "{range} * {beyond}).long()\n"
+                       "buckets = torch.where(n < {exact}, n, large.clamp(max={last}))"
+                 : std::string(later ? "n = np.abs(distance)\n"
+                                     : "n = np.maximum(-distance, 0)\n") +
+                       "large = {exact} + (np.log(np.maximum(n, {exact}).astype(np.float32) / "
+                       "np.float32({exact})) / "
+                       "np.float32({range}) * np.float32({beyond})).astype(np.int64)\n"
+                       "buckets = np.where(n < {exact}, n, np.minimum(large, {last}))") +
+            (later ? " + (distance > 0) * {half}" : ""),
+        of, word);
 }
 
 StepTable slope_cards() {
@@ -323,7 +298,6 @@ StepTable slope_cards() {
             .rule = slopes_rule,
             .compute = compute_slopes,
             .note = slopes_note,
-            .code = slopes_code,
         },
         {
             .name = "relative_attention_bias",

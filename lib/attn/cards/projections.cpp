@@ -46,28 +46,6 @@ std::vector<Input> product_inputs(const Plan& plan, const std::string& source,
     return inputs;
 }
 
-/// The rows (or columns) of a fused parameter that make one part, as lines.
-std::string fused_part_code(const StepLines& of, const std::string& parameter,
-                            const Projected& part, bool is_bias) {
-    const Plan& plan = of.plan;
-    const std::string range = feature_range(plan, part);
-    const std::size_t all = part.all_features(plan);
-    const bool columns = is_bias || !of.out_in();
-    if (plan.config.projection != Projection::fused_by_head) {
-        return parameter + (columns && !is_bias ? "[:, " + range + "]" : "[" + range + "]");
-    }
-    const std::size_t block = 2 * plan.head_dim + plan.value_dim;
-    const auto cut = [&](const Shape& by_head, const std::string& range_text, const Shape& shape) {
-        return parameter + ".reshape(" + size_list(by_head) + ")[" + range_text + "].reshape(" +
-               size_list(shape) + ")";
-    };
-    if (is_bias) return cut({plan.heads, block}, ":, " + range, {all});
-    if (columns) {
-        return cut({plan.embed_dim, plan.heads, block}, ":, :, " + range, {plan.embed_dim, all});
-    }
-    return cut({plan.heads, block, plan.embed_dim}, ":, " + range, {all, plan.embed_dim});
-}
-
 /// Whether one of `count` indices of an axis, from `first` on, is looked at.
 bool looks_at(const Subject& subject, const std::string& axis, std::size_t first,
               std::size_t count) {
@@ -110,8 +88,6 @@ Step projected_card(const Projected& part) {
                                     plan.per_batch_axes(part.axis(plan), "feature"));
             },
         .note = [part](const Subject& subject) { return projected_note(subject, part); },
-        .code = [part,
-                 name](const StepLines& of) { return name + " = " + projection_code(of, part); },
     };
 }
 
@@ -142,11 +118,6 @@ Step qkv_card() {
                 std::string note = qkv_order(subject, "feature", "feature") + ".";
                 say(note, bias_sentence(subject, "qkv"));
                 return note;
-            },
-        .code =
-            [](const StepLines& of) {
-                return "qkv = " +
-                       of.product(of.plan.projected_x(), "w_qkv", "b_qkv", of.plan.config.bias);
             },
     };
 }
@@ -224,23 +195,6 @@ std::string projection_formula(const Plan& plan, const Projected& part) {
     return product_formula(plan, part.source(plan),
                            plan.one_weight() ? part.name + " rows of w_qkv" : "w_" + part.name,
                            plan.config.bias ? bias : "");
-}
-
-std::string projection_code(const StepLines& of, const Projected& part) {
-    std::string weight = "w_" + part.name;
-    std::string bias = "b_" + part.name;
-    if (of.plan.one_weight()) {
-        weight = fused_part_code(of, "w_qkv", part, false);
-        bias = fused_part_code(of, "b_qkv", part, true);
-    }
-    return of.product(part.source(of.plan), weight, bias, of.plan.config.bias);
-}
-
-std::string feature_range(const Plan& plan, const Projected& part) {
-    const bool by_head = plan.config.projection == Projection::fused_by_head;
-    const std::size_t first = plan.fused_features(part.number).front();
-    const std::size_t count = by_head ? part.width(plan) : part.all_features(plan);
-    return std::to_string(first) + ":" + std::to_string(first + count);
 }
 
 std::string qkv_order(const Subject& subject, const std::string& what, const std::string& axis) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"
@@ -99,39 +101,27 @@ std::string rotated_note(const Rotated& rotated, const Subject& subject) {
     return note;
 }
 
-std::string rotated_code(const Rotated& rotated, const StepLines& of) {
-    const bool half = of.plan.config.rotary.pairing == Pairing::half;
-    const std::size_t pairs = of.plan.rotary_pairs();
-    const std::size_t all = part_of(rotated).width(of.plan);
-    const std::size_t skipped = of.plan.first_rotated(all);
-    const std::string start = skipped > 0 ? std::to_string(skipped) : "";
-    const std::string width = std::to_string(2 * pairs);
-    const std::string end = std::to_string(skipped + 2 * pairs);
-    const std::string middle = std::to_string(skipped + pairs);
-    const std::string before = of.latest(rotated.chain);
-    const Standing standing = rotated.standing(of.plan);
-    const std::string cos = standing.name("cos");
-    const std::string sin = standing.name("sin");
-    const std::string axis = of.torch() ? "dim=-1)" : "axis=-1)";
-    const std::string cat = of.torch() ? "torch.cat((" : "np.concatenate((";
-    const std::string features = before + "[..., ";
-    const std::string firsts =
-        half ? start + ":" + middle + "]" : std::to_string(skipped) + ":" + end + ":2]";
-    const std::string seconds =
-        half ? middle + ":" + end + "]" : std::to_string(skipped + 1) + ":" + end + ":2]";
-    const std::string still = skipped > 0 ? features + ":" + start + "], " : std::string();
-    const std::string rest =
-        skipped + 2 * pairs < all ? ", " + features + end + ":]" : std::string();
-    const std::string both =
-        "first * " + cos + " - second * " + sin + ", second * " + cos + " + first * " + sin;
-    std::string lines = "first, second = " + features + firsts + ", " + features + seconds + "\n";
-    if (half) return lines + rotated.step() + " = " + cat + still + both + rest + "), " + axis;
-    const std::string stacked =
-        of.module() + ".stack((" + both + "), " + axis +
-        (of.torch() ? ".flatten(-2)" : ".reshape(" + before + ".shape[:-1] + (" + width + ",))");
-    if (rest.empty() && still.empty()) return lines + rotated.step() + " = " + stacked;
-    return lines + "rotated = " + stacked + "\n" + rotated.step() + " = " + cat + still +
-           "rotated" + rest + "), " + axis;
+/// The features that rotate, one after the other: `4:8:2`.
+std::optional<std::string> rotated_word(std::string_view word, const StepLines& of) {
+    const bool is_key = of.step.chain == Chain::keys;
+    const std::size_t all = projected_of(is_key ? 'k' : 'q').width(of.plan);
+    const std::size_t first = of.plan.first_rotated(all);
+    const std::size_t end = first + 2 * of.plan.rotary_pairs();
+    const Standing standing{is_key && of.plan.has_memory};
+    if (word == "cos" || word == "sin") return standing.name(std::string(word));
+    if (word == "width") return std::to_string(end - first);
+    if (word == "firsts") return fmt::format("{}:{}:2", first, end);
+    if (word == "seconds") return fmt::format("{}:{}:2", first + 1, end);
+    if (word == "still") return first > 0 ? fmt::format("{}[..., :{}], ", of.before(), first) : "";
+    if (word == "rest") return end < all ? fmt::format(", {}[..., {}:]", of.before(), end) : "";
+    return std::nullopt;
+}
+
+bool has_pairs_of_neighbours(const Plan& plan) {
+    return plan.config.rotary.pairing == Pairing::interleaved;
+}
+bool rotates_some(const Plan& plan) {
+    return has_pairs_of_neighbours(plan) && 2 * plan.rotary_pairs() < plan.head_dim;
 }
 
 Step rotated_card(const Rotated& rotated) {
@@ -167,7 +157,24 @@ Step rotated_card(const Rotated& rotated) {
             });
         },
         .note = [rotated](const Subject& subject) { return rotated_note(rotated, subject); },
-        .code = [rotated](const StepLines& of) { return rotated_code(rotated, of); },
+        .code = field_lines(
+            {{rotates_some,
+              "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
+              "rotated = torch.stack((first * {cos} - second * {sin}, second * {cos} + first * "
+              "{sin}), dim=-1).flatten(-2)\n"
+              "{step} = torch.cat(({still}rotated{rest}), dim=-1)",
+              "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
+              "rotated = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
+              "{sin}), axis=-1).reshape({before}.shape[:-1] + ({width},))\n"
+              "{step} = np.concatenate(({still}rotated{rest}), axis=-1)"},
+             {has_pairs_of_neighbours,
+              "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
+              "{step} = torch.stack((first * {cos} - second * {sin}, second * {cos} + first * "
+              "{sin}), dim=-1).flatten(-2)",
+              "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
+              "{step} = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
+              "{sin}), axis=-1).reshape({before}.shape)"}},
+            rotated_word),
     };
 }
 

@@ -54,13 +54,6 @@ bool overlooks_rules(const PlannedStep& of) {
 
 }  // namespace
 
-std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
-                       const std::function<Outline(const std::string&)>& outline) {
-    const std::string type =
-        gives_truth(*rule.value) ? "" : std::string(dtype_name(of.plan.compute_dtype));
-    return rule_python(rule, {of.torch(), made, type, outline});
-}
-
 void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     const Rule whole = completed(told, step.outline(of.plan), rule_names(of));
     const bool is_mask = step.name == "mask";

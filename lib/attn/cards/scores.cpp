@@ -3,7 +3,7 @@
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/chunks.hpp"
+#include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/scores.hpp"
@@ -167,27 +167,6 @@ std::string scaled_note(const Subject& subject) {
     return note;
 }
 
-std::string scaled_code(const StepLines& of) {
-    const Plan& plan = of.plan;
-    NumberBuffer digits;
-    const double more = plan.score_factor();
-    const std::string factor =
-        more == 1 ? std::string()
-                  : " * " + std::string(digits.data(), write_scalar(digits.data(), more));
-    const std::string scaled = "scaled_scores = " + of.latest(Chain::scores) + factor;
-    switch (plan.config.scale.by) {
-        case ScaleChoice::By::head_dim:
-            return scaled + " / math.sqrt(" + std::to_string(plan.head_dim) + ")";
-        case ScaleChoice::By::embed_dim:
-            return scaled + " / math.sqrt(" + std::to_string(plan.embed_dim) + ")";
-        default:
-            break;
-    }
-    NumberBuffer buffer;
-    return "scaled_scores = " + of.latest(Chain::scores) + sign_of(plan) +
-           std::string(buffer.data(), write_scalar(buffer.data(), plan.scale.number));
-}
-
 }  // namespace
 
 StepTable score_cards() {
@@ -200,17 +179,9 @@ StepTable score_cards() {
             .reads = these({Chain::queries, Chain::keys}),
             .outline = score_outline,
             .rule = always("scores[q,k] = sum f: queries[q,f] * keys[k,f]"),
-            .formula =
-                [](const PlannedStep& of) {
-                    return of.latest(Chain::queries) + " @ " + of.latest(Chain::keys) + "^T";
-                },
+            .formula = texts({"{queries} @ {keys}^T"}),
             .compute = compute_scores,
             .note = scores_note,
-            .code =
-                [](const StepLines& of) {
-                    return "scores = " + of.latest(Chain::queries) + " @ " +
-                           of.swapped(of.latest(Chain::keys), "-2, -1");
-                },
         },
         {
             .name = "scaled_scores",
@@ -222,7 +193,6 @@ StepTable score_cards() {
             .rule = scaled_rule,
             .compute = compute_scaled,
             .note = scaled_note,
-            .code = scaled_code,
         },
         softcap_card(),
     };
@@ -255,13 +225,6 @@ std::string capped_note(const Subject& subject) {
     return note;
 }
 
-std::string capped_code(const StepLines& of) {
-    NumberBuffer buffer;
-    const std::string cap(buffer.data(), write_scalar(buffer.data(), of.plan.config.softcap));
-    return "capped_scores = " + cap + " * " + of.module() + ".tanh(" + of.latest(Chain::scores) +
-           " / " + cap + ")";
-}
-
 }  // namespace
 
 Step softcap_card() {
@@ -275,7 +238,6 @@ Step softcap_card() {
         .rule = always("capped_scores[q,k] = cap * tanh(scores[q,k] / cap)"),
         .compute = compute_capped,
         .note = capped_note,
-        .code = capped_code,
     };
 }
 

@@ -13,8 +13,11 @@ using namespace notes;
 
 // sink: one logit for each head. sink_weight: what it takes of each query's attention.
 
-bool has_sink(const Plan& plan) { return plan.has_sink(); }
 bool keeps_sink_weight(const Plan& plan) { return keeps_scores(plan) && has_sink(plan); }
+
+bool is_off_by_one(const Plan& plan) { return plan.config.sink == SinkLogit::zero; }
+bool is_given_sink(const Plan& plan) { return plan.config.sink == SinkLogit::given; }
+bool has_heads(const Plan& plan) { return plan.has_head; }
 
 Outline sink_weight_outline(const Plan& plan) {
     Outline outline = score_outline(plan);
@@ -77,11 +80,6 @@ std::string sink_weight_note(const Subject& subject) {
     return note;
 }
 
-std::string sink_weight_code(const StepLines& of) {
-    if (of.torch()) return "sink_weight = F.softmax(with_sink, dim=-1)[..., -1]";
-    return "sink_weight = shares[..., -1]";
-}
-
 }  // namespace
 
 std::vector<Input> summed_with_sink(const Plan& plan) {
@@ -91,22 +89,6 @@ std::vector<Input> summed_with_sink(const Plan& plan) {
 
 std::string sink_cell(const Plan& plan) { return plan.has_head ? "sink[h]" : "sink[0]"; }
 
-std::string sink_code(const StepLines& of) { return of.plan.has_head ? "sink[:, None]" : "sink"; }
-
-std::string weights_with_sink_code(const StepLines& of) {
-    const std::string scores = of.latest(Chain::scores);
-    const std::string sink = of.plan.has_head ? "sink[:, None, None]" : "sink";
-    if (of.torch()) {
-        return "with_sink = torch.cat([" + scores + ", " + sink + ".expand(*" + scores +
-               ".shape[:-1], 1)], dim=-1)\nweights = F.softmax(with_sink, dim=-1)[..., :-1]";
-    }
-    const std::string along = "(axis=-1, keepdims=True)";
-    return "column = np.broadcast_to(" + sink + ", " + scores + ".shape[:-1] + (1,))\n" +
-           "with_sink = np.concatenate([" + scores + ", column], axis=-1)\n" +
-           "exponentials = np.exp(with_sink - with_sink.max" + along + ")\n" +
-           "shares = exponentials / exponentials.sum" + along + "\nweights = shares[..., :-1]";
-}
-
 StepTable sink_cards() {
     return {{
         .name = "sink",
@@ -114,11 +96,9 @@ StepTable sink_cards() {
         .kind = Step::Kind::parameter,
         .applies = has_sink,
         .outline = drawn_outline("sink"),
-        .formula = [](const PlannedStep& of) -> std::string {
-            if (*of.plan.config.sink == SinkLogit::zero) return "sink = 0 for each head";
-            return std::string("a parameter: learned in training, ") +
-                   (*of.plan.config.sink == SinkLogit::given ? "given" : "drawn") + " here";
-        },
+        .formula = texts({{is_off_by_one, "sink = 0 for each head"},
+                          {is_given_sink, "a parameter: learned in training, given here"},
+                          {"a parameter: learned in training, drawn here"}}),
         .note = sink_note,
     }};
 }
@@ -132,14 +112,12 @@ Step sink_weight_card() {
         .reads = these({Chain::scores, "sink"}),
         .outline = sink_weight_outline,
         .exponentiates = true,
-        .rule = [](const PlannedStep& of) -> std::string {
-            const std::string at = of.plan.has_head ? "[h,q]" : "[q]";
-            return "sink_weight" + at + " = exp(" + sink_cell(of.plan) + " - row_max" + at +
-                   ") / row_sum" + at;
-        },
+        .rule = texts({{has_heads, "sink_weight[h,q] = exp(sink[h] - row_max[h,q]) / row_sum[h,q]"},
+                       {"sink_weight[q] = exp(sink[0] - row_max[q]) / row_sum[q]"}}),
         .compute = compute_sink_weight,
         .note = sink_weight_note,
-        .code = sink_weight_code,
+        .code = field_lines({{"sink_weight = F.softmax(with_sink, dim=-1)[..., -1]",
+                              "sink_weight = shares[..., -1]"}}),
     };
 }
 

@@ -92,7 +92,8 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-/// The indices of the cells that softmax runs over, and of one number for all of them.
+// What the texts of softmax are filled with.
+
 struct SoftmaxIndices {
     explicit SoftmaxIndices(const PlannedStep& of) : along(softmax_axis(of.plan).substr(0, 1)) {
         // Axes before the one that it goes along are the same everywhere, and left out.
@@ -109,98 +110,34 @@ struct SoftmaxIndices {
     std::string along, cell, row;
 };
 
-std::string row_max_rule(const PlannedStep& of) {
+/// The cells that softmax runs over and the one number for all of them, its axis, the sink; in
+/// Python the softmax of NumPy, which has none.
+std::optional<std::string> softmax_word(std::string_view word, const StepLines& of) {
     const SoftmaxIndices at(of);
-    const std::string largest = "max " + at.along + ": scores[" + at.cell + "]";
-    return "row_max[" + at.row + "] = " +
-           (of.has("sink") ? "max((" + largest + "), " + sink_cell(of.plan) + ")" : largest);
-}
-
-std::string exponentials_rule(const PlannedStep& of) {
-    const SoftmaxIndices at(of);
-    return "exponentials[" + at.cell + "] = exp(scores[" + at.cell + "] - row_max[" + at.row + "])";
-}
-
-std::string row_sum_rule(const PlannedStep& of) {
-    const SoftmaxIndices at(of);
-    const std::string sum = "sum " + at.along + ": exponentials[" + at.cell + "]";
-    return "row_sum[" + at.row + "] = " +
-           (of.has("sink")
-                ? "(" + sum + ") + exp(" + sink_cell(of.plan) + " - row_max[" + at.row + "])"
-                : sum);
-}
-
-std::string weights_rule(const PlannedStep& of) {
-    if (of.plan.config.sigmoid) return "weights[q,k] = sigmoid(scores[q,k])";
-    const SoftmaxIndices at(of);
-    const bool are_users = find_step(of.table, "exponentials").mistake_ids == users_rule;
-    const std::string exponential = are_users
-                                        ? "exponentials[" + at.cell + "]"
-                                        : "exp(scores[" + at.cell + "] - row_max[" + at.row + "])";
-    const std::string share = exponential + " / row_sum[" + at.row + "]";
-    return "weights[" + at.cell + "] = " +
-           (of.plan.config.empty_row == EmptyRow::zero
-                ? "if row_max[" + at.row + "] == -inf then 0 else " + share
-                : share);
-}
-
-// The lines that make them.
-
-std::string axis_code(const StepLines& of) {
-    switch (of.plan.config.softmax_axis) {
-        case SoftmaxAxis::key:
-            return "-1";
-        case SoftmaxAxis::query:
-            return "-2";
-        case SoftmaxAxis::head:
-            return "-3";
-        case SoftmaxAxis::batch:
-            break;
+    if (word == "along") return at.along;
+    if (word == "cell") return at.cell;
+    if (word == "row") return at.row;
+    if (word == "sink") return sink_cell(of.plan);
+    if (word == "sinks") return of.plan.has_head ? "sink[:, None, None]" : "sink";
+    if (word == "axis") {
+        return at.along == "k" ? "-1" : at.along == "q" ? "-2" : at.along == "h" ? "-3" : "0";
     }
-    return "0";
-}
-
-std::string row_max_code(const StepLines& of) {
-    const std::string largest =
-        of.latest(Chain::scores) + (of.torch() ? ".amax(dim=" : ".max(axis=") + axis_code(of) + ")";
-    if (!of.has("sink")) return "row_max = " + largest;
-    return "row_max = " + of.module() + ".maximum(" + largest + ", " + sink_code(of) + ")";
-}
-
-std::string exponentials_code(const StepLines& of) {
-    const std::string row_max = of.torch() ? "row_max.unsqueeze(" + axis_code(of) + ")"
-                                           : "np.expand_dims(row_max, " + axis_code(of) + ")";
-    return "exponentials = " + of.module() + ".exp(" + of.latest(Chain::scores) + " - " + row_max +
-           ")";
-}
-
-std::string row_sum_code(const StepLines& of) {
-    const std::string sink =
-        of.has("sink") ? " + " + of.module() + ".exp(" + sink_code(of) + " - row_max)" : "";
-    return std::string("row_sum = exponentials.sum(") + (of.torch() ? "dim=" : "axis=") +
-           axis_code(of) + ")" + sink;
-}
-
-std::string weights_code(const StepLines& of) {
-    if (of.has("sink")) return weights_with_sink_code(of);
-    const std::string scores = of.latest(Chain::scores);
-    if (of.plan.config.sigmoid) {
-        return "weights = " +
-               (of.torch() ? "torch.sigmoid(" + scores + ")" : "1 / (1 + np.exp(-" + scores + "))");
+    if (word == "over") return softmax_axis(of.plan);
+    if (word == "exponential") {
+        const bool are_users = find_step(of.table, "exponentials").mistake_ids == users_rule;
+        return filled(are_users ? "exponentials[{cell}]" : "exp(scores[{cell}] - row_max[{row}])",
+                      of, softmax_word);
     }
-    const std::string along = "(axis=" + axis_code(of) + ", keepdims=True)";
-    std::string code = "weights = F.softmax(" + scores + ", dim=" + axis_code(of) + ")";
-    if (!of.torch()) {
-        code = "exponentials = np.exp(" + scores + " - " + scores + ".max" + along +
-               ")\nweights = exponentials / exponentials.sum" + along;
-    }
-    if (of.plan.config.empty_row != EmptyRow::zero) return code;
-    return code + "\n" +
-           (of.torch()
-                ? "weights = weights.masked_fill(" + scores + ".amax(dim=" + axis_code(of) +
-                      ", keepdim=True) == float(\"-inf\"), 0)"
-                : "weights = np.where(" + scores + ".max" + along + " == -np.inf, 0, weights)");
+    if (word != "softmax") return std::nullopt;
+    return filled(
+        "exponentials = np.exp({scores} - {scores}.max(axis={axis}, keepdims=True))\n"
+        "weights = exponentials / exponentials.sum(axis={axis}, keepdims=True)",
+        of, softmax_word);
 }
+
+bool adds_sink(const PlannedStep& of) { return of.has("sink"); }
+bool is_sigmoid(const Plan& plan) { return plan.config.sigmoid; }
+bool zeroes_empty_rows(const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }
 
 std::string note_of_weights(const notes::Subject& subject) {
     if (!subject.plan.config.sigmoid) return notes::weights_note(subject);
@@ -230,10 +167,12 @@ StepTable softmax_cards() {
             .applies = sums_rows,
             .reads = these({Chain::scores, "sink"}),
             .outline = row_outline,
-            .rule = row_max_rule,
+            .rule =
+                texts({{adds_sink, "row_max[{row}] = max((max {along}: scores[{cell}]), {sink})"},
+                       {"row_max[{row}] = max {along}: scores[{cell}]"}},
+                      softmax_word),
             .compute = compute_row_max,
             .note = notes::row_max_note,
-            .code = row_max_code,
         },
         {
             .name = "exponentials",
@@ -244,10 +183,10 @@ StepTable softmax_cards() {
             .reads = these({Chain::scores, "row_max"}),
             .outline = score_outline,
             .exponentiates = true,
-            .rule = exponentials_rule,
+            .rule = texts({"exponentials[{cell}] = exp(scores[{cell}] - row_max[{row}])"},
+                          softmax_word),
             .compute = compute_exponentials,
             .note = notes::exponentials_note,
-            .code = exponentials_code,
         },
         {
             .name = "row_sum",
@@ -257,10 +196,13 @@ StepTable softmax_cards() {
             .applies = sums_rows,
             .reads = summed_with_sink,
             .outline = row_outline,
-            .rule = row_sum_rule,
+            .rule = texts({{adds_sink,
+                            "row_sum[{row}] = (sum {along}: exponentials[{cell}]) + exp({sink} - "
+                            "row_max[{row}])"},
+                           {"row_sum[{row}] = sum {along}: exponentials[{cell}]"}},
+                          softmax_word),
             .compute = compute_row_sum,
             .note = notes::row_sum_note,
-            .code = row_sum_code,
         },
         {
             .name = "weights",
@@ -270,18 +212,40 @@ StepTable softmax_cards() {
             .reads = these({Chain::scores, "sink"}),
             .outline = score_outline,
             .exponentiates = true,
-            .rule = weights_rule,
+            .rule = texts({{is_sigmoid, "weights[q,k] = sigmoid(scores[q,k])"},
+                           {zeroes_empty_rows,
+                            "weights[{cell}] = if row_max[{row}] == -inf then 0 else {exponential} "
+                            "/ row_sum[{row}]"},
+                           {"weights[{cell}] = {exponential} / row_sum[{row}]"}},
+                          softmax_word),
             .formula =
-                [](const PlannedStep& of) {
-                    if (of.plan.config.sigmoid) return of.latest(Chain::scores) + ".sigmoid()";
-                    return "softmax(" + of.latest(Chain::scores) +
-                           (of.has("sink") ? ", sink" : "") + ") over the " +
-                           softmax_axis(of.plan) + " axis" +
-                           (of.has("sink") ? ", without the sink's own" : "");
-                },
+                texts({{is_sigmoid, "{scores}.sigmoid()"},
+                       {adds_sink,
+                        "softmax({scores}, sink) over the {over} axis, without the sink's own"},
+                       {"softmax({scores}) over the {over} axis"}},
+                      softmax_word),
             .compute = compute_weights,
             .note = note_of_weights,
-            .code = weights_code,
+            .code = field_lines(
+                {{adds_sink,
+                  "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], "
+                  "dim=-1)\n"
+                  "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
+                  "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
+                  "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
+                  "exponentials = np.exp(with_sink - with_sink.max(axis=-1, keepdims=True))\n"
+                  "shares = exponentials / exponentials.sum(axis=-1, keepdims=True)\n"
+                  "weights = shares[..., :-1]"},
+                 {is_sigmoid, nullptr, nullptr},
+                 {zeroes_empty_rows,
+                  "weights = F.softmax({scores}, dim={axis})\n"
+                  "weights = weights.masked_fill({scores}.amax(dim={axis}, keepdim=True) == "
+                  "float(\"-inf\"), 0)",
+                  "{softmax}\n"
+                  "weights = np.where({scores}.max(axis={axis}, keepdims=True) == -np.inf, 0, "
+                  "weights)"},
+                 {"weights = F.softmax({scores}, dim={axis})", "{softmax}"}},
+                softmax_word),
         },
         sink_weight_card(),
     };

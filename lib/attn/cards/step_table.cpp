@@ -15,7 +15,10 @@ using Cards = StepTable (*)();
 StepTable joined(std::initializer_list<Cards> parts) {
     StepTable all;
     for (const Cards cards : parts) {
-        for (Step& card : cards()) all.push_back(std::move(card));
+        for (Step& card : cards()) {
+            if (card.rule && !card.code) card.code = lines_by_rule;
+            all.push_back(std::move(card));
+        }
     }
     return all;
 }

@@ -20,10 +20,6 @@ const StepTable& step_table(const Plan& plan);
 /// Walks the reference table.
 Ledger walk(const Plan& plan, const Ledger& given);
 
-/// The lines of Python that make the tensor of a completed rule in the type of the walk.
-std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
-                       const std::function<Outline(const std::string&)>& outline);
-
 /// Makes a step follow another rule: its number in the type of the walk, from the steps before it,
 /// its formula, its code and where its cells come from. `of` is the step in its table.
 ///

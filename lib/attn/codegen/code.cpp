@@ -4,9 +4,12 @@
 #include <cmath>
 
 #include "attn/codegen/step_lines.hpp"
+#include "attn/rules/nodes.hpp"
+#include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -106,6 +109,19 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
         program.push_back({step.name, std::move(code)});
     }
     return program;
+}
+
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
+                       const std::function<Outline(const std::string&)>& outline) {
+    const std::string type =
+        gives_truth(*rule.value) ? "" : std::string(dtype_name(of.plan.compute_dtype));
+    return rule_python(rule, {of.torch(), made, type, outline});
+}
+
+std::string lines_by_rule(const StepLines& of) {
+    const std::optional<Rule> rule = rule_of(of);
+    if (!rule) return {};
+    return rule_lines(*rule, of, of.step.outline(of.plan), rule_names(of).outline);
 }
 
 std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,

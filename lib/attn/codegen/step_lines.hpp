@@ -2,6 +2,7 @@
 #include <string>
 
 #include "attn/codegen/code.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -26,6 +27,13 @@ struct StepLines : PlannedStep {
         return x + " @ " + weight + (out_in() ? ".T" : "") + (has_bias ? " + " + bias : "");
     }
 };
+
+/// The lines of Python that make the tensor of a completed rule in the type of the walk.
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
+                       const std::function<Outline(const std::string&)>& outline);
+
+/// The same of the step's own rule; nothing without one.
+std::string lines_by_rule(const StepLines& of);
 
 /// The sizes as arguments: `2, 4, 8`.
 std::string size_list(const Shape& shape);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <memory>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
@@ -88,15 +89,16 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
     // ALiBi and T5 are written as they are.
     const bool is_name = std::isupper(title[1]) != 0 || std::isdigit(title[1]) != 0;
     if (!is_name) title[0] = static_cast<char>(std::tolower(title[0]));
+    const auto right = std::make_shared<const StepTable>(without);
     for (std::size_t i = 0; i < table.size(); ++i) {
         Step& step = table[i];
-        const auto code = [&](const StepTable& of) {
-            const StepLines lines{{plan, of, of[i]}, CodeLanguage::torch};
-            return of[i].code ? of[i].code(lines) : std::string();
-        };
-        if (!step.applies(plan) || code(table) == code(without)) continue;
-        step.code = [before = step.code, title](const StepLines& lines) {
-            return "# a mistake: " + title + "\n" + before(lines);
+        if (!step.code) continue;
+        step.code = [wrong = step.code, right, i, title](const StepLines& lines) {
+            const std::string code = wrong(lines);
+            const Step& before = (*right)[i];
+            const StepLines of{{lines.plan, *right, before}, lines.language};
+            const bool differs = !before.code || code != before.code(of);
+            return differs ? "# a mistake: " + title + "\n" + code : code;
         };
     }
     const auto shows = [&](const std::string& name) {

@@ -84,13 +84,12 @@ void follow(Step& step, const WrongRule& instead) {
         step.formula = [wrong](const PlannedStep&) { return wrong->formula; };
     }
     step.code = [wrong, right, whole](const StepLines& of) {
-        const std::string before = lines_of(*right, of);
-        if (wrong->lines) return wrong->lines(of, before);
+        if (wrong->lines) return wrong->lines(of, lines_of(*right, of));
         const Rule rule = whole(of);
         const std::string own =
             rule_lines(rule, of, of.step.outline(of.plan), names_with_itself(of, *right).outline);
-        if (own == right->name + " = " + right->name) return before;
-        return (reads_tensor(rule, right->name) ? before + "\n" : "") + own;
+        if (own == right->name + " = " + right->name) return lines_of(*right, of);
+        return (reads_tensor(rule, right->name) ? lines_of(*right, of) + "\n" : "") + own;
     };
     step.remark = nullptr;
 }
@@ -297,12 +296,12 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
         }
         if (step.formula) {
             step.formula = [right, altered](const PlannedStep& of) {
-                return right->formula({altered(of.plan), of.table, of.step});
+                return right->formula({altered(of.plan), of.table, *right});
             };
         }
         if (step.code) {
             step.code = [right, altered](const StepLines& of) {
-                return right->code({{altered(of.plan), of.table, of.step}, of.language});
+                return right->code({{altered(of.plan), of.table, *right}, of.language});
             };
         }
     });

@@ -77,7 +77,7 @@ void write_scale(TextPieces& out, const Document& document, const Section& secti
 
 void write_view(TextPieces& out, const Document& document, const Section& section,
                 const FigureChoices& choices) {
-    // What is left out is what most tensors have (walk.js).
+    // Left out: all that most tensors have (walk.js).
     static constexpr std::array<const char*, 3> forms{",\"form\":\"whole\"", "",
                                                       ",\"form\":\"scientific\""};
     const auto* tensor = std::get_if<Tensor>(&section.content);
@@ -192,7 +192,7 @@ std::string plain_weights(const Document& document, const FigureChoices& choices
     return text + "</noscript>\n";
 }
 
-/// What a page has beside its walks.
+/// The parts of a page beside its walks.
 struct Frame {
     std::string command;
     bool of_heads;             ///< of a model's heads, which have more style and script

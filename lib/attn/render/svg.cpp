@@ -22,7 +22,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> line_colors{{{"#007
                                                                           {"#5b3fb5", "#b9a5ff"},
                                                                           {"#444444", "#dddddd"}}};
 
-/// What is behind all; on paper nothing.
+/// The background; on paper nothing.
 std::string paper_color(Page page, bool print) {
     return print ? "none" : page == Page::dark ? "#14161a" : "#ffffff";
 }

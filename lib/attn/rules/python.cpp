@@ -2,359 +2,413 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "attn/rules/nodes.hpp"
+#include "attn/rules/python_frame.hpp"
 
 namespace attn {
 namespace {
 
+using namespace python;
 using Kind = RuleNode::Kind;
+using Whole = std::int64_t;
 
-std::size_t depth_of(const RuleNode& node) {
-    std::size_t deepest = 0;
-    for (const RuleTree& part : node.parts) deepest = std::max(deepest, depth_of(*part));
-    return deepest + (node.kind == Kind::reduce ? 1 : 0);
+/// How tightly an operator holds what it stands between.
+Binds binds_of(const RuleNode& node) {
+    if (node.kind != Kind::operate) return Binds::single;
+    if (node.parts.size() == 1) return Binds::negated;
+    if (node.word == "or") return Binds::either;
+    if (node.word == "and") return Binds::both;
+    if (node.word == "+" || node.word == "-") return Binds::added;
+    if (node.word == "^") return Binds::raised;
+    return node.word == "*" || node.word == "/" || node.word == "%" ? Binds::multiplied
+                                                                    : Binds::compared;
 }
 
-bool is_plain_number(const RuleNode& node) {
-    if (node.kind == Kind::cell || node.kind == Kind::reduce || node.kind == Kind::name)
-        return false;
-    return std::ranges::all_of(node.parts,
-                               [&](const RuleTree& part) { return is_plain_number(*part); });
+bool divides(const RuleNode& node) {
+    return node.word == "/" ||
+           std::ranges::any_of(node.parts, [](const RuleTree& part) { return divides(*part); });
 }
 
 class Writer {
 public:
-    Writer(const Rule& rule, const RulePython& with)
-        : rule_(rule),
-          with_(with),
-          module_(with.is_torch ? "torch" : "np"),
-          keeps_(with.is_torch ? ", keepdim=True)" : ", keepdims=True)"),
-          dimensions_(with.made.axes.size() + depth_of(*rule.value)) {
-        for (std::size_t axis = 0; axis < with.made.axes.size(); ++axis) {
-            const std::string& name = rule.indices[axis];
-            const std::string count = std::to_string(with.made.shape[axis]);
-            indices_.push_back({name, define(name, count, axis), count});
-        }
-    }
+    explicit Writer(const RulePython& with)
+        : with_(with), torch_(with.is_torch), module_(torch_ ? "torch." : "np.") {}
 
-    std::string lines() {
-        if (std::string line = without_indices(); !line.empty()) return line;
-        const std::string value = written(*rule_.value, false);
-        std::string grid;
-        for (std::size_t axis = 0; axis < dimensions_; ++axis) {
-            grid += (axis == 0 ? "" : ", ") +
-                    std::to_string(axis < with_.made.shape.size() ? with_.made.shape[axis] : 1);
+    /// The whole tensor.
+    std::string line(const Rule& rule) {
+        Frame frame;
+        for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
+            frame.push_back({rule.indices[axis], static_cast<Whole>(with_.made.shape[axis])});
         }
-        std::string shape;
-        for (const std::size_t length : with_.made.shape) {
-            shape += (shape.empty() ? "" : ", ") + std::to_string(length);
+        Written text;
+        for (effort_ = exchanged; !text; effort_ = looked_up) {
+            text = filling(*rule.value, frame);
+            if (effort_ == looked_up) break;
         }
-        if (shape.empty()) return definitions_ + rule_.step + " = (" + value + ").reshape(())";
-        const std::string whole = with_.is_torch
-                                      ? "torch.as_tensor(" + value + ").expand(" + grid + ")"
-                                      : "np.broadcast_to(" + value + ", (" + grid + ",))";
-        const std::string type = with_.type.empty() ? ""
-                                 : with_.is_torch   ? ".to(torch." + with_.type + ")"
-                                                    : ".astype(np." + with_.type + ")";
-        return definitions_ + rule_.step + " = " + whole + ".reshape(" + shape + ")" + type;
+        if (is_loose_ && !with_.type.empty()) text->text = text->held() + typed();
+        return rule.step + " = " + text->text;
     }
 
 private:
-    struct Index {
-        std::string name;
-        std::string variable;
-        std::string count{};  ///< how far it goes
-    };
+    std::string typed() const { return (torch_ ? ".to(torch." : ".astype(np.") + with_.type + ")"; }
 
-    /// `weights = exponentials / row_sum[..., None]`: a rule that reads every tensor at the place
-    /// that it makes needs no indices. Empty where it does not.
-    std::string without_indices() {
-        if (is_plain_number(*rule_.value)) return {};
-        fills_ = false;
-        std::optional<std::string> value = plain(*rule_.value);
-        if (!value) return {};
-        value = without_brackets(*value);
-        if (!fills_) {
-            std::string shape;
-            for (const std::size_t length : with_.made.shape)
-                shape += std::to_string(length) + ", ";
-            shape.resize(shape.size() - 2);
-            value = with_.is_torch ? "(" + *value + ").expand(" + shape + ")"
-                                   : "np.broadcast_to(" + *value + ", (" + shape + ",))";
-        }
-        return rule_.step + " = " + *value;
+    std::string dimension(const char* word, std::size_t place, std::size_t count) const {
+        return word + std::string("-") + std::to_string(count - place);
     }
 
-    /// The text without a bracket around all of it.
-    static std::string without_brackets(const std::string& text) {
-        int open = 0;
-        for (std::size_t i = 0; i < text.size(); ++i) {
-            open += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
-            if (open == 0) return i > 0 && i + 1 == text.size() ? text.substr(1, i - 1) : text;
+    /// With every dimension of the frame.
+    Written filling(const RuleNode& node, const Frame& frame) {
+        Written text = written(node, frame);
+        if (!text || text->along == all_of(frame)) return text;
+        std::vector<std::string> missing;  // in front of the array
+        bool only_ones = true;
+        for (std::size_t place = 0; place < frame.size(); ++place) {
+            const bool has = (text->along & bit(place)) != 0;
+            only_ones = only_ones && (has || frame[place].length == 1);
+            if (text->along >> place << place == text->along && !has) missing.emplace_back("None");
         }
-        return text;
+        const std::string shape = "(" + sizes_text(frame) + (torch_ ? ")" : ",)");
+        if (constant(node)) {
+            is_loose_ = true;
+            text->text = module_ + "full(" + shape + ", " + text->text + ")";
+        } else if (only_ones && text->along != 0) {
+            text->text = text->held() + taken(missing);
+        } else {
+            text->text = torch_ ? text->held() + ".expand" + shape
+                                : "np.broadcast_to(" + text->text + ", " + shape + ")";
+        }
+        return Text{text->text, Binds::single, all_of(frame)};
     }
 
-    std::optional<std::string> plain(const RuleNode& node) {
-        if (is_plain_number(node)) return constant(node);
-        if (node.kind == Kind::cell) return plain_cell(node);
-        if (node.kind == Kind::name || node.kind == Kind::reduce) return std::nullopt;
-        std::vector<std::string> parts;
-        for (const RuleTree& part : node.parts) {
-            std::optional<std::string> text = plain(*part);
-            if (!text) return std::nullopt;
-            parts.push_back(*std::move(text));
+    /// An expression along the frame; `in_index`: of whole numbers.
+    Written written(const RuleNode& node, const Frame& frame, bool in_index = false) {
+        if (Written number = constant(node)) return number;
+        if (Written count = counted(node, frame, in_index)) return count;
+        switch (node.kind) {
+            case Kind::cell:
+                return cell_array(node, with_.outline(node.word).shape, frame,
+                                  {effort_, torch_, [&](const RuleNode& part, const Frame& own) {
+                                       return written(part, own, true);
+                                   }});
+            case Kind::reduce:
+                return reduction(node, frame);
+            case Kind::choose:
+                return choice(node, frame, in_index);
+            case Kind::call:
+                return call(node, frame, in_index);
+            default:
+                return operation(node, frame, in_index);
         }
-        if (node.kind == Kind::choose) {
-            for (std::size_t i = 1; i < 3; ++i) {
-                const bool whole = parts[i].find_first_not_of("-0123456789") == parts[i].npos;
-                if (whole) parts[i] += ".0";  // of the type of the other side
-            }
-            return module_ + ".where(" + parts[0] + ", " + parts[1] + ", " + parts[2] + ")";
-        }
-        if (node.kind == Kind::call) return plain_call(node.word, parts);
-        if (parts.size() == 1) return (node.word == "not" ? "~" : "-") + parts[0];
-        return "(" + parts[0] + " " + operator_of(node.word, false) + " " + parts[1] + ")";
-    }
-
-    std::optional<std::string> plain_call(const std::string& word,
-                                          const std::vector<std::string>& parts) const {
-        if (parts.size() > 1 || word == "relu" || (word == "sigmoid" && !with_.is_torch)) {
-            return std::nullopt;
-        }
-        if (word == "half") return rounded(parts[0]);
-        return module_ + "." + word + "(" + without_brackets(parts[0]) + ")";
-    }
-
-    /// To a 16-bit float, and back to the type of the walk.
-    std::string rounded(const std::string& text) const {
-        return text + (with_.is_torch ? ".half().to(torch." : ".astype(np.float16).astype(np.") +
-               with_.type + ")";
     }
 
     /// Numbers alone: `math.sqrt(4)`.
-    std::optional<std::string> constant(const RuleNode& node) const {
+    static Written constant(const RuleNode& node) {
         if (node.kind == Kind::number) {
-            if (std::isinf(node.number))
-                return node.number < 0 ? "-float(\"inf\")" : "float(\"inf\")";
-            return std::isnan(node.number) ? "float(\"nan\")" : fmt::format("{}", node.number);
+            const double number = node.number;
+            const std::string text = std::isnan(number)   ? "float(\"nan\")"
+                                     : std::isinf(number) ? "float(\"inf\")"
+                                                          : fmt::format("{}", std::abs(number));
+            const bool is_negative = std::signbit(number) && !std::isnan(number);
+            return Text{(is_negative ? "-" : "") + text,
+                        is_negative ? Binds::negated : Binds::single};
         }
-        if (node.kind == Kind::choose) return std::nullopt;
-        std::vector<std::string> parts;
-        for (const RuleTree& part : node.parts) {
-            std::optional<std::string> text = constant(*part);
-            if (!text) return std::nullopt;
-            parts.push_back(*std::move(text));
+        const bool is_function = node.word == "sqrt" || node.word == "exp" || node.word == "log";
+        if (node.kind == Kind::call && is_function) {
+            const Written part = constant(*node.parts[0]);
+            if (part) return Text{"math." + node.word + "(" + part->text + ")"};
         }
-        if (node.kind == Kind::call) {
-            if (node.word != "sqrt" && node.word != "exp" && node.word != "log")
-                return std::nullopt;
-            return "math." + node.word + "(" + without_brackets(parts[0]) + ")";
+        if (node.kind != Kind::operate || node.word == "not") return std::nullopt;
+        std::vector<Text> parts;
+        for (const RuleTree& each : node.parts) {
+            const Written part = constant(*each);
+            if (!part) return std::nullopt;
+            parts.push_back(*part);
         }
+        return operated(node, parts, false);
+    }
+
+    static Text operated(const RuleNode& node, const std::vector<Text>& parts, bool in_index) {
+        const Binds binds = binds_of(node);
         if (parts.size() == 1) {
-            return node.word == "not" ? std::nullopt : std::optional("-" + parts[0]);
+            return {(node.word == "not" ? "~" : "-") + parts[0].held(binds), binds, parts[0].along};
         }
-        return "(" + parts[0] + " " + operator_of(node.word, false) + " " + parts[1] + ")";
+        const std::string sign = node.word == "and"             ? "&"
+                                 : node.word == "or"            ? "|"
+                                 : node.word == "^"             ? "**"
+                                 : node.word == "/" && in_index ? "//"
+                                                                : node.word;
+        const auto next = static_cast<Binds>(static_cast<int>(binds) + 1);
+        const bool chains = binds != Binds::raised && binds != Binds::compared;
+        return {parts[0].held(chains ? binds : next) + " " + sign + " " +
+                    parts[1].held(binds == Binds::raised ? Binds::negated : next),
+                binds, parts[0].along | parts[1].along};
     }
 
-    /// A tensor by its name, with further dimensions where it lacks some.
-    std::optional<std::string> plain_cell(const RuleNode& node) {
-        const Outline outline = with_.outline(node.word);
-        std::size_t left = node.parts.size();
-        std::string places;
-        bool lacks = false;
-        for (std::size_t axis = rule_.indices.size(); axis-- > 0 && left > 0;) {
-            const RuleNode& part = *node.parts[left - 1];
-            const bool own = part.kind == Kind::name && part.word == rule_.indices[axis] &&
-                             outline.shape[left - 1] == with_.made.shape[axis];
-            const bool one =
-                part.kind == Kind::number && part.number == 0 && outline.shape[left - 1] == 1;
-            lacks = lacks || !(own || one);
-            places = (own || one ? ":" : "None") + std::string(places.empty() ? "" : ", ") + places;
-            if (own || one) --left;
+    Written operation(const RuleNode& node, const Frame& frame, bool in_index) {
+        std::vector<Text> parts;
+        for (const RuleTree& each : node.parts) {
+            const Written part = written(*each, frame, in_index);
+            if (!part) return std::nullopt;
+            parts.push_back(*part);
         }
-        if (left > 0) return std::nullopt;
-        fills_ = fills_ || outline.shape == with_.made.shape;
-        if (!lacks) return node.word;
-        if (places.starts_with(":, :, N")) places = "..." + places.substr(4);
-        return node.word + "[" + places + "]";
+        return operated(node, parts, in_index);
     }
 
-    /// Writes the line of an index that counts along a dimension of its own.
-    std::string define(const std::string& name, const std::string& count, std::size_t dimension) {
-        std::string variable = "at_" + name;
-        while (definitions_.find(variable + " =") != std::string::npos) variable += "_";
-        std::string shape = "-1";
-        for (std::size_t i = dimension + 1; i < dimensions_; ++i) shape += ", 1";
-        definitions_ +=
-            variable + " = " + module_ + ".arange(" + count + ").reshape(" + shape + ")\n";
-        return variable;
+    /// An index as a number: `torch.arange(4)[:, None]`.
+    Written counted(const RuleNode& node, const Frame& frame, bool in_index) const {
+        // Only in an index a division rounds down.
+        const std::optional<Affine> counts =
+            in_index || !divides(node) ? affine(node, frame) : std::nullopt;
+        const bool counts_one = counts && counts->terms.size() == 1;
+        if (!counts_one || counts->terms[0].stride == 0) return std::nullopt;
+        const auto& [index, stride, length] = counts->terms[0];
+        std::string range = std::to_string(counts->first + stride * length);
+        if (counts->first != 0 || stride != 1) range = std::to_string(counts->first) + ", " + range;
+        if (stride != 1) range += ", " + std::to_string(stride);
+        const bool has_type = !in_index && !with_.type.empty();
+        return laid(
+            module_ + "arange(" + range + (has_type ? ", dtype=" + module_ + with_.type : "") + ")",
+            frame, bit(place_of(frame, index)));
     }
 
-    const Index& index(const std::string& name) const {
-        return *std::find_if(indices_.rbegin(), indices_.rend(),
-                             [&](const Index& each) { return each.name == name; });
-    }
-
-    /// An expression in brackets where it needs them; `whole`: in an index.
-    std::string written(const RuleNode& node, bool whole) {
-        switch (node.kind) {
-            case Kind::number:
-                return number(node.number, whole);
-            case Kind::name:
-                return index(node.word).variable;
-            case Kind::cell:
-                return cell(node);
-            case Kind::call:
-                return call(node, whole);
-            case Kind::operate:
-                return operation(node, whole);
-            case Kind::choose:
-                return module_ + ".where(" + written(*node.parts[0], whole) + ", " +
-                       written(*node.parts[1], whole) + ", " + written(*node.parts[2], whole) + ")";
-            case Kind::reduce:
-                return reduction(node);
-        }
-        return {};
-    }
-
-    static std::string number(double value, bool whole) {
-        if (std::isnan(value)) return "float(\"nan\")";
-        if (std::isinf(value)) return "float(\"inf\")";
-        const bool integral = value == std::floor(value) && std::abs(value) < 1e15;
-        return integral ? fmt::format("{:.0f}{}", value, whole ? "" : ".0")
-                        : fmt::format("{}", value);
-    }
-
-    std::string cell(const RuleNode& node) {
-        const Outline outline = with_.outline(node.word);
-        std::string places;
-        for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
-            const RuleNode& part = *node.parts[axis];
-            const std::string length = std::to_string(outline.shape[axis]);
-            const bool plain = part.kind == Kind::number ||
-                               (part.kind == Kind::name && index(part.word).count == length);
-            std::string place = outline.shape[axis] == 1 ? "0" : written(part, true);
-            // A side of `where` that is not taken may lie outside.
-            if (!plain && place != "0") {
-                place = "(" + place + ").clip(0, " + std::to_string(outline.shape[axis] - 1) + ")";
-            }
-            places += (places.empty() ? "" : ", ") + place;
-        }
-        return node.word + "[" + places + "]";
-    }
-
-    std::string call(const RuleNode& node, bool whole) {
-        const auto part = [&](std::size_t i) {
-            const std::string text = written(*node.parts[i], whole);
-            const bool wraps = with_.is_torch && is_plain_number(*node.parts[i]);
-            return wraps ? "torch.as_tensor(" + text + ")" : text;
-        };
-        if (node.word == "max") return module_ + ".maximum(" + part(0) + ", " + part(1) + ")";
-        if (node.word == "min") return module_ + ".minimum(" + part(0) + ", " + part(1) + ")";
-        if (node.word == "relu") {
-            return with_.is_torch ? "torch.relu(" + part(0) + ")"
-                                  : "np.maximum(" + part(0) + ", 0)";
-        }
-        if (node.word == "half") return rounded("(" + part(0) + ")");
-        if (node.word == "sigmoid" && !with_.is_torch) return "1 / (1 + np.exp(-" + part(0) + "))";
-        if (node.word == "floor" && whole) {
-            // Of a number, whose division does not round down.
-            whole = false;
-            return module_ + ".floor(" + part(0) + ")" +
-                   (with_.is_torch ? ".long()" : ".astype(np.int64)");
-        }
-        return module_ + "." + node.word + "(" + part(0) + ")";
-    }
-
-    std::string operation(const RuleNode& node, bool whole) {
+    Written call(const RuleNode& node, const Frame& frame, bool in_index) {
         const std::string& word = node.word;
-        const std::string left = written(*node.parts[0], whole);
-        if (node.parts.size() == 1) return (word == "not" ? "~(" : "-(") + left + ")";
-        return "(" + left + " " + operator_of(word, whole) + " " + written(*node.parts[1], whole) +
-               ")";
+        const Written first = written(*node.parts[0], frame, in_index && word != "floor");
+        if (!first) return std::nullopt;
+        Text made{module_ + word + "(" + first->text + ")", Binds::single, first->along};
+        if (node.parts.size() == 2) {
+            const Written second = written(*node.parts[1], frame, in_index);
+            if (!second) return std::nullopt;
+            const bool is_bound = torch_ && (first->along == 0 || second->along == 0);
+            const bool turned = first->along == 0;
+            made.along |= second->along;
+            made.text = is_bound
+                            ? (turned ? *second : *first).held() +
+                                  (word == "max" ? ".clamp(min=" : ".clamp(max=") +
+                                  (turned ? *first : *second).text + ")"
+                            : module_ + word + "imum(" + first->text + ", " + second->text + ")";
+        } else if (word == "half") {
+            made.text = first->held() + (torch_ ? ".half()" : ".astype(np.float16)") + typed();
+        } else if (word == "relu" && !torch_) {
+            made.text = "np.maximum(" + first->text + ", 0)";
+        } else if (word == "sigmoid" && !torch_) {
+            made.text = "1 / (1 + np.exp(-" + first->held(Binds::negated) + "))";
+            made.binds = Binds::multiplied;
+        } else if (word == "floor" && in_index) {
+            made.text += torch_ ? ".long()" : ".astype(np.int64)";
+        }
+        return made;
     }
 
-    static std::string operator_of(const std::string& word, bool whole) {
-        if (word == "and") return "&";
-        if (word == "or") return "|";
-        if (word == "^") return "**";
-        return word == "/" && whole ? "//" : word;
+    Written choice(const RuleNode& node, const Frame& frame, bool in_index) {
+        if (Written pieces = in_pieces(node, frame)) return pieces;
+        std::vector<Text> parts;
+        std::uint64_t along = 0;
+        for (const RuleTree& each : node.parts) {
+            const Written part = written(*each, frame, in_index);
+            if (!part) return std::nullopt;
+            parts.push_back(*part);
+            along |= part->along;
+        }
+        is_loose_ = is_loose_ || (parts[1].along == 0 && parts[2].along == 0);
+        for (Text& part : parts) {
+            const bool is_whole = part.text.find_first_not_of("-0123456789") == part.text.npos;
+            if (is_whole && !in_index) part.text += ".0";  // of the type of the other side
+        }
+        return Text{
+            module_ + "where(" + parts[0].text + ", " + parts[1].text + ", " + parts[2].text + ")",
+            Binds::single, along};
     }
 
-    std::string reduction(const RuleNode& node) {
-        const std::size_t dimension = indices_.size();
+    /// `if k < 3 then past_key[k,f] else key[k - 3,f]`: one piece behind the other.
+    Written in_pieces(const RuleNode& node, const Frame& frame) {
+        const RuleNode& where = *node.parts[0];
+        const bool compares = is_operation(where, "<") && where.parts[0]->kind == Kind::name &&
+                              where.parts[1]->kind == Kind::number;
+        if (!compares) return std::nullopt;
+        const std::string& index = where.parts[0]->word;
+        const std::size_t place = place_of(frame, index);
+        const auto first = static_cast<Whole>(where.parts[1]->number);
+        if (place == frame.size() || first <= 0 || first >= frame[place].length) return {};
+        Frame front = frame;
+        front[place].length = first;
+        Frame behind = frame;
+        behind[place].length -= first;
+        const RuleTree later = changed(node.parts[2], [&](const RuleNode& each) -> RuleTree {
+            if (each.kind != Kind::name || each.word != index) return nullptr;
+            return operate_node("+", {name_node(index), number_node(where.parts[1]->number)});
+        });
+        const Written one = filling(*node.parts[1], front);
+        const Written other = filling(*later, behind);
+        if (!one || !other) return std::nullopt;
+        return Text{(torch_ ? "torch.cat((" : "np.concatenate((") + one->text + ", " + other->text +
+                        dimension(torch_ ? "), dim=" : "), axis=", place, frame.size()) + ")",
+                    Binds::single, all_of(frame)};
+    }
+
+    // Reductions.
+
+    Written reduction(const RuleNode& node, const Frame& frame) {
+        if (place_of(frame, node.index) < frame.size()) return reduction(*renamed(node), frame);
         const RuleNode& body = *node.parts.back();
-        std::string count;
-        std::string first;
-        std::string end;
-        if (node.parts.size() == 3) {
-            first = written(*node.parts[0], true);
-            end = written(*node.parts[1], true);
-            count = "int(" + module_ + (with_.is_torch ? ".as_tensor(" : ".asarray(") + end +
-                    ").max())";
-        } else {
-            count = std::to_string(length_of(body, node.index));
+        Dimension along{node.index, length_along(body, node.index)};
+        bool is_whole = node.parts.size() == 1;
+        if (!is_whole) {
+            const RuleNode& end = *node.parts[1];
+            is_whole = node.parts[0]->kind == Kind::number && node.parts[0]->number == 0 &&
+                       end.kind == Kind::number;
+            if (is_whole) along.length = static_cast<Whole>(end.number);
         }
-        const std::string variable = define(node.index, count, dimension);
-        indices_.push_back({node.index, variable, count});
-        std::string value = written(body, false);
-        indices_.pop_back();
-        if (!holds_index(body, node.index)) value = "(" + value + " + 0 * " + variable + ")";
-        const bool adds = node.word == "sum";
-        // Counted from the end, where every index has its place whatever stands before it.
-        const std::string axis = "-" + std::to_string(dimensions_ - dimension) + keeps_;
-        if (!first.empty()) {
-            const std::string within =
-                "((" + variable + " >= " + first + ") & (" + variable + " < " + end + "))";
-            if (node.word == "mean") {
-                return "(" + module_ + ".where(" + within + ", " + value + ", 0.0).sum(" + axis +
-                       " / (" + within + ").sum(" + axis + ")";
+        if (is_whole && node.word == "sum" && is_operation(body, "*")) {
+            for (const std::size_t left : {0, 1}) {
+                Written product = matrices(*body.parts[left], *body.parts[1 - left], along, frame);
+                if (product) return product;
             }
-            value = module_ + ".where(" + within + ", " + value + ", " +
-                    (adds                 ? "0.0"
-                     : node.word == "max" ? "-float(\"inf\")"
-                                          : "float(\"inf\")") +
-                    ")";
         }
-        const std::string method =
-            adds || node.word == "mean" ? node.word : (with_.is_torch ? "a" : "") + node.word;
-        return "(" + value + ")." + method + "(" + axis;
+        const Effort most = effort_;
+        for (effort_ = as_it_lies; effort_ <= most; effort_ = static_cast<Effort>(effort_ + 1)) {
+            if (Written line = reduced(node, along, frame, is_whole)) {
+                effort_ = most;
+                return line;
+            }
+        }
+        effort_ = most;
+        return std::nullopt;
     }
 
-    /// The length of the first axis that an index goes over by itself.
-    std::size_t length_of(const RuleNode& node, const std::string& index) const {
+    /// With an index of its own.
+    static RuleTree renamed(const RuleNode& node) {
+        RuleNode other = node;
+        other.index += "_";
+        other.parts.back() = changed(other.parts.back(), [&](const RuleNode& each) -> RuleTree {
+            const bool is_it = each.kind == Kind::name && each.word == node.index;
+            return is_it ? name_node(other.index) : nullptr;
+        });
+        return tree_of(std::move(other));
+    }
+
+    /// In the place of a dimension that nothing else needs, or beside the others.
+    Written reduced(const RuleNode& node, const Dimension& along, const Frame& frame,
+                    bool is_whole) {
+        const auto instead_of = [&](std::size_t place) -> Written {
+            for (const RuleTree& part : node.parts) {
+                if (holds_index(*part, frame[place].index)) return std::nullopt;
+            }
+            Frame inside = frame;
+            inside[place] = along;
+            Written line = over(node, inside, place, true, is_whole);
+            if (line && frame[place].length == 1) line->along |= bit(place);
+            return line;
+        };
+        if (!frame.empty()) {
+            if (Written line = instead_of(frame.size() - 1)) return line;
+        }
+        for (std::size_t place = frame.size() + 1; place-- > 0;) {
+            Frame inside = frame;
+            inside.insert(inside.begin() + static_cast<std::ptrdiff_t>(place), along);
+            if (Written line = over(node, inside, place, false, is_whole)) return line;
+        }
+        for (std::size_t place = frame.size(); place-- > 0;) {
+            if (Written line = instead_of(place)) return line;
+        }
+        return std::nullopt;
+    }
+
+    /// Along one dimension, which is kept with one place or goes.
+    Written over(const RuleNode& node, const Frame& inside, std::size_t place, bool keeps,
+                 bool is_whole) {
+        Written text = written(*node.parts.back(), inside);
+        if (!text) return std::nullopt;
+        const bool adds = node.word == "sum" || node.word == "mean";
+        const std::string last =
+            dimension("", place, inside.size()) + (!keeps   ? ")"
+                                                   : torch_ ? ", keepdim=True)"
+                                                            : ", keepdims=True)");
+        std::string divisor;
+        if (!is_whole) {
+            const Written within = limits(node, inside[place].index, inside);
+            if (!within) return std::nullopt;
+            const std::string nothing = adds                 ? "0.0"
+                                        : node.word == "max" ? "-float(\"inf\")"
+                                                             : "float(\"inf\")";
+            text =
+                Text{module_ + "where(" + within->text + ", " + text->text + ", " + nothing + ")",
+                     Binds::single, text->along | within->along};
+            if (node.word == "mean") divisor = " / " + within->held() + ".sum(" + last;
+        }
+        if ((text->along & bit(place)) == 0) {
+            // The same at every place.
+            if (keeps || place + 1 != inside.size()) return std::nullopt;
+            const std::string times = std::to_string(inside[place].length) + " * ";
+            if (node.word != "sum") return text;
+            return Text{times + text->held(Binds::negated), Binds::multiplied, text->along};
+        }
+        const bool is_largest = torch_ && !adds;
+        const std::string method = !divisor.empty() ? "sum" : (is_largest ? "a" : "") + node.word;
+        const std::uint64_t above = text->along >> (place + 1);
+        return Text{text->held() + "." + method + "(" + last + divisor,
+                    divisor.empty() ? Binds::single : Binds::multiplied,
+                    (text->along & (bit(place) - 1)) | above << (keeps ? place + 1 : place)};
+    }
+
+    /// Where `first <= k < end`.
+    Written limits(const RuleNode& node, const std::string& index, const Frame& inside) {
+        const RuleTree k = name_node(index);
+        const RuleTree both = operate_node(
+            "and", {operate_node(">=", {k, node.parts[0]}), operate_node("<", {k, node.parts[1]})});
+        const bool from_start = node.parts[0]->kind == Kind::number && node.parts[0]->number == 0;
+        return written(from_start ? *both->parts[1] : *both, inside, true);
+    }
+
+    /// `a @ b`: a has the last dimension but one, b the last, and both that of the sum.
+    Written matrices(const RuleNode& a, const RuleNode& b, const Dimension& along,
+                     const Frame& frame) {
+        if (frame.size() < 2) return std::nullopt;
+        const std::size_t row = frame.size() - 2;
+        const std::size_t column = frame.size() - 1;
+        if (holds_index(a, frame[column].index) || holds_index(b, frame[row].index)) return {};
+        Frame of_a = frame;
+        of_a[column] = along;
+        Frame of_b = frame;
+        of_b[row] = along;
+        const Written left = written(a, of_a);
+        const Written right = written(b, of_b);
+        const std::uint64_t last = bit(row) | bit(column);
+        if (!left || !right || (left->along & right->along & last) != last) return std::nullopt;
+        return Text{left->held(Binds::multiplied) + " @ " + right->held(Binds::negated),
+                    Binds::multiplied, left->along | right->along};
+    }
+
+    /// The length of the first axis that an index goes over by itself; 0 without one.
+    Whole length_along(const RuleNode& node, const std::string& index) const {
         if (node.kind == Kind::cell) {
-            const Outline outline = with_.outline(node.word);
+            const Shape shape = with_.outline(node.word).shape;
             for (std::size_t i = 0; i < node.parts.size(); ++i) {
-                const RuleNode& part = *node.parts[i];
-                if (part.kind == Kind::name && part.word == index) return outline.shape[i];
+                const bool is_it =
+                    node.parts[i]->kind == Kind::name && node.parts[i]->word == index;
+                if (is_it) return static_cast<Whole>(shape[i]);
             }
         }
         for (const RuleTree& part : node.parts) {
-            if (const std::size_t length = length_of(*part, index)) return length;
+            if (const Whole length = length_along(*part, index)) return length;
         }
         return 0;
     }
 
-    const Rule& rule_;
     const RulePython& with_;
+    bool torch_;
     std::string module_;
-    std::string keeps_;
-    std::size_t dimensions_;  ///< of the result, and one for each sum within a sum
-    std::string definitions_{};
-    bool fills_ = false;  ///< whether a tensor of the result's shape is read
-    std::vector<Index> indices_{};
+    Effort effort_ = as_it_lies;
+    bool is_loose_ = false;  ///< numbers are written whose type nothing says
 };
 
 }  // namespace
 
 std::string rule_python(const Rule& rule, const RulePython& with) {
-    return Writer(rule, with).lines();
+    return Writer(with).line(rule);
 }
 
 }  // namespace attn

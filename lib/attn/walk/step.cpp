@@ -17,6 +17,8 @@ const std::string& PlannedStep::latest(Chain chain) const {
     return *latest;
 }
 
+const std::string& PlannedStep::before() const { return latest(step.chain); }
+
 bool has_step(const StepTable& table, const Plan& plan, std::string_view name) {
     return std::ranges::any_of(
         table, [&](const Step& step) { return step.name == name && step.applies(plan); });
