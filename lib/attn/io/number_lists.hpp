@@ -55,6 +55,9 @@ private:
     std::size_t integers_ = 0;
 };
 
+/// The place of a byte in a text: `line 1, column 1` for the first.
+std::string place_in(std::string_view text, std::size_t offset);
+
 /// Whether a text begins like a printed array: with `tensor(`, `array(` or `[`, or a name and that.
 bool looks_like_printed_array(std::string_view text);
 
