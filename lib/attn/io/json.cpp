@@ -250,6 +250,12 @@ nlohmann::json parse_json(std::string_view text, const std::string& label) {
     return parsed;
 }
 
+std::optional<Shape> sizes_in(const Json& value) {
+    const auto natural = [](const Json& each) { return each.is_number_unsigned(); };
+    if (!value.is_array() || !std::ranges::all_of(value, natural)) return std::nullopt;
+    return value.get<Shape>();
+}
+
 std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {
     const Json root = parse_json(text, label);
     if (!is_walk(root)) fail(label, "this is no walk", "give the output of $format json"_told);

@@ -252,13 +252,9 @@ private:
     }
 
     void number(std::string_view word) {
-        std::int64_t integer = 0;
-        const char* const end = word.data() + word.size();
-        const auto [rest, error] = std::from_chars(word.data(), end, integer);
+        const auto integer = parse_whole<std::int64_t>(word);
         const bool negative_zero = integer == 0 && word.starts_with('-');
-        if (error == std::errc() && rest == end && !negative_zero) {
-            return lists_.add_integer(integer);
-        }
+        if (integer && !negative_zero) return lists_.add_integer(*integer);
         const std::optional<double> value = parse_number(word);
         if (!value) fail(shown(word) + " is no number", "write it as 1.5 or 1e-3");
         lists_.add(*value);
