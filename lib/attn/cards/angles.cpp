@@ -104,8 +104,7 @@ namespace {
 // inverse_frequencies: how fast each pair rotates.
 
 Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const auto step =
             twin(plan, loop::inverse_frequencies<T>, vectorized::inverse_frequencies<T>);
         const double base = plan.rotary_base();
@@ -258,19 +257,16 @@ Step angles_card(const Standing& standing) {
         .reads = these({positions, "inverse_frequencies"}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
         .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
-        .compute = [positions](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
+        .compute =
+            in_type([positions]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
                 const auto step = twin(plan, loop::angles<T>, vectorized::angles<T>);
                 return {{"token", "pair"},
                         step(ledger[positions].as<std::int64_t>(),
                              ledger["inverse_frequencies"].as<T>())};
-            });
-        },
-        .note = [](const Subject&) -> std::string {
-            return "One row of angles for each token: twice the position, twice the angle. A token "
-                   "at position 0 does not rotate.";
-        },
+            }),
+        .note =
+            says("One row of angles for each token: twice the position, twice the angle. A token "
+                 "at position 0 does not rotate."),
         .code = field_lines({"{step} = {positions}{as_type}[:, None] * inverse_frequencies"},
                             position_word),
     };
@@ -295,14 +291,12 @@ Step circle_card(const Standing& standing, const std::string& function) {
                 return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
                        (factor == 1 ? "" : " * " + json_number(factor));
             },
-        .compute = [angles, cosine](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
+        .compute =
+            in_type([angles, cosine]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
                 const auto step = cosine ? twin(plan, loop::cosines<T>, vectorized::cosines<T>)
                                          : twin(plan, loop::sines<T>, vectorized::sines<T>);
                 return {{"token", "pair"}, step(ledger[angles].as<T>(), plan.rotary_factor())};
-            });
-        },
+            }),
         .note = [cosine](const Subject&) -> std::string {
             return cosine ? "How much of itself a feature keeps when its pair rotates."
                           : "How much a feature takes of the other one of its pair.";

@@ -89,8 +89,7 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
 /// The step of one number for each query and block.
 template <Pick pick>
 Tensor compute_running(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         return {plan.per_head_axes("query", "block"), gathered<T>(plan, ledger, pick, false)};
     });
 }
@@ -105,8 +104,7 @@ Outline partial_context_outline(const Plan& plan) {
 
 Tensor compute_partial_context(const Plan& plan, const Ledger& ledger) {
     const Axes axes = partial_context_outline(plan).axes;
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         return {axes, gathered<T>(plan, ledger, &FusedBlock::context, true)};
     });
 }
@@ -229,8 +227,7 @@ std::string blockwise_context_note(const Subject& subject) {
 }
 
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Visibility visibility(plan);
         // A mask that was given, or replaced by a mistake, is what counts.
         const Tensor* const mask = ledger.find("mask");

@@ -64,6 +64,12 @@ inline Step called(Step card, std::string names) {
     return card;
 }
 
+/// A parameter that the list of draws has a row for, and what is said of it.
+Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies,
+                std::function<std::string(const notes::Subject&)> note);
+inline constexpr const char* of_a_gain =
+    "Multiplies each feature of the normed rows; training starts it at 1.";
+
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);
 
@@ -161,6 +167,20 @@ inline Outline score_outline(const Plan& plan) {
 /// A formula that is the same for every plan.
 inline std::function<std::string(const PlannedStep&)> always(std::string formula) {
     return [formula = std::move(formula)](const PlannedStep&) { return formula; };
+}
+
+/// A note that is the same for every walk.
+inline std::function<std::string(const notes::Subject&)> says(std::string note) {
+    return [note = std::move(note)](const notes::Subject&) { return note; };
+}
+
+/// A tensor in the type of the walk: `make` is called with a number of that type.
+template <class Make>
+Step::Compute in_type(Make make) {
+    return [make](const Plan& plan, const Ledger& ledger) {
+        return with_floating(plan.compute_dtype,
+                             [&](auto zero) -> Tensor { return make(zero, plan, ledger); });
+    };
 }
 
 /// What a step reads, whatever the plan.

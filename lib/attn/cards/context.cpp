@@ -22,8 +22,7 @@ using namespace notes;
 
 Tensor compute_context(const Plan& plan, const Ledger& ledger) {
     if (plan.fused()) return blockwise_context(plan, ledger);
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Array<T>& weights = ledger.latest(Chain::weights).as<T>();
         const Array<T>& value = ledger.latest(Chain::values).as<T>();
         return {plan.per_head_axes("query", "feature"),
@@ -159,8 +158,7 @@ std::string context_note(const Subject& subject) {
 // merged: the heads side by side.
 
 Tensor compute_merged(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const auto step = twin(plan, loop::merge_heads<T>, vectorized::merge_heads<T>);
         return {plan.per_batch_axes("token", "feature"),
                 step(ledger.latest(Chain::contexts, "merged").as<T>())};
@@ -179,8 +177,7 @@ std::string merged_note(const Subject& subject) {
 // output: the heads, mixed.
 
 Tensor compute_output(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& merged = ledger.latest(Chain::contexts, "output");
         const Tensor* bias = ledger.find("b_output");
         const auto step = twin(plan, loop::project<T>, vectorized::project<T>);

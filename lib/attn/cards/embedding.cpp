@@ -20,8 +20,7 @@ bool learns_positions(const Plan& plan) {
 }
 
 Tensor compute_position_embedding(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Array<std::int64_t>& positions = ledger["positions"].as<std::int64_t>();
         const Axes axes{"token", "feature"};
         if (learns_positions(plan)) {
@@ -43,8 +42,7 @@ std::string position_note(const Subject& subject) {
 }  // namespace
 
 Tensor add_positions(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& tokens = ledger["token_embedding"];
         const auto step = twin(plan, loop::add_rows<T>, vectorized::add_rows<T>);
         return {tokens.axes(), step(tokens.as<T>(), ledger["position_embedding"].as<T>())};
@@ -107,10 +105,9 @@ Step position_sum_card(const Step& x) {
     sum.reads = these({"token_embedding", "position_embedding"});
     sum.rule = always("x[t,c] = token_embedding[t,c] + position_embedding[t,c]");
     sum.compute = add_positions;
-    sum.note = [](const Subject&) -> std::string {
-        return "Token and position, added feature by feature: equal tokens at other places are no "
-               "longer equal.";
-    };
+    sum.note = says(
+        "Token and position, added feature by feature: equal tokens at other places are no "
+        "longer equal.");
     sum.code = lines_by_rule;
     return sum;
 }

@@ -28,20 +28,6 @@ Outline latent_outline(const Plan& plan, std::size_t features) {
 
 // The parameters.
 
-Step latent_weight_card(const std::string& name, const std::string& title, const std::string& note,
-                        bool (*applies)(const Plan&)) {
-    return {
-        .name = name,
-        .title = title,
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies = applies,
-        .outline = drawn_outline(name),
-        .formula = learned,
-        .note = [note](const Subject&) { return note; },
-    };
-}
-
 // Products with them: the latent of the queries, that of keys and values, and these.
 
 struct LatentProduct {
@@ -75,8 +61,7 @@ Step product_card(const LatentProduct& of_kind) {
             const Tensor& source = ledger[of_kind.source(plan)];
             const Tensor& weight = ledger[of_kind.weight];
             Axes axes = of_kind.outline(plan).axes;
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
+            return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
                 const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
                 return {axes, project(source.as<T>(), weight.as<T>(), empty_array<T>({0}),
                                       *plan.config.weight_layout, plan.arithmetic)};
@@ -168,17 +153,14 @@ Step cut_card(const std::string& name, const std::string& title, bool rotates,
                 return name + "[t,f] = projected_latent[t, " +
                        std::to_string(first_of_part(of.plan, rotates)) + " + f]";
             },
-        .compute = [rotates](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
-                const Tensor& whole = ledger["projected_latent"];
-                std::vector<std::size_t> features(width_of_part(plan, rotates));
-                for (std::size_t f = 0; f < features.size(); ++f) {
-                    features[f] = first_of_part(plan, rotates) + f;
-                }
-                return {whole.axes(), take_features(whole.as<T>(), features)};
-            });
-        },
+        .compute = in_type([rotates]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& whole = ledger["projected_latent"];
+            std::vector<std::size_t> features(width_of_part(plan, rotates));
+            for (std::size_t f = 0; f < features.size(); ++f) {
+                features[f] = first_of_part(plan, rotates) + f;
+            }
+            return {whole.axes(), take_features(whole.as<T>(), features)};
+        }),
         .note = [note](const Subject&) { return note; },
     };
 }
@@ -213,16 +195,15 @@ RmsStep query_latent_norm() {
 
 StepTable latent_cards() {
     return {
-        latent_weight_card("w_query_latent", "the weight matrix that makes the latents of queries",
-                           "Each row holds the factors that make one feature of query_latent.",
-                           has_query_latent),
-        latent_weight_card("w_latent", "the weight matrix that makes the latents",
-                           "Its first rows make the latent, the last ones the part of the key "
-                           "that rotates.",
-                           has_latents),
-        latent_weight_card("w_key_value", "the weight matrix that makes keys and values of latents",
-                           "Head by head: the rows of its key, then those of its value.",
-                           has_latents),
+        drawn_card("w_query_latent", "the weight matrix that makes the latents of queries",
+                   has_query_latent,
+                   says("Each row holds the factors that make one feature of query_latent.")),
+        drawn_card("w_latent", "the weight matrix that makes the latents", has_latents,
+                   says("Its first rows make the latent, the last ones the part of the key "
+                        "that rotates.")),
+        drawn_card("w_key_value", "the weight matrix that makes keys and values of latents",
+                   has_latents,
+                   says("Head by head: the rows of its key, then those of its value.")),
         called(product_card(query_latent()), "q_latent c_q q_c q_compressed compressed_q"),
         rms_gain_card(query_latent_norm()),
         rms_card(query_latent_norm()),

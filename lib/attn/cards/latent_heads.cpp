@@ -17,8 +17,7 @@ using namespace notes;
 // key and value: made of the latents, or these themselves.
 
 Tensor compute_latent_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const bool is_key = part.letter() == 'k';
         const auto split = twin(plan, loop::split_heads<T>, vectorized::split_heads<T>);
         const Axes axes = plan.per_head_axes(part.axis(plan), "feature");
@@ -84,8 +83,7 @@ Array<T> matrices_of_heads(const Plan& plan, const Ledger& ledger, bool is_key) 
 }
 
 Tensor compute_absorbed_query(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& query = ledger.latest(Chain::queries, "absorbed_query");
         const auto multiply = twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
         const Array<T> absorbed =
@@ -142,8 +140,7 @@ Step absorbed_query_card() {
 }
 
 Tensor compute_expanded_context(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& context = ledger.latest(Chain::contexts, "expanded_context");
         const Array<T> stored = matrices_of_heads<T>(plan, ledger, false);
         Array<T> matrices = empty_array<T>({plan.heads, stored.shape(2), stored.shape(1)});
@@ -180,11 +177,10 @@ Step expanded_context_card() {
                        "[h,t,c] * w_key_value[" + (out_in ? out + ", c]" : "c, " + out + "]");
             },
         .compute = compute_expanded_context,
-        .note = [](const Subject&) -> std::string {
-            return "A weighted sum of W c is W times the weighted sum of c: the same context as "
-                   "from values of every head, to rounding, with one product a query in the place "
-                   "of one a key.";
-        },
+        .note =
+            says("A weighted sum of W c is W times the weighted sum of c: the same context as "
+                 "from values of every head, to rounding, with one product a query in the place "
+                 "of one a key."),
     };
 }
 

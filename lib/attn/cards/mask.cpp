@@ -239,8 +239,7 @@ std::string mask_reason_of_cell(const WalkView& view) {
 // masked_scores: -inf where the mask hides.
 
 Tensor compute_masked(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores, "masked_scores");
         const Array<bool>& mask = ledger["mask"].as<bool>();
         return {scores.axes(), is_loop(plan) ? loop::apply_mask(scores.as<T>(), mask)

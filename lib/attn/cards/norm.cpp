@@ -48,33 +48,20 @@ std::optional<std::string> norm_word(std::string_view word, const StepLines& of)
     return std::nullopt;
 }
 
-Step parameter_of_norm(const std::string& name, const std::string& title) {
-    return {
-        .name = name,
-        .title = title,
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies =
-            [name](const Plan& plan) {
-                return plan.config.x_norm && (name == "g_x" || plan.config.parameters.has(name));
-            },
-        .outline = drawn_outline(name),
-        .formula = learned,
-        .note =
-            [name](const Subject&) {
-                return std::string(name == "g_x"
-                                       ? "Each feature of the norm is multiplied by its own."
-                                       : "Added to each feature of the norm.");
-            },
-    };
-}
-
 }  // namespace
 
 StepTable norm_cards() {
     return {
-        parameter_of_norm("g_x", "the gain of the norm of x"),
-        parameter_of_norm("b_x", "the bias of the norm of x"),
+        drawn_card(
+            "g_x", "the gain of the norm of x",
+            [](const Plan& plan) { return plan.config.x_norm.has_value(); },
+            says("Each feature of the norm is multiplied by its own.")),
+        drawn_card(
+            "b_x", "the bias of the norm of x",
+            [](const Plan& plan) {
+                return plan.config.x_norm && plan.config.parameters.has("b_x");
+            },
+            says("Added to each feature of the norm.")),
         {
             .name = "normed_x",
             .title = "x with rows of one size, which query, key and value are made of",
@@ -91,16 +78,13 @@ StepTable norm_cards() {
                  {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "
                   "sqrt((mean j: (x[t,j] - (mean i: x[t,i])) ^ 2) + {eps}){gained}"}},
                 norm_word),
-            .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
-                return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                    using T = decltype(zero);
-                    const Tensor* bias = ledger.find("b_x");
-                    const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);
-                    return {ledger["x"].axes(), step(ledger["x"].as<T>(), ledger["g_x"].as<T>(),
-                                                     bias ? bias->as<T>() : Array<T>(),
-                                                     *plan.config.x_norm, plan.config.x_norm_eps)};
-                });
-            },
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor* bias = ledger.find("b_x");
+                const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);
+                return {ledger["x"].axes(), step(ledger["x"].as<T>(), ledger["g_x"].as<T>(),
+                                                 bias ? bias->as<T>() : Array<T>(),
+                                                 *plan.config.x_norm, plan.config.x_norm_eps)};
+            }),
             .note = norm_note,
             .code = field_lines(
                 {{is_rms, nullptr, nullptr},
@@ -145,18 +129,7 @@ std::string rms_note(const RmsStep& rms, const Subject& subject) {
 }  // namespace
 
 Step rms_gain_card(const RmsStep& rms) {
-    return {
-        .name = rms.gain,
-        .title = "the gain of " + rms.name,
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies = rms.applies,
-        .outline = drawn_outline(rms.gain),
-        .formula = learned,
-        .note = [](const Subject&) -> std::string {
-            return "Multiplies each feature of the normed rows; training starts it at 1.";
-        },
-    };
+    return drawn_card(rms.gain, "the gain of " + rms.name, rms.applies, says(of_a_gain));
 }
 
 Step rms_card(const RmsStep& rms) {
@@ -177,8 +150,7 @@ Step rms_card(const RmsStep& rms) {
         .compute = [rms](const Plan& plan, const Ledger& ledger) -> Tensor {
             const Tensor& before = before_rms(rms, ledger);
             const Tensor& gain = ledger[rms.gain];
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
+            return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
                 const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);
                 return {before.axes(),
                         step(before.as<T>(), gain.as<T>(), Array<T>(), NormKind::rms, rms.eps)};

@@ -41,8 +41,7 @@ Outline position_bias_outline(const Plan& plan) {
 
 Tensor compute_position_bias(const Plan& plan, const Ledger& ledger) {
     Outline outline = position_bias_outline(plan);
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         if (is_file(plan)) {
             return {outline.axes,
                     cast(*plan.config.position_bias->given, plan.compute_dtype).template as<T>()};
@@ -86,8 +85,7 @@ std::optional<std::string> position_bias_word(std::string_view word, const StepL
 // biased_scores: the scores with it.
 
 Tensor compute_biased(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores, "biased_scores");
         const std::size_t queries = scores.shape()[scores.dimension() - 2];
         const std::size_t keys = scores.shape()[scores.dimension() - 1];
@@ -143,12 +141,8 @@ StepTable bias_cards() {
             .varies_where_hidden = true,
             .rule = always("biased_scores[q,k] = scores[q,k] + position_bias[q,k]"),
             .compute = compute_biased,
-            .note =
-                [](const Subject&) {
-                    return std::string(
-                        "Softmax sees content and position in one number: exp(score + bias) = "
-                        "exp(score) * exp(bias).");
-                },
+            .note = says("Softmax sees content and position in one number: exp(score + bias) = "
+                         "exp(score) * exp(bias)."),
         },
     };
 }
@@ -164,8 +158,7 @@ bool has_kind(const Plan& plan, PositionBias::Kind kind) {
 // slopes of ALiBi, one for each head.
 
 Tensor compute_slopes(const Plan& plan, const Ledger&) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const std::vector<double> slopes = alibi_slopes(plan.heads);
         Array<T> result = empty_array<T>({plan.heads});
         for (std::size_t h = 0; h < plan.heads; ++h) result(h) = static_cast<T>(slopes[h]);
@@ -299,21 +292,10 @@ StepTable slope_cards() {
             .compute = compute_slopes,
             .note = slopes_note,
         },
-        {
-            .name = "relative_attention_bias",
-            .title = "a number for each bucket of distances and each head (T5)",
-            .kind = Step::Kind::parameter,
-            .shown = false,
-            .applies = is_t5,
-            .outline = drawn_outline("relative_attention_bias"),
-            .formula = learned,
-            .note =
-                [](const Subject&) {
-                    return std::string(
-                        "One row for each bucket of distances. T5 has it in the first layer, and "
-                        "all layers share it.");
-                },
-        },
+        drawn_card("relative_attention_bias",
+                   "a number for each bucket of distances and each head (T5)", is_t5,
+                   says("One row for each bucket of distances. T5 has it in the first layer, and "
+                        "all layers share it.")),
     };
 }
 

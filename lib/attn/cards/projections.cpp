@@ -28,8 +28,7 @@ Array<T> part_of_fused(const Plan& plan, const Array<T>& parameter, const Projec
 }
 
 Tensor compute_qkv(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor* bias = ledger.find("b_qkv");
         const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
         return {plan.per_batch_axes("query", "feature"),
@@ -125,8 +124,7 @@ Step qkv_card() {
 }  // namespace
 
 Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const std::string name = part.parameter(plan);
         Array<T> weight = ledger["w_" + name].as<T>();
         const Tensor* bias_tensor = ledger.find("b_" + name);
@@ -293,23 +291,35 @@ std::function<Outline(const Plan&)> drawn_outline(const std::string& name) {
     };
 }
 
-Step parameter_card(const std::string& part, bool bias) {
-    const std::string name = (bias ? "b_" : "w_") + part;
-    const std::string whose = part == "qkv" ? "query, key and value" : part;
+Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies,
+                std::function<std::string(const notes::Subject&)> note) {
     return {
         .name = name,
-        .title = (bias ? "the bias of the " : "the weight matrix of the ") + whose + " projection",
+        .title = std::move(title),
         .kind = Step::Kind::parameter,
         .shown = false,
-        .applies =
-            [name](const Plan& plan) { return find_drawn(draw_list(plan), name) != nullptr; },
+        .applies = std::move(applies),
         .outline = drawn_outline(name),
         .formula = learned,
-        .note =
-            [part, bias](const Subject& subject) {
-                return bias ? bias_note(subject) : weight_note(part, subject);
-            },
+        .note = std::move(note),
     };
+}
+
+Step parameter_card(const std::string& part, bool bias) {
+    const std::string whose = part == "qkv" ? "query, key and value" : part;
+    return drawn_card(
+        (bias ? "b_" : "w_") + part,
+        (bias ? "the bias of the " : "the weight matrix of the ") + whose + " projection",
+        [part, bias](const Plan& plan) {
+            const WalkConfig& config = plan.config;
+            if (part == "output") return config.output_projection && (!bias || config.output_bias);
+            const bool is_one = part == "qkv";
+            return projects(plan) && is_one == plan.one_weight() && (!bias || config.bias) &&
+                   (!plan.has_latent() || (part == "query" && !bias));
+        },
+        [part, bias](const Subject& subject) {
+            return bias ? bias_note(subject) : weight_note(part, subject);
+        });
 }
 
 StepTable parameter_cards() {

@@ -20,8 +20,7 @@ using namespace notes;
 // scores: every query compared with every key.
 
 Tensor compute_scores(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Array<T>& query = ledger.latest(Chain::queries).as<T>();
         const Array<T>& key = ledger.latest(Chain::keys).as<T>();
         return {plan.per_head_axes("query", "key"),
@@ -92,8 +91,7 @@ std::string scores_note(const Subject& subject) {
 // scaled_scores: divided by the root of the head's width.
 
 Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores, "scaled_scores");
         return {scores.axes(), is_loop(plan) ? loop::scale(scores.as<T>(), plan.scale)
                                              : vectorized::scale(scores.as<T>(), plan.scale)};
@@ -205,8 +203,7 @@ using namespace notes;
 // capped_scores: pressed below a cap by tanh.
 
 Tensor compute_capped(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores, "capped_scores");
         const double cap = plan.config.softcap;
         return {scores.axes(), is_loop(plan) ? loop::soft_cap(scores.as<T>(), cap)

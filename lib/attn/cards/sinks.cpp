@@ -40,8 +40,7 @@ std::string sink_note(const Subject& subject) {
 }
 
 Tensor compute_sink_weight(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores);
         const std::span<const T> sink = sink_of<T>(ledger);
         const std::size_t keys = scores.axis("key");

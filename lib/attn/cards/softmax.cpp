@@ -35,8 +35,7 @@ Outline row_outline(const Plan& plan) {
 }
 
 Tensor compute_row_max(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores);
         const std::string axis = softmax_axis(plan);
         const std::size_t along = scores.axis(axis);
@@ -51,8 +50,7 @@ Tensor compute_row_max(const Plan& plan, const Ledger& ledger) {
 }
 
 Tensor compute_exponentials(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores);
         const Array<T>& row_max = ledger["row_max"].as<T>();
         const std::size_t along = scores.axis(softmax_axis(plan));
@@ -63,8 +61,7 @@ Tensor compute_exponentials(const Plan& plan, const Ledger& ledger) {
 }
 
 Tensor compute_row_sum(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& exponentials = ledger["exponentials"];
         const std::string axis = softmax_axis(plan);
         const std::size_t along = exponentials.axis(axis);
@@ -79,8 +76,7 @@ Tensor compute_row_sum(const Plan& plan, const Ledger& ledger) {
 }
 
 Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores);
         if (plan.config.sigmoid) {
             return {scores.axes(), is_loop(plan) ? loop::sigmoid<T>(scores.as<T>())
