@@ -3,9 +3,14 @@
 #include <string>
 
 #include "attn/codegen/field_lines.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/plan/plan.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/steps/sink.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/walk/step.hpp"
 #include "attn/why/why.hpp"
 
@@ -100,6 +105,24 @@ struct Standing {
         return of_memory ? plan.config.memory_positions : plan.config.positions;
     }
 };
+
+/// The tensor that an input of a step stands for.
+inline const Tensor& tensor_of(const Input& input, const Ledger& ledger, const std::string& step) {
+    return input.chain == Chain::none ? ledger[input.step] : ledger.latest(input.chain, step);
+}
+
+/// A step that multiplies features by a weight matrix, and adds a bias where there is one.
+struct ProductStep {
+    std::string name, title;
+    std::string parameter;  ///< `query` of w_query and b_query
+    std::function<Input(const Plan&)> source;
+    std::function<Outline(const Plan&)> outline;
+    std::function<bool(const Plan&)> applies;
+    std::function<std::string(const notes::Subject&)> note;
+    std::function<bool(const Plan&)> has_bias = [](const Plan&) { return false; };
+    Chain chain = Chain::none;  ///< that it extends
+};
+Step product_card(const ProductStep& product);
 
 /// A step that divides every row by its root mean square and multiplies it by a gain.
 struct RmsStep {

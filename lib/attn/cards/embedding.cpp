@@ -1,14 +1,8 @@
 #include "attn/steps/embedding.hpp"
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/steps/sinusoids.hpp"
-#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

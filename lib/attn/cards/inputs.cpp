@@ -2,12 +2,7 @@
 #include <map>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/embedding.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

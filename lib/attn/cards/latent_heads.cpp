@@ -3,11 +3,7 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -4,12 +4,8 @@
 #include <set>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/visibility.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

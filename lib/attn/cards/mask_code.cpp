@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/plan/mask_kinds.hpp"
 
 namespace attn {

@@ -1,12 +1,5 @@
 #include "attn/steps/norm.hpp"
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -98,15 +91,6 @@ namespace {
 
 using namespace notes;
 
-const Tensor& before_rms(const RmsStep& rms, const Ledger& ledger) {
-    return rms.before.chain == Chain::none ? ledger[rms.before.step]
-                                           : ledger.latest(rms.before.chain, rms.name);
-}
-
-std::string name_before(const RmsStep& rms, const PlannedStep& of) {
-    return rms.before.chain == Chain::none ? rms.before.step : of.latest(rms.before.chain);
-}
-
 /// The root that divides row `row`.
 double root_of_row(const RmsStep& rms, const Plan& plan, const Tensor& before, std::size_t row) {
     return with_floating(plan.compute_dtype, [&](auto zero) {
@@ -118,7 +102,7 @@ double root_of_row(const RmsStep& rms, const Plan& plan, const Tensor& before, s
 
 std::string rms_note(const RmsStep& rms, const Subject& subject) {
     std::string note = rms.why_here;
-    const Tensor& before = before_rms(rms, subject.ledger);
+    const Tensor& before = tensor_of(rms.before, subject.ledger, rms.name);
     if (before.shape() != subject.tensor.shape() || before.size() == 0) return note;
     say(note, of_first_matrix(subject, "the row of " + row_label(subject, 0) + " is divided by " +
                                            number(root_of_row(rms, subject.plan, before, 0)) +
@@ -143,12 +127,12 @@ Step rms_card(const RmsStep& rms) {
         .outline = rms.outline,
         .rule =
             [rms](const PlannedStep& of) {
-                const std::string before = name_before(rms, of) + "[t,";
+                const std::string before = of.name_of(rms.before) + "[t,";
                 return rms.name + "[t,f] = " + before + "f] / sqrt((mean g: " + before +
                        "g] ^ 2) + " + json_number(rms.eps) + ") * " + rms.gain + "[f]";
             },
         .compute = [rms](const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& before = before_rms(rms, ledger);
+            const Tensor& before = tensor_of(rms.before, ledger, rms.name);
             const Tensor& gain = ledger[rms.gain];
             return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
                 const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);

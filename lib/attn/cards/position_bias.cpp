@@ -4,15 +4,9 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/steps/position_bias.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

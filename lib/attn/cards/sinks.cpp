@@ -1,11 +1,5 @@
 #include "attn/cards/cards.hpp"
 
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
-#include "attn/text/number_text.hpp"
-
 namespace attn {
 namespace {
 

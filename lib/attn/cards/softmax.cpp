@@ -4,14 +4,10 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/labels.hpp"
 #include "attn/notes/weight_notes.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/steps/sigmoid.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
