@@ -96,21 +96,6 @@ namespace {
 
 // inverse_frequencies: how fast each pair rotates.
 
-Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const auto step =
-            twin(plan, loop::inverse_frequencies<T>, vectorized::inverse_frequencies<T>);
-        const double base = plan.rotary_base();
-        Array<T> frequencies = step(base, 2 * plan.rotary_pairs());
-        if (const RopeScaling* scaling = stretching(plan)) {
-            const auto stretch =
-                twin(plan, loop::scale_frequencies<T>, vectorized::scale_frequencies<T>);
-            frequencies = stretch(frequencies, *scaling, base, plan.rotary_tokens());
-        }
-        return {{"pair"}, std::move(frequencies)};
-    });
-}
-
 bool is_stretched(const Plan& plan) { return stretching(plan) != nullptr; }
 
 template <Kind kind>
@@ -213,7 +198,18 @@ Step inverse_frequencies_card() {
                         "{step}[i] = {power} / {factor} * ({share}) + {power} * (1 - ({share}))"},
                        {"{step}[i] = {power}"}},
                       frequency_word),
-        .compute = compute_inverse_frequencies,
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger&) -> Tensor {
+            const auto step =
+                twin(plan, loop::inverse_frequencies<T>, vectorized::inverse_frequencies<T>);
+            const double base = plan.rotary_base();
+            Array<T> frequencies = step(base, 2 * plan.rotary_pairs());
+            if (const RopeScaling* scaling = stretching(plan)) {
+                const auto stretch =
+                    twin(plan, loop::scale_frequencies<T>, vectorized::scale_frequencies<T>);
+                frequencies = stretch(frequencies, *scaling, base, plan.rotary_tokens());
+            }
+            return {{"pair"}, std::move(frequencies)};
+        }),
         .note = inverse_frequencies_note,
         .code = field_lines(
             {{stretched_as<Kind::longrope>,

@@ -153,14 +153,6 @@ std::string context_note(const Subject& subject) {
 
 // merged: the heads side by side.
 
-Tensor compute_merged(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const auto step = twin(plan, loop::merge_heads<T>, vectorized::merge_heads<T>);
-        return {plan.per_batch_axes("token", "feature"),
-                step(ledger.latest(Chain::contexts, "merged").as<T>())};
-    });
-}
-
 std::string merged_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const std::size_t width = plan.value_dim;
@@ -233,7 +225,11 @@ StepTable merged_cards() {
                     return "merged[t,c] = " + of.latest(Chain::contexts) + "[c / " + width +
                            ", t, c % " + width + "]";
                 },
-            .compute = compute_merged,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const auto step = twin(plan, loop::merge_heads<T>, vectorized::merge_heads<T>);
+                return {plan.per_batch_axes("token", "feature"),
+                        step(ledger.latest(Chain::contexts, "merged").as<T>())};
+            }),
             .note = merged_note,
 
         },

@@ -13,19 +13,6 @@ bool learns_positions(const Plan& plan) {
     return plan.config.position_embedding == PositionEmbedding::learned;
 }
 
-Tensor compute_position_embedding(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const Array<std::int64_t>& positions = ledger["positions"].as<std::int64_t>();
-        const Axes axes{"token", "feature"};
-        if (learns_positions(plan)) {
-            const auto look_up = twin(plan, loop::embed<T>, vectorized::embed<T>);
-            return {axes, look_up(positions, ledger["position_table"].as<T>())};
-        }
-        const auto step = twin(plan, loop::sinusoids<T>, vectorized::sinusoids<T>);
-        return {axes, step(positions, plan.embed_dim)};
-    });
-}
-
 std::string position_note(const Subject& subject) {
     return learns_positions(subject.plan)
                ? "Each position has a row of its own, as each word has: training would learn them."
@@ -82,7 +69,16 @@ Step position_embedding_card() {
             {{learns_positions, "position_embedding[t,c] = position_table[positions[t], c]"},
              {"position_embedding[t,c] = if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
               "else cos(positions[t] / 10000 ^ ((c - 1) / C))"}}),
-        .compute = compute_position_embedding,
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Array<std::int64_t>& positions = ledger["positions"].as<std::int64_t>();
+            const Axes axes{"token", "feature"};
+            if (learns_positions(plan)) {
+                const auto look_up = twin(plan, loop::embed<T>, vectorized::embed<T>);
+                return {axes, look_up(positions, ledger["position_table"].as<T>())};
+            }
+            const auto step = twin(plan, loop::sinusoids<T>, vectorized::sinusoids<T>);
+            return {axes, step(positions, plan.embed_dim)};
+        }),
         .note = position_note,
         .code = field_lines(
             {{learns_positions, nullptr, nullptr},

@@ -13,16 +13,6 @@ using namespace notes;
 
 // scores: every query compared with every key.
 
-Tensor compute_scores(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const Array<T>& query = ledger.latest(Chain::queries).as<T>();
-        const Array<T>& key = ledger.latest(Chain::keys).as<T>();
-        return {plan.per_head_axes("query", "key"),
-                is_loop(plan) ? loop::scores(query, key, plan.attention_arithmetic)
-                              : vectorized::scores(query, key, plan.attention_arithmetic)};
-    });
-}
-
 /// Rows of the first matrix whose finite scores are all the same, and rows that hold nan.
 struct ScoreRows {
     Rows equal, holding_nan;
@@ -83,14 +73,6 @@ std::string scores_note(const Subject& subject) {
 }
 
 // scaled_scores: divided by the root of the head's width.
-
-Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const Tensor& scores = ledger.latest(Chain::scores, "scaled_scores");
-        return {scores.axes(), is_loop(plan) ? loop::scale(scores.as<T>(), plan.scale)
-                                             : vectorized::scale(scores.as<T>(), plan.scale)};
-    });
-}
 
 bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Operation::divide; }
 
@@ -172,7 +154,13 @@ StepTable score_cards() {
             .outline = score_outline,
             .rule = always("scores[q,k] = sum f: queries[q,f] * keys[k,f]"),
             .formula = texts({"{queries} @ {keys}^T"}),
-            .compute = compute_scores,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Array<T>& query = ledger.latest(Chain::queries).as<T>();
+                const Array<T>& key = ledger.latest(Chain::keys).as<T>();
+                return {plan.per_head_axes("query", "key"),
+                        is_loop(plan) ? loop::scores(query, key, plan.attention_arithmetic)
+                                      : vectorized::scores(query, key, plan.attention_arithmetic)};
+            }),
             .note = scores_note,
         },
         {
@@ -183,7 +171,12 @@ StepTable score_cards() {
             .reads = these({Chain::scores}),
             .outline = score_outline,
             .rule = scaled_rule,
-            .compute = compute_scaled,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores, "scaled_scores");
+                return {scores.axes(), is_loop(plan)
+                                           ? loop::scale(scores.as<T>(), plan.scale)
+                                           : vectorized::scale(scores.as<T>(), plan.scale)};
+            }),
             .note = scaled_note,
         },
         softcap_card(),
@@ -195,15 +188,6 @@ namespace {
 using namespace notes;
 
 // capped_scores: pressed below a cap by tanh.
-
-Tensor compute_capped(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const Tensor& scores = ledger.latest(Chain::scores, "capped_scores");
-        const double cap = plan.config.softcap;
-        return {scores.axes(), is_loop(plan) ? loop::soft_cap(scores.as<T>(), cap)
-                                             : vectorized::soft_cap(scores.as<T>(), cap)};
-    });
-}
 
 std::string capped_note(const Subject& subject) {
     const double cap = subject.plan.config.softcap;
@@ -227,7 +211,12 @@ Step softcap_card() {
         .reads = these({Chain::scores}),
         .outline = score_outline,
         .rule = always("capped_scores[q,k] = cap * tanh(scores[q,k] / cap)"),
-        .compute = compute_capped,
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& scores = ledger.latest(Chain::scores, "capped_scores");
+            const double cap = plan.config.softcap;
+            return {scores.axes(), is_loop(plan) ? loop::soft_cap(scores.as<T>(), cap)
+                                                 : vectorized::soft_cap(scores.as<T>(), cap)};
+        }),
         .note = capped_note,
     };
 }
