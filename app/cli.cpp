@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "app/flags/config_file.hpp"
-#include "app/flags/flag.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -126,7 +124,7 @@ Arguments parsed(const Command& command, const Words& words) {
     arguments = with_config(std::move(arguments));
     put_notebook_under(arguments);
     for (const Flag* positional : positionals_of(command)) {
-        if (positional->required && !arguments.has(positional->name)) {
+        if (positional->required && !arguments.has(*positional)) {
             throw attn::ConfigError(command.name + " needs " + positional->name + ": " +
                                     positional->whole_help());
         }
@@ -172,9 +170,7 @@ int run(const Words& words) {
         if (words[i].starts_with("--color=")) color_messages(words[i].substr(8));
     }
     if (const std::string help = asked_help(command, words); !help.empty()) {
-        StandardOutput output;
-        output.write(help);
-        output.flush();
+        StandardOutput::print(help);
         note_beside_help(words);
         release_notes();
         return 0;

@@ -6,13 +6,11 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/bench/attend.hpp"
 #include "attn/io/output_files.hpp"
-#include "attn/tensor/error.hpp"
 
 template <>
 inline constexpr std::array<std::pair<std::string_view, attn::InstructionSet>, 4>
@@ -42,44 +40,38 @@ attn::BenchShape parse_shape(const std::string& text) {
 
 std::vector<attn::BenchShape> shapes_of(const Arguments& arguments) {
     std::vector<attn::BenchShape> shapes;
-    for (const std::string& text : arguments.all("--shape")) shapes.push_back(parse_shape(text));
-    const bool has_sizes =
-        arguments.has_any({"--batch", "--heads", "--kv-heads", "--seq-len", "--head-dim"});
+    for (const std::string& text : arguments[flags::shapes]) shapes.push_back(parse_shape(text));
+    const bool has_sizes = arguments.has_any(
+        {flags::batch, flags::heads, flags::kv_heads, flags::seq_len, flags::head_dim});
     if (has_sizes && !shapes.empty()) {
         throw attn::ConfigError(
             "--shape says all sizes: leave out --batch, --heads, --kv-heads, --seq-len and "
             "--head-dim");
     }
     if (!shapes.empty()) return shapes;
-    const auto size = [&](const char* flag) { return parse_size(flag, arguments.text(flag)); };
-    const std::size_t heads = size("--heads");
-    const std::size_t kv_heads = arguments.has("--kv-heads") ? size("--kv-heads") : heads;
+    const std::size_t heads = arguments[flags::heads];
+    const std::size_t kv_heads = arguments[flags::kv_heads].value_or(heads);
     if (heads % kv_heads != 0) {
         throw attn::ConfigError("--kv-heads " + std::to_string(kv_heads) +
                                 " does not divide --heads " + std::to_string(heads) +
                                 ": each key and value head is read by as many query heads");
     }
-    for (const std::string& length : split(arguments.text("--seq-len"), ',')) {
-        shapes.push_back({size("--batch") * heads, parse_size("--seq-len", length),
-                          size("--head-dim"), heads / kv_heads});
+    for (const std::string& length : split(arguments[flags::seq_len], ',')) {
+        shapes.push_back({arguments[flags::batch] * heads, parse_size("--seq-len", length),
+                          arguments[flags::head_dim], heads / kv_heads});
     }
     return shapes;
-}
-
-/// Adds a series that is not there yet.
-void add_series(std::vector<attn::BenchSeries>& all, const attn::BenchSeries& series) {
-    if (std::find(all.begin(), all.end(), series) == all.end()) all.push_back(series);
 }
 
 /// The instruction sets of the fused variant: those asked for, or the widest available.
 std::vector<attn::InstructionSet> architectures_of(const Arguments& arguments) {
     const std::vector<attn::InstructionSet> available = attn::available_instruction_sets();
-    if (!arguments.has("--arch")) {
+    if (!arguments.has(flags::arch)) {
         if (available.empty()) return {};
         return {available.back()};
     }
     std::vector<attn::InstructionSet> architectures;
-    for (const std::string& name : split(arguments.text("--arch"), ',')) {
+    for (const std::string& name : split(arguments[flags::arch], ',')) {
         architectures.push_back(parse_word<attn::InstructionSet>("--arch", name));
         if (std::find(available.begin(), available.end(), architectures.back()) ==
             available.end()) {
@@ -92,25 +84,21 @@ std::vector<attn::InstructionSet> architectures_of(const Arguments& arguments) {
 std::vector<attn::BenchSeries> series_of(const Arguments& arguments) {
     constexpr std::int64_t most_threads = 1024;
     std::vector<std::size_t> threads;
-    for (const std::string& text : split(arguments.text("--threads"), ',')) {
+    for (const std::string& text : split(arguments[flags::threads], ',')) {
         threads.push_back(
             static_cast<std::size_t>(parse_integer("--threads", text, 1, most_threads)));
     }
     const std::vector<attn::InstructionSet> architectures = architectures_of(arguments);
     std::vector<attn::BenchSeries> all;
-    for (const std::string& word : split(arguments.text("--variant"), ',')) {
+    for (const std::string& word : split(arguments[flags::variants], ',')) {
         const auto variant = parse_word<attn::Variant>("--variant", word);
-        if (variant == attn::Variant::loop) {
-            add_series(all, {variant, attn::InstructionSet::automatic, 1});
-        } else if (variant == attn::Variant::vectorized) {
-            for (const std::size_t count : threads) {
-                add_series(all, {variant, attn::InstructionSet::automatic, count});
-            }
-        } else {
-            for (const attn::InstructionSet architecture : architectures) {
-                for (const std::size_t count : threads) {
-                    add_series(all, {variant, architecture, count});
-                }
+        const bool is_fused = variant == attn::Variant::fused;
+        const auto sets = is_fused ? architectures : std::vector{attn::InstructionSet::automatic};
+        const auto counts = variant == attn::Variant::loop ? std::vector<std::size_t>{1} : threads;
+        for (const attn::InstructionSet set : sets) {
+            for (const std::size_t count : counts) {
+                const attn::BenchSeries series{variant, set, count};
+                if (std::ranges::find(all, series) == all.end()) all.push_back(series);
             }
         }
     }
@@ -138,21 +126,20 @@ int run_bench_command(const Arguments& arguments) {
     attn::BenchConfig config;
     config.shapes = shapes_of(arguments);
     config.series = series_of(arguments);
-    config.causal = arguments.text("--mask") == "causal";
-    config.window = static_cast<std::size_t>(arguments.integer("--window").value_or(0));
-    config.rounds = static_cast<std::size_t>(*arguments.integer("--rounds"));
-    config.leave_out = !arguments.has("--variant");
-    const std::string plot_path = arguments.text("--plot");
-    const std::string path = arguments.text("--output");
+    config.causal = arguments[flags::mask] == "causal";
+    config.window = arguments[flags::window].value_or(0);
+    config.rounds = arguments[flags::rounds];
+    config.leave_out = !arguments.has(flags::variants);
+    const std::string plot_path = arguments[flags::plot];
+    const std::string path = output_file(arguments);
     warn_of_environment();
 
     // Refuse output files that cannot be written before anything is measured.
-    const bool json = wants_json(arguments);
     remove_temporaries_on_signals();
     std::optional<attn::OutputFile> plot;
     std::optional<attn::OutputFile> file;
     if (!plot_path.empty()) plot.emplace(plot_path);
-    if (!path.empty() && path != "-") file.emplace(path);
+    if (!path.empty()) file.emplace(path);
 
     Progress progress;
     const attn::BenchReport report = attn::run_bench(
@@ -160,49 +147,52 @@ int run_bench_command(const Arguments& arguments) {
         [&progress](double done, const std::string& next) { progress.show(done, next); });
     progress.clear();
 
-    const std::string text = json ? attn::bench_json(report) : attn::bench_text(report);
+    const std::string text = as_text_or_json(
+        arguments, [&] { return attn::bench_text(report); },
+        [&] { return attn::bench_json(report); });
     if (plot && !report.dispute) {
         plot->write(attn::bench_svg(report));
         plot->commit();
     }
+    if (!file) StandardOutput::print(text);
     if (file) {
         file->write(text);
         file->commit();
-    } else {
-        StandardOutput output;
-        output.write(text);
-        output.flush();
     }
     return report.dispute ? 1 : 0;
 }
 
-std::vector<std::string> masks() { return {"none", "causal"}; }
-
 bool runs_fused(const Arguments& arguments) {
-    return arguments.text("--variant").find("fused") != std::string::npos;
+    return arguments[flags::variants].find("fused") != std::string::npos;
 }
 
 const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all{
-        {"--variant", "METHOD,METHOD", "what is timed, one or several",
+        {flags::variants, "METHOD,METHOD", "what is timed, one or several",
          some_of(words_of<attn::Variant>), "loop,vectorized,fused"},
-        Flag{"--shape", "N,T,D", "batch*heads, length and head-dim: 12,1024,64; repeat for more"}
+        Flag{flags::shapes, "N,T,D",
+             "batch*heads, length and head-dim: 12,1024,64; repeat for more"}
             .repeatable(),
-        {"--batch", "N", "number of sequences", integer(1, largest_size), "1"},
-        {"--heads", "N", "number of heads", integer(1, largest_size), "8"},
-        {"--kv-heads", "N", "heads of key and value, shared by the query heads",
+        {flags::batch, "N", "number of sequences", integer(1, largest_size), "1"},
+        {flags::heads, "N", "number of heads", integer(1, largest_size), "8"},
+        {flags::kv_heads, "N", "heads of key and value, shared by the query heads",
          integer(1, largest_size), "heads"},
-        {"--seq-len", "T,T", "length of the sequences, one or several", {}, "64,128,256,512,1024"},
-        {"--head-dim", "N", "features of each head", integer(1, largest_size), "64"},
-        {"--mask", "KIND", "cells that are hidden", one_of(masks), "none"},
-        {"--window", "W", "sliding window: a query sees W keys with its own",
+        {flags::seq_len,
+         "T,T",
+         "length of the sequences, one or several",
+         {},
+         "64,128,256,512,1024"},
+        {flags::head_dim, "N", "features of each head", integer(1, largest_size), "64"},
+        {flags::mask, "KIND", "cells that are hidden", one_of("none causal"), "none"},
+        {flags::window, "W", "sliding window: a query sees W keys with its own",
          integer(1, largest_size)},
-        {"--threads", "N,N", "number of threads, one or several", {}, "1"},
-        {"--rounds", "N", "measurements, of which the median counts", integer(1, 10000), "5"},
-        Flag{"--arch", "SET,SET", "instruction sets of fused",
+        {flags::threads, "N,N", "number of threads, one or several", {}, "1"},
+        {flags::rounds, "N", "measurements, of which the median counts", integer(1, 10000), "5"},
+        Flag{flags::arch, "SET,SET", "instruction sets of fused",
              some_of(words_of<attn::InstructionSet>), "the widest there is"}
             .needing({runs_fused, nullptr, "--variant fused"}),
-        Flag{"--plot", "FILE", "draw time over length as an SVG picture", file()}.writing({".svg"}),
+        Flag{flags::plot, "FILE", "draw time over length as an SVG picture", file()}.writing(
+            {".svg"}),
     };
     return all;
 }

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "app/commands/commands.hpp"
-#include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
@@ -29,7 +28,7 @@ std::vector<const attn::Mistake*> about(const std::vector<attn::Mistake>& entrie
 
 /// Mistakes under the step where they show first, in the order of the step table.
 std::string list_of_mistakes(const Arguments& arguments) {
-    const std::string word = arguments.text("ID");
+    const std::string word = arguments[flags::id];
     std::string text;
     bool first = true;
     for (const attn::Step& step : attn::step_table()) {
@@ -148,19 +147,18 @@ std::vector<const attn::Mistake*> all_about(const std::string& word) {
 std::string json_of_mistakes(const std::string& word) {
     std::vector<attn::JsonText> rows;
     for (const attn::Mistake* mistake : all_about(word)) rows.push_back(json_of(*mistake));
-    return attn::JsonText(rows).text + "\n";
+    return attn::JsonText(rows).text;
 }
 
 const std::vector<Flag>& bugs_flags() {
     static const std::vector<Flag> all{
-        {"ID", "ID", "the mistake to explain, or a word that the list is about: rope",
+        {flags::id, "ID", "the mistake to explain, or a word that the list is about: rope",
          such_as(mistake_ids)}};
     return all;
 }
 
 int run_bugs(const Arguments& arguments) {
-    const bool json = wants_json(arguments);
-    const std::string word = arguments.text("ID");
+    const std::string word = arguments[flags::id];
     const auto found = all_about(word);
     const attn::Mistake* const back = attn::find_gradient_mistake(word);
     const bool is_one = std::ranges::find(found, word, &attn::Mistake::id) != found.end();
@@ -168,9 +166,13 @@ int run_bugs(const Arguments& arguments) {
         const attn::Mistake& mistake = back != nullptr     ? *back
                                        : found.size() == 1 ? *found.front()
                                                            : attn::find_mistake(word);
-        write_text(arguments, json ? json_with_rules(mistake) + "\n" : description_of(mistake));
+        write_text_or_json(
+            arguments, [&] { return description_of(mistake); },
+            [&] { return json_with_rules(mistake); });
     } else {
-        write_text(arguments, json ? json_of_mistakes(word) : list_of_mistakes(arguments));
+        write_text_or_json(
+            arguments, [&] { return list_of_mistakes(arguments); },
+            [&] { return json_of_mistakes(word); });
     }
     return 0;
 }

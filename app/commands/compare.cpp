@@ -8,7 +8,6 @@
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
@@ -25,10 +24,8 @@ struct Side {
 };
 
 Side walked(const Arguments& arguments) {
-    Side side{{}, arguments};
-    side.plan = attn::resolve(config_of(arguments));
-    side.ledger = attn::walk(*side.plan, attn::draw(*side.plan), *table_of(arguments, *side.plan));
-    return side;
+    auto [plan, table, ledger] = walk_of(arguments);
+    return {std::move(ledger), arguments, std::move(plan)};
 }
 
 Side side_of(const std::string& what, const Arguments& base) {
@@ -64,9 +61,8 @@ void note_useless(const Arguments& arguments, const Side& left, const Side& righ
 }
 
 int run_compare(const Arguments& arguments) {
-    const bool json = wants_json(arguments);
-    const std::string a = arguments.text("A");
-    const std::string b = arguments.text("B");
+    const std::string a = arguments[flags::a];
+    const std::string b = arguments[flags::b];
     const Side left = side_of(a, arguments);
     const Side right = side_of(b, arguments);
     const attn::Plan plan = left.plan    ? *left.plan
@@ -79,20 +75,21 @@ int run_compare(const Arguments& arguments) {
         throw attn::ConfigError(a + " and " + b +
                                 " have no step in common: name the arrays after the steps");
     }
-    write_text(arguments, json ? attn::comparison_json(comparison)
-                               : attn::comparison_text(comparison, ink_of(arguments)));
+    write_text_or_json(
+        arguments, [&] { return attn::comparison_text(comparison, ink_of(arguments)); },
+        [&] { return attn::comparison_json(comparison); });
     return comparison.equal() ? 0 : 1;
 }
 
 const std::vector<Flag>& compare_flags() {
-    constexpr Takes side{Takes::Kind::file, 0, 0, words_of<attn::Variant>, false, true};
+    constexpr Takes side{Takes::Kind::file, 0, 0, {}, words_of<attn::Variant>, false, true};
     static const std::vector<Flag> all{
-        Flag{"A", "A",
+        Flag{flags::a, "A",
              "the first run or file: loop, vectorized, fused, flags in one word (\"--scale "
              "none\"), or a file",
              side}
             .demanded(),
-        Flag{"B", "B", "the second run or file", side}.demanded(),
+        Flag{flags::b, "B", "the second run or file", side}.demanded(),
     };
     return all;
 }

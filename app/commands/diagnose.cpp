@@ -16,7 +16,6 @@
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 #include "attn/plan/draw_list.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
@@ -28,12 +27,12 @@ constexpr int no_verdict = 3;
 
 attn::DiagnoseOptions options_of(const Arguments& arguments, const attn::Ledger& file) {
     attn::DiagnoseOptions options;
-    if (const auto decimals = arguments.integer("--decimals")) {
+    if (const auto decimals = arguments[flags::decimals]) {
         options.decimals = static_cast<int>(*decimals);
     }
-    options.pairs = arguments.has("--pairs");
+    options.pairs = arguments.has(flags::pairs);
     options.tolerance = tolerance_of(arguments);
-    for (const std::string& entry : arguments.all("--map")) {
+    for (const std::string& entry : arguments[flags::map]) {
         const std::size_t colon = entry.find(':');
         const std::string theirs = entry.substr(0, colon);
         if (colon == std::string::npos || !file.has(theirs)) {
@@ -117,13 +116,14 @@ std::string gradients_json(const attn::GradientDiagnosis& back, const std::strin
 /// Says which mistakes the input of the flags (and files) can reveal.
 int run_power(const Arguments& arguments) {
     const attn::Ledger file =
-        arguments.has("FILE") ? read_ledger(arguments.text("FILE")) : attn::Ledger();
+        arguments.has(flags::file) ? read_ledger(arguments[flags::file]) : attn::Ledger();
     Asked asked = asked_walk(arguments, file, {});
     const attn::Plan plan = attn::resolve(std::move(asked.config));
     note_useless_flags(arguments, &plan);
     const attn::Power power = attn::power(plan, attn::draw(plan));
-    write_text(arguments,
-               wants_json(arguments) ? attn::power_json(power) : attn::power_text(power));
+    write_text_or_json(
+        arguments, [&] { return attn::power_text(power); },
+        [&] { return attn::power_json(power); });
     return 0;
 }
 
@@ -174,14 +174,14 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
         const std::string causal = flag + (flag.empty() ? "" : " ") + "--mask causal";
         others.push_back({causal, other});
         // Fewer queries than keys may be the last ones.
-        if (!other.memory || arguments.has("--causal-align")) return;
+        if (!other.memory || arguments.has(flags::causal_align)) return;
         other.causal_align = attn::CausalAlign::end;
         others.push_back({causal + " --causal-align end", std::move(other)});
     };
     const attn::Tensor* query = config.parameters.find("w_query");
     const attn::Tensor* fused = config.parameters.find("w_qkv");
     if (const attn::Tensor* w = fused != nullptr ? fused : query;
-        !arguments.has("--heads") && config.heads == 1 && w != nullptr) {
+        !arguments.has(flags::heads) && config.heads == 1 && w != nullptr) {
         const bool in_out = config.weight_layout == attn::WeightLayout::in_out;
         const auto all = static_cast<std::int64_t>(
             (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1));
@@ -197,13 +197,13 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
         }
     }
     if (!says_mask(arguments, config)) add_causal("", config);
-    if (!arguments.has("--projection") && config.projection == attn::Projection::fused) {
+    if (!arguments.has(flags::projection) && config.projection == attn::Projection::fused) {
         add("--projection fused-by-head",
             [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
     }
     const bool square = query != nullptr && query->dimension() == 2 &&
                         query->shape().front() == query->shape().back();
-    if (!arguments.has("--weight-layout") && square && !config.weight_layout) {
+    if (!arguments.has(flags::weight_layout) && square && !config.weight_layout) {
         add("--weight-layout in-out",
             [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
     }
@@ -247,12 +247,11 @@ bool try_other_settings(const Arguments& arguments, const Asked& asked,
 
 int run_diagnose(const Arguments& typed) {
     const Arguments arguments = with_probe_settings(typed);
-    if (arguments.has("--power")) return run_power(arguments);
-    if (!arguments.has("FILE")) {
+    if (arguments.has(flags::power)) return run_power(arguments);
+    if (!arguments.has(flags::file)) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
     }
-    const bool json = wants_json(arguments);
-    const GradientsApart apart = gradients_apart(read_ledger(arguments.text("FILE"), true));
+    const GradientsApart apart = gradients_apart(read_ledger(arguments[flags::file], true));
     const attn::Ledger& file = apart.forward;
     attn::DiagnoseOptions options = options_of(arguments, file);
     Asked asked = asked_walk(arguments, file, options.steps);
@@ -265,7 +264,9 @@ int run_diagnose(const Arguments& typed) {
     note_useless_flags(arguments, &plan);
     const attn::GradientDiagnosis back = diagnose_back(plan, apart);
     if (!back.compared.empty() && !apart.has_steps) {
-        write_text(arguments, json ? gradients_json(back, "") : gradients_text(back));
+        write_text_or_json(
+            arguments, [&] { return gradients_text(back); },
+            [&] { return gradients_json(back, ""); });
         return back.wrong.empty() ? 0 : back.fits.empty() ? no_verdict : 1;
     }
     attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
@@ -278,30 +279,32 @@ int run_diagnose(const Arguments& typed) {
     for (const std::string& assumed : asked.assumed) {
         diagnosis.remarks.push_back("assumed: " + assumed);
     }
-    write_text(arguments,
-               json ? gradients_json(back, attn::diagnosis_json(diagnosis))
-                    : attn::diagnosis_text(diagnosis, ink_of(arguments)) + gradients_text(back));
-    const int code = exit_code_of(diagnosis, arguments.has("--partial"));
+    write_text_or_json(
+        arguments,
+        [&] { return attn::diagnosis_text(diagnosis, ink_of(arguments)) + gradients_text(back); },
+        [&] { return gradients_json(back, attn::diagnosis_json(diagnosis)); });
+    const int code = exit_code_of(diagnosis, arguments.has(flags::partial));
     if (is_open || (!back.wrong.empty() && back.fits.empty())) return no_verdict;
     return code == 0 && !back.wrong.empty() ? 1 : code;
 }
 
 const std::vector<Flag>& diagnose_flags() {
-    const Need a_file{[](const Arguments& arguments) { return !arguments.has("--power"); }, nullptr,
-                      "a file to diagnose: leave --power out"};
+    const Need a_file{[](const Arguments& arguments) { return !arguments.has(flags::power); },
+                      nullptr, "a file to diagnose: leave --power out"};
     static const std::vector<Flag> all{
-        {"FILE", "FILE", "what your code computed: .npz, .safetensors, .json or a folder of .npy",
-         file()},
-        {"--given", "FILE", "a file with x and parameters, by their names", file()},
-        Flag{"--map", "NAMES", "your name for a step: theirs:ours"}.repeatable().needing(a_file),
-        Flag{"--decimals", "N", "your numbers are copies with N decimals", integer(0, 17)}
+        {flags::file, "FILE",
+         "what your code computed: .npz, .safetensors, .json or a folder of .npy", file()},
+        {flags::given, "FILE", "a file with x and parameters, by their names", file()},
+        Flag{flags::map, "NAMES", "your name for a step: theirs:ours"}.repeatable().needing(a_file),
+        Flag{flags::decimals, "N", "your numbers are copies with N decimals", integer(0, 17)}
             .typed_only()
             .needing(a_file),
-        Flag{"--pairs", "", "try two mistakes at once where one does not match"}.needing(a_file),
-        Flag{"--partial", "", "let tensors that are no step be left out: exit code 0 all the same"}
+        Flag{flags::pairs, "", "try two mistakes at once where one does not match"}.needing(a_file),
+        Flag{flags::partial, "",
+             "let tensors that are no step be left out: exit code 0 all the same"}
             .typed_only()
             .needing(a_file),
-        Flag{"--power", "", "say which mistakes this input could reveal"}.typed_only(),
+        Flag{flags::power, "", "say which mistakes this input could reveal"}.typed_only(),
     };
     return all;
 }

@@ -9,17 +9,14 @@
 #include "attn/diagnose/readings.hpp"
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
 
 /// Whether the flags describe an x to draw, or parameters.
 bool says_sizes(const Arguments& arguments) {
-    for (const char* flag : {"--batch", "--seq-len", "--embed-dim", "--weights", "--seed"}) {
-        if (arguments.has(flag)) return true;
-    }
-    return false;
+    return arguments.has_any(
+        {flags::batch, flags::seq_len, flags::embed_dim, flags::weights, flags::seed});
 }
 
 bool is_parameter(const std::string& name) {
@@ -52,19 +49,19 @@ void take_settings(const Arguments& arguments, const attn::Ledger& given,
                                                         : std::nullopt;
     };
     const std::optional<double> heads = number("heads"), causal = number("causal");
-    if (!arguments.has("--heads") && heads) config.heads = static_cast<std::int64_t>(*heads);
+    if (!arguments.has(flags::heads) && heads) config.heads = static_cast<std::int64_t>(*heads);
     const attn::Tensor* lengths = given.find("lengths");
     if (lengths != nullptr && config.lengths.empty()) {
         for (const double each : lengths->numbers()) {
             config.lengths.push_back(static_cast<std::int64_t>(each));
         }
     }
-    if (!arguments.has("--mask") && !arguments.has("--mask-file")) {
+    if (!arguments.has(flags::mask) && !arguments.has(flags::mask_file)) {
         // A model has said its own mask already.
         if (causal) config.mask.causal = *causal != 0;
         if (lengths != nullptr && lengths->size() > 0) config.mask.padding = true;
     }
-    if (!arguments.has("--projection") && given.has("w_qkv")) {
+    if (!arguments.has(flags::projection) && given.has("w_qkv")) {
         config.projection = attn::Projection::fused;
     }
     config.bias = config.bias || given.has("b_query") || given.has("b_qkv");
@@ -221,8 +218,8 @@ public:
         features_ = x->shape().back();
         tokens_ = x->shape()[x->dimension() - 2];
         samples_ = x->dimension() - 2;
-        if (!arguments_.has("--weight-layout")) take_layout();
-        if (!arguments_.has("--heads") && !knows_heads) take_heads(named);
+        if (!arguments_.has(flags::weight_layout)) take_layout();
+        if (!arguments_.has(flags::heads) && !knows_heads) take_heads(named);
         take_widths();
     }
 
@@ -268,7 +265,7 @@ private:
             const bool in_out = asked_.config.weight_layout == attn::WeightLayout::in_out;
             return w.shape()[in_out ? 1 : 0];
         };
-        const auto set = [&](const char* flag, const char* name, std::optional<std::int64_t>& size,
+        const auto set = [&](const Name& flag, const char* name, std::optional<std::int64_t>& size,
                              std::size_t of_heads) {
             const attn::Tensor* w = matrix(name);
             if (w == nullptr || size || arguments_.has(flag) || outputs(*w) % of_heads != 0) return;
@@ -278,9 +275,9 @@ private:
             size = static_cast<std::int64_t>(each);
             assume(std::string(flag) + " " + std::to_string(each) + ", by the shape of " + name);
         };
-        set("--head-dim", "w_query", asked_.config.head_dim, heads);
-        set("--value-dim", "w_value", asked_.config.value_dim, kv_heads);
-        set("--head-dim", "w_qkv", asked_.config.head_dim, heads + 2 * kv_heads);
+        set(flags::head_dim, "w_query", asked_.config.head_dim, heads);
+        set(flags::value_dim, "w_value", asked_.config.value_dim, kv_heads);
+        set(flags::head_dim, "w_qkv", asked_.config.head_dim, heads + 2 * kv_heads);
     }
 
     const Arguments& arguments_;
@@ -293,13 +290,13 @@ private:
 }  // namespace
 
 bool says_mask(const Arguments& arguments, const attn::WalkConfig& config) {
-    return arguments.has("--mask") || arguments.has("--mask-file") || config.mask.any();
+    return arguments.has(flags::mask) || arguments.has(flags::mask_file) || config.mask.any();
 }
 
 Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
                  const std::map<std::string, std::string>& said) {
-    const attn::Ledger given = arguments.has("--given")
-                                   ? inputs_by_step(read_ledger(arguments.text("--given"), true))
+    const attn::Ledger given = arguments.has(flags::given)
+                                   ? inputs_by_step(read_ledger(arguments[flags::given], true))
                                    : attn::Ledger();
     const attn::Ledger named = by_step(file, said);
     Asked asked{config_of(arguments), {}, false};
@@ -340,7 +337,7 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
     asked.takes_projections =
         projected && from_files && !arguments.has(says_x) && !makes_them && !says_sizes(arguments);
     if (asked.takes_projections && !given.has("x") && !inputs.has("x")) {
-        take_sizes(named, arguments.has("--heads"), asked.config);
+        take_sizes(named, arguments.has(flags::heads), asked.config);
     }
     Sizes(arguments, asked).take(named, given.has("heads"));
     if (const attn::Tensor* mask = named.find("mask"); mask != nullptr && !asked.is_probe &&

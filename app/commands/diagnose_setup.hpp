@@ -5,7 +5,6 @@
 
 #include "app/flags/flag.hpp"
 #include "attn/plan/config.hpp"
-#include "attn/plan/ledger.hpp"
 
 namespace app {
 

@@ -59,7 +59,7 @@ void write_llama2c(const Model& model, const std::string& path) {
 }
 
 int run_export(const Arguments& arguments) {
-    const std::string path = arguments.text("--output");
+    const std::string path = arguments[flags::output];
     if (path.empty() || path == "-") {
         throw attn::ConfigError(
             "export writes files: pass -o with a folder (--as hf) or a file "
@@ -67,15 +67,13 @@ int run_export(const Arguments& arguments) {
     }
     const Model model = model_of(arguments);
     remove_temporaries_on_signals();
-    if (arguments.text("--as") == "llama2c") {
+    if (arguments[flags::as] == "llama2c") {
         write_llama2c(model, path);
     } else {
         write_hugging_face(model, path);
     }
     return 0;
 }
-
-std::vector<std::string> kinds() { return {"hf", "llama2c"}; }
 
 const std::vector<Flag>& export_flags() {
     static const std::vector<Flag> all = [] {
@@ -84,9 +82,9 @@ const std::vector<Flag>& export_flags() {
             {{"--as", "KIND",
               "hf: a folder that Hugging Face's transformers load; llama2c: a .bin file and its "
               "tokenizer",
-              one_of(kinds), "hf"}});
+              one_of("hf llama2c"), "hf"}});
         for (const Flag& flag : model_flags()) {
-            if (flag.name != "--text" && flag.name != "--ids") rows.push_back(flag);
+            if (!flag.is(flags::text) && !flag.is(flags::ids)) rows.push_back(flag);
         }
         rows.push_back(output_flag({".bin", "*"}));
         return rows;

@@ -66,8 +66,8 @@ std::string line_of(const Model& model, std::size_t position, const WrittenToken
 void stream(const Arguments& arguments, const Model& model) {
     Pager::forbid();
     StandardOutput output;
-    const bool table = arguments.has("--top");
-    if (!arguments.has("--no-notes")) output.write(heading(arguments, model));
+    const bool table = arguments.has(flags::likeliest);
+    if (!arguments.has(flags::no_notes)) output.write(heading(arguments, model));
     const TokenIds prompt = prompt_of(arguments, model);
     std::string waiting = table ? "" : text_of_ids(model, prompt);
     std::int64_t previous = prompt.empty() ? -1 : prompt.back();
@@ -88,20 +88,23 @@ void stream(const Arguments& arguments, const Model& model) {
 
 int run_generate(const Arguments& arguments) {
     const Model model = model_of(arguments);
-    if (arguments.has("--bug") || arguments.has("--all-bugs")) {
+    if (arguments.has_any({flags::bugs, flags::all_bugs})) {
         generate_with_bugs(arguments, model);
-    } else if (wants_json(arguments)) {
-        const WrittenText written = Writer(arguments, model).write();
-        write_text(arguments, with_text(json_head(model), model, written).text + "\n");
-    } else if (arguments.has("--output")) {
-        if (arguments.has("--top")) {
+        return 0;
+    }
+    const auto write = [&] { return Writer(arguments, model).write(); };
+    const auto text = [&]() -> std::string {
+        if (!arguments.has(flags::output)) {
+            stream(arguments, model);
+            return "";
+        }
+        if (arguments.has(flags::likeliest)) {
             throw attn::ConfigError("--top has no effect on a text in a file: add --json");
         }
-        const WrittenText written = Writer(arguments, model).write();
-        write_text(arguments, whole_text(model, written) + "\n");
-    } else {
-        stream(arguments, model);
-    }
+        return whole_text(model, write()) + "\n";
+    };
+    write_text_or_json(arguments, text,
+                       [&] { return with_text(json_head(model), model, write()).text; });
     return 0;
 }
 
@@ -110,27 +113,26 @@ std::vector<std::string> model_bugs() {
     for (const ModelMistake& mistake : attn::models::model_mistakes()) ids.push_back(mistake.id);
     return ids;
 }
-std::vector<std::string> real_types() { return {"float32", "float64"}; }
-
 const std::vector<Flag>& generate_flags() {
     static const std::vector<Flag> all = grouped(
         "Writing",
         {
-            {"--tokens", "N", "tokens to write at most", integer(1, 1'000'000), "100"},
-            {"--temperature", "X", "divides the logits before a token is drawn; 0: the likeliest",
-             number(), "0; 1 with --top-k, --top-p or --seed"},
-            {"--top-k", "N", "draw among the N likeliest tokens", integer(1), "all"},
-            {"--top-p", "X", "draw among the likeliest tokens that have the probability X together",
-             number(), "1"},
-            {"--seed", "N", "seed of the random numbers", integer(0), "42"},
-            {"--top", "N", "a line a token, with the N likeliest and their probabilities",
+            {flags::tokens, "N", "tokens to write at most", integer(1, 1'000'000), "100"},
+            {flags::temperature, "X",
+             "divides the logits before a token is drawn; 0: the likeliest", number(),
+             "0; 1 with --top-k, --top-p or --seed"},
+            {flags::top_k, "N", "draw among the N likeliest tokens", integer(1), "all"},
+            {flags::top_p, "X",
+             "draw among the likeliest tokens that have the probability X together", number(), "1"},
+            {flags::seed, "N", "seed of the random numbers", integer(0), "42"},
+            {flags::likeliest, "N", "a line a token, with the N likeliest and their probabilities",
              integer(1, 1000)},
-            {"--dtype", "TYPE", "type of the arithmetic", one_of(real_types),
+            {flags::dtype, "TYPE", "type of the arithmetic", one_of("float32 float64"),
              "float32; float64 with a mistake"},
-            {"--bug", "ID", "the text of the model with a mistake, beside the right one",
+            {flags::bugs, "ID", "the text of the model with a mistake, beside the right one",
              such_as(model_bugs)},
-            {"--all-bugs", "", "a table of all mistakes: where text and numbers part"},
-            Flag{"--no-notes", "", "the text alone"}.spelt("-q"),
+            {flags::all_bugs, "", "a table of all mistakes: where text and numbers part"},
+            Flag{flags::no_notes, "", "the text alone"}.spelt("-q"),
         });
     return all;
 }
@@ -145,26 +147,20 @@ TokenIds WrittenText::ids() const {
 
 Sampling sampling_of(const Arguments& arguments) {
     Sampling sampling;
-    const bool samples =
-        arguments.has("--top-k") || arguments.has("--top-p") || arguments.has("--seed");
-    sampling.temperature = arguments.has("--temperature") ? *arguments.number("--temperature")
-                           : samples                      ? 1
-                                                          : 0;
+    const bool samples = arguments.has_any({flags::top_k, flags::top_p, flags::seed});
+    sampling.temperature = arguments[flags::temperature].value_or(samples ? 1 : 0);
     if (!(sampling.temperature >= 0)) {
         throw attn::ConfigError(
-            "--temperature must be 0 (always the likeliest token) or more, "
-            "not " +
-            arguments.text("--temperature"));
+            fmt::format("--temperature must be 0 (always the likeliest token) or more, not {}",
+                        sampling.temperature));
     }
-    if (arguments.has("--top-k")) {
-        sampling.top_k = static_cast<std::size_t>(*arguments.integer("--top-k"));
-    }
-    if (arguments.has("--top-p")) sampling.top_p = *arguments.number("--top-p");
+    sampling.top_k = arguments[flags::top_k].value_or(sampling.top_k);
+    sampling.top_p = arguments[flags::top_p].value_or(sampling.top_p);
     if (!(sampling.top_p > 0 && sampling.top_p <= 1)) {
-        throw attn::ConfigError("--top-p is a probability above 0, and 1 at most, not " +
-                                arguments.text("--top-p"));
+        throw attn::ConfigError(
+            fmt::format("--top-p is a probability above 0, and 1 at most, not {}", sampling.top_p));
     }
-    sampling.seed = static_cast<std::uint64_t>(*arguments.integer("--seed"));
+    sampling.seed = arguments[flags::seed];
     return sampling;
 }
 
@@ -175,9 +171,9 @@ Writer::Writer(const Arguments& arguments, const Model& model)
                                 ", which fills gaps and writes no text: use heads, or a walk");
     }
     prompt_ = prompt_of(arguments, model);
-    const bool precise = arguments.has("--dtype")
-                             ? arguments.text("--dtype") == "float64"
-                             : arguments.has("--bug") || arguments.has("--all-bugs");
+    const bool precise = arguments.has(flags::dtype)
+                             ? arguments[flags::dtype] == "float64"
+                             : arguments.has(flags::bugs) || arguments.has(flags::all_bugs);
     if (precise) {
         parameters_ = parameters_of<double>(model);
     } else {
@@ -188,8 +184,8 @@ Writer::Writer(const Arguments& arguments, const Model& model)
 WrittenText Writer::write(const ModelMistake* mistake, const Emit& emit) const {
     WrittenText written{prompt_, {}};
     Sampler sampler(sampling_of(arguments_));
-    const auto count = static_cast<std::size_t>(*arguments_.integer("--tokens"));
-    const auto top = static_cast<std::size_t>(arguments_.integer("--top").value_or(0));
+    const auto count = static_cast<std::size_t>(arguments_[flags::most_tokens]);
+    const auto top = static_cast<std::size_t>(arguments_[flags::likeliest].value_or(0));
     const auto keep = [&](const WrittenToken& token) {
         written.tokens.push_back(token);
         if (emit) emit(token);

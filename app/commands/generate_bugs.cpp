@@ -167,55 +167,62 @@ std::string bug_line(const Model& model, const WrittenText& right, const Compare
                        text);
 }
 
-std::string all_bugs(const Arguments& arguments, const Right& right) {
-    const Model& model = right.model;
-    const bool json = wants_json(arguments);
+/// All mistakes that such a model can have.
+std::vector<Compared> all_bugs(const Right& right) {
+    std::vector<Compared> all;
+    for (const ModelMistake& mistake : attn::models::model_mistakes()) {
+        if (mistake.why_not(right.model).empty()) all.push_back(compare_with(right, mistake));
+    }
+    return all;
+}
+
+std::string table_of_bugs(const Arguments& arguments, const Right& right) {
     // On a narrow terminal the texts stand in lines of their own, each below its mistake.
     const std::size_t place = terminal_columns(arguments).value_or(110) < 110 ? 80 : 46;
     std::string text =
-        fmt::format("# {}\n{:20}{:>5}  {:{}}  {}\n", whole_text(model, right.written), "mistake",
-                    "token", "the numbers part in", place, "the text goes on");
-    std::vector<attn::JsonText> rows;
-    for (const ModelMistake& mistake : attn::models::model_mistakes()) {
-        if (!mistake.why_not(model).empty()) continue;
-        const Compared compared = compare_with(right, mistake);
-        if (json) rows.push_back(bug_json(model, compared));
-        text += bug_line(model, right.written, compared, place);
+        fmt::format("# {}\n{:20}{:>5}  {:{}}  {}\n", whole_text(right.model, right.written),
+                    "mistake", "token", "the numbers part in", place, "the text goes on");
+    for (const Compared& compared : all_bugs(right)) {
+        text += bug_line(right.model, right.written, compared, place);
     }
-    if (!json) return text;
-    const attn::JsonText head = with_text(json_head(model), model, right.written);
-    return head.with("bugs", rows, ",\n ").text + "\n";
+    return text;
+}
+
+void refuse(const Arguments& arguments, const Name& flag, const std::string& but) {
+    if (!arguments.has(flag)) return;
+    throw attn::ConfigError(std::string(flag) + " has no effect on texts with a mistake" + but +
+                            ": leave it out");
 }
 
 }  // namespace
 
 void generate_with_bugs(const Arguments& arguments, const Model& model) {
-    if (arguments.has("--bug") && arguments.has("--all-bugs")) {
+    if (arguments.has(flags::bugs) && arguments.has(flags::all_bugs)) {
         throw attn::ConfigError("--all-bugs makes every mistake already: leave --bug out");
     }
-    const bool json = wants_json(arguments);
-    for (const char* flag : {"--top", "--no-notes"}) {
-        if (!arguments.has(flag) || (json && flag == std::string_view("--top"))) continue;
-        throw attn::ConfigError(std::string(flag) + " has no effect on texts with a mistake" +
-                                (json ? "" : ", but for --json's") + ": leave it out");
-    }
     std::optional<ModelMistake> mistake;
-    if (arguments.has("--bug")) {
-        mistake = attn::models::find_model_mistake(arguments.text("--bug"), model);
+    if (arguments.has(flags::bugs)) {
+        mistake = attn::models::find_model_mistake(arguments[flags::bug], model);
     }
-    const Right right{model, Writer(arguments, model)};
-    std::string text;
-    if (!mistake) {
-        text = all_bugs(arguments, right);
-    } else {
-        const Compared compared = compare_with(right, *mistake);
-        text = json ? with_text(json_head(model), model, right.written)
-                              .with("bug", bug_json(model, compared), ",\n ")
-                              .text +
-                          "\n"
-                    : bug_text(model, right.written, compared);
-    }
-    write_text(arguments, text);
+    const auto text = [&] {
+        refuse(arguments, flags::likeliest, ", but for --json's");
+        refuse(arguments, flags::no_notes, ", but for --json's");
+        const Right right{model, Writer(arguments, model)};
+        return mistake ? bug_text(model, right.written, compare_with(right, *mistake))
+                       : table_of_bugs(arguments, right);
+    };
+    const auto json = [&] {
+        refuse(arguments, flags::no_notes, "");
+        const Right right{model, Writer(arguments, model)};
+        const attn::JsonText head = with_text(json_head(model), model, right.written);
+        if (mistake) {
+            return head.with("bug", bug_json(model, compare_with(right, *mistake)), ",\n ").text;
+        }
+        std::vector<attn::JsonText> rows;
+        for (const Compared& each : all_bugs(right)) rows.push_back(bug_json(model, each));
+        return head.with("bugs", rows, ",\n ").text;
+    };
+    write_text_or_json(arguments, text, json);
 }
 
 }  // namespace app

@@ -9,10 +9,8 @@
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/version.hpp"
 
 namespace app {
 namespace {
@@ -65,11 +63,11 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
 attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std::size_t layer,
                             std::size_t& room) {
     Arguments walk({walk_flags, bug_flags});
-    for (const char* flag : {"--tokenizer", "--text", "--ids"}) {
-        if (arguments.has(flag)) walk.set(flag, arguments.text(flag));
+    for (const Name& name : {Name(flags::tokenizer), Name(flags::text), Name(flags::ids)}) {
+        if (arguments.has(name)) walk.set(name, arguments.text(*arguments.find(name)));
     }
-    walk.set("--model-file", arguments.text("--model-file"));
-    walk.set("--layer", std::to_string(layer));
+    walk.set(flags::model_file, arguments[flags::model_file]);
+    walk.set(flags::layer, std::to_string(layer));
     const attn::Plan plan = attn::resolve(config_of(walk, &run));
     const auto shared = table_of(walk, plan);
     const attn::StepTable& table = *shared;
@@ -105,20 +103,17 @@ void write_page(const Arguments& arguments, const ModelRun& run, const std::stri
     write_text(arguments, text);
 }
 
-enum class Form { text, json, html };
-
 /// The form that --format, --json or the name of the output file asks for.
-Form form_of(const Arguments& arguments) {
-    const Format* by_file = format_of_file(arguments.text("--output"));
-    const std::string said(arguments.has("--json")     ? "json"
-                           : arguments.has("--format") ? arguments.text("--format")
-                           : by_file != nullptr        ? by_file->name
-                                                       : "text");
-    return said == "json" ? Form::json : said == "html" ? Form::html : Form::text;
+std::string form_of(const Arguments& arguments) {
+    const Format* by_file = format_of_file(arguments[flags::output]);
+    return std::string(arguments.has(flags::json) ? "json"
+                       : arguments.has(flags::format) || by_file == nullptr
+                           ? arguments[flags::format]
+                           : by_file->name);
 }
 
 int run_heads(const Arguments& arguments) {
-    const Form form = form_of(arguments);
+    const std::string form = form_of(arguments);
     const Model model = model_of(arguments);
     const std::vector<std::int64_t> ids = prompt_of(arguments, model);
     const double gain = attn::models::gain_of_other_pairing(model, ids);
@@ -130,24 +125,22 @@ int run_heads(const Arguments& arguments) {
             gain));
     }
     const attn::models::HeadSurvey survey = attn::models::survey_heads(model, ids);
-    if (form == Form::text) {
-        write_text(arguments, table_of_heads(model, survey.heads, ids.size()));
-        return 0;
-    }
     const std::string json = json_of_heads(model, survey.heads, ids);
-    form == Form::json ? write_text(arguments, json)
-                       : write_page(arguments, {model, ids, survey.inputs}, json);
+    if (form == "html") {
+        write_page(arguments, {model, ids, survey.inputs}, json);
+    } else {
+        write_text(arguments,
+                   form == "json" ? json : table_of_heads(model, survey.heads, ids.size()));
+    }
     return 0;
 }
 
-std::vector<std::string> forms() { return {"text", "json", "html"}; }
-
 const std::vector<Flag>& form_flags() {
     static const std::vector<Flag> all = grouped(
-        "Output", {Flag{"--format", "FORM",
+        "Output", {Flag{flags::format, "FORM",
                         "text: a table; json; html: a page with a picture of every head, which "
                         "opens the walk through its layer",
-                        one_of(forms)}
+                        one_of("text json html")}
                        .being(of_output)
                        .usually("text")});
     return all;

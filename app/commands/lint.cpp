@@ -8,10 +8,8 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
@@ -67,7 +65,7 @@ std::string findings_json(const std::vector<attn::LintFinding>& findings) {
     for (const attn::LintFinding& each : findings) {
         rows.push_back(rule_json(*each.rule, &each.line));
     }
-    return attn::JsonText(rows).text + "\n";
+    return attn::JsonText(rows).text;
 }
 
 std::string lesson_of(const attn::LintRule& rule) {
@@ -80,14 +78,15 @@ std::string lesson_of(const attn::LintRule& rule) {
 }
 
 int run_lint(const Arguments& arguments) {
-    const bool json = wants_json(arguments);
-    if (arguments.has("--explain")) {
-        const attn::LintRule& rule = find_rule(arguments.text("--explain"));
-        write_text(arguments, json ? rule_json(rule, nullptr).text + "\n" : lesson_of(rule));
+    if (arguments.has(flags::explain)) {
+        const attn::LintRule& rule = find_rule(arguments[flags::explain]);
+        write_text_or_json(
+            arguments, [&] { return lesson_of(rule); },
+            [&] { return rule_json(rule, nullptr).text; });
         return 0;
     }
     std::vector<std::string> wanted;
-    if (arguments.has("--only")) wanted = split(arguments.text("--only"), ',');
+    if (arguments.has(flags::only)) wanted = split(arguments[flags::only], ',');
     for (const std::string& id : wanted) find_rule(id);
     const attn::WalkConfig config = config_of(arguments);
     require_all_steps(config, "lint");
@@ -103,8 +102,10 @@ int run_lint(const Arguments& arguments) {
             return std::find(wanted.begin(), wanted.end(), finding.rule->id) == wanted.end();
         });
     }
-    write_text(arguments, json ? findings_json(findings) : findings_text(arguments, findings));
-    const bool strict = arguments.has("--strict");
+    write_text_or_json(
+        arguments, [&] { return findings_text(arguments, findings); },
+        [&] { return findings_json(findings); });
+    const bool strict = arguments.has(flags::strict);
     return std::any_of(findings.begin(), findings.end(),
                        [&](const attn::LintFinding& finding) {
                            return finding.rule->severity == attn::Severity::error ||
@@ -122,10 +123,10 @@ std::vector<std::string> rule_ids() {
 
 const std::vector<Flag>& lint_flags() {
     static const std::vector<Flag> all{
-        Flag{"--explain", "ID", "explain one rule", such_as(rule_ids)}.typed_only(),
-        Flag{"--only", "ID,ID", "these rules only", such_as(rule_ids, Takes::Kind::list)}
+        Flag{flags::explain, "ID", "explain one rule", such_as(rule_ids)}.typed_only(),
+        Flag{flags::only, "ID,ID", "these rules only", such_as(rule_ids, Takes::Kind::list)}
             .typed_only(),
-        {"--strict", "", "count warnings as findings too"},
+        {flags::strict, "", "count warnings as findings too"},
     };
     return all;
 }

@@ -1,6 +1,5 @@
 #include "attn/notebooks/notebook.hpp"
 #include "attn/document/document.hpp"
-#include "attn/render/render.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +9,6 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/stepper/step_flags.hpp"
 #include "app/terminal/messages.hpp"
@@ -19,40 +17,29 @@
 namespace app {
 namespace {
 
-std::string list_of_notebooks(const Arguments& arguments) {
+void write_notebooks(const Arguments& arguments) {
     std::string text;
-    for (const attn::Notebook& notebook : attn::notebooks()) {
-        text += list_entry(arguments, notebook.number + "  " + notebook.name, 20, notebook.summary);
-    }
-    return text;
-}
-
-std::string json_of_notebooks() {
     std::vector<attn::JsonText> rows;
     for (const attn::Notebook& each : attn::notebooks()) {
+        text += list_entry(arguments, each.number + "  " + each.name, 20, each.summary);
         rows.push_back({{"number", each.number}, {"name", each.name}, {"summary", each.summary}});
     }
-    return attn::JsonText(rows).text + "\n";
+    write_list(arguments, text, rows);
 }
 
 attn::ReplayOptions replay_of(const Arguments& arguments) {
     attn::ReplayOptions replay;
-    if (arguments.has("--seed")) replay.seed = parse_seed("--seed", arguments.text("--seed"));
-    if (arguments.has("--variant")) {
-        replay.variant = parse_word<attn::Variant>("--variant", arguments.text("--variant"));
-        if (*replay.variant == attn::Variant::fused) {
-            throw attn::ConfigError(
-                "a notebook shows its scores and weights, which --variant "
-                "fused does not keep: use loop or vectorized");
-        }
+    if (arguments.has(flags::seed)) replay.seed = arguments[flags::seed];
+    replay.variant = arguments[flags::variant];
+    if (replay.variant == attn::Variant::fused) {
+        throw attn::ConfigError(
+            "a notebook shows its scores and weights, which --variant fused does not keep: use "
+            "loop or vectorized");
     }
-    if (arguments.has("--torch-build")) {
-        replay.torch_build =
-            parse_word<attn::TorchBuild>("--torch-build", arguments.text("--torch-build"));
-    }
-    replay.corrected = arguments.has("--corrected");
+    replay.torch_build = arguments[flags::torch_build];
+    replay.corrected = arguments.has(flags::corrected);
     const bool is_page = format_of(arguments).answers && !changes_settings(arguments);
-    replay.code = wants_code(arguments) || arguments.has("--step") || is_page;
+    replay.code = wants_code(arguments) || arguments.has(flags::step) || is_page;
     return replay;
 }
 
@@ -72,13 +59,13 @@ void check_language(const Arguments& arguments, const attn::Notebook& notebook) 
 
 /// Refuses flags of the one way to show a notebook that the other does not know.
 void check_stepping(const Arguments& arguments) {
-    const bool steps = arguments.has("--step");
-    if (!steps && arguments.has_any({"--lines", "--full-screen", "--script"})) {
+    const bool steps = arguments.has(flags::step);
+    if (!steps && arguments.has_any({flags::lines, flags::full_screen, flags::script})) {
         throw attn::ConfigError("--script, --lines and --full-screen say how to step: add --step");
     }
-    if (steps &&
-        (!arguments.has("NAME") || arguments.has_any({"--format", "--json", "--output",
-                                                      "--save-dir", "--heatmap", "--code"}))) {
+    if (steps && (!arguments.has(flags::name) ||
+                  arguments.has_any({flags::format, flags::json, flags::output, flags::save_dir,
+                                     flags::heatmap, flags::code}))) {
         throw attn::ConfigError(
             "--step needs the name of a notebook, and none of --format, --output, --save-dir, "
             "--heatmap and --code");
@@ -107,7 +94,7 @@ std::string flags_line(const Arguments& arguments, attn::NotebookWalk walk,
     Arguments base(typed.tables());
     base.say(flags_of(walk));
     put_settings_under(typed, std::move(base));
-    typed.set("--only", cell.parts);
+    typed.set(flags::only, cell.parts);
     return command_line("", typed);
 }
 
@@ -148,19 +135,18 @@ attn::Document replayed(const Arguments& arguments, const attn::Notebook& notebo
     return both(changed_page(arguments, notebook, replay), document);
 }
 
-/// For each cell, or those that CELL names, the command of a walk that gives its numbers; a shell
-/// runs the whole text.
-std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
-                     attn::ReplayOptions replay) {
+/// Writes for each cell, or those that CELL names, the command of a walk that gives its numbers; a
+/// shell runs the whole text.
+void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
+                    attn::ReplayOptions replay) {
     replay.code = false;
     const std::vector<attn::NotebookWalk> walks = notebook.walks(replay);
     const attn::Document page = notebook.replay(replay);
-    const bool one = arguments.has("CELL");
+    const bool one = arguments.has(flags::cell);
     std::vector<attn::Section> cells = page.sections;
-    if (one) cells = cells_named(notebook, page, arguments.text("CELL"));
+    if (one) cells = cells_named(notebook, page, arguments[flags::cell]);
     if (!one) std::erase_if(cells, [](const attn::Section& cell) { return !cell.shown; });
-    const bool json = wants_json(arguments);
-    std::string text;
+    std::string text, trouble;
     std::vector<attn::JsonText> rows;
     for (const attn::Section& cell : cells) {
         std::optional<std::string> line;
@@ -173,14 +159,17 @@ std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
                 "# " + cell.name + ": " + cell.title + (cell.remake ? "; behind it:" : "") + "\n";
         if (line) {
             text += *line + "\n";
-        } else if (cells.size() > 1 || json) {
-            text += "# no walk makes it\n";
         } else {
-            throw attn::ConfigError("no walk makes " + cell.name + " of notebook " +
-                                    notebook.number + ": it is " + cell.formula);
+            text += "# no walk makes it\n";
+            trouble = "no walk makes " + cell.name + " of notebook " + notebook.number +
+                      ": it is " + cell.formula;
         }
     }
-    return json ? attn::JsonText(rows).text + "\n" : text;
+    const auto told = [&] {
+        if (cells.size() == 1 && !trouble.empty()) throw attn::ConfigError(trouble);
+        return text;
+    };
+    write_text_or_json(arguments, told, [&] { return attn::JsonText(rows).text; });
 }
 
 /// Prints what the flags select of a page.
@@ -197,7 +186,7 @@ void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
         select_sections(arguments, *other, note_of_part, format.keeps_all());
         document.other = other;
     }
-    if (arguments.has("--corrected") && format.printed != nullptr) {
+    if (arguments.has(flags::corrected) && format.printed != nullptr) {
         // As many columns as the terminal has, or as two lines need.
         const std::size_t columns =
             terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
@@ -210,40 +199,41 @@ void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
 int run_notebook(const Arguments& arguments) {
     check_output_flags(arguments);
     check_stepping(arguments);
-    if (arguments.has("CELL") && !arguments.has("--as-flags")) {
-        throw attn::ConfigError("'" + arguments.text("CELL") +
+    if (arguments.has(flags::cell) && !arguments.has(flags::as_flags)) {
+        throw attn::ConfigError("'" + arguments[flags::cell] +
                                 "' is a cell for --as-flags: add it, " +
-                                "or show the cell with --only " + arguments.text("CELL"));
+                                "or show the cell with --only " + arguments[flags::cell]);
     }
-    if (!arguments.has("NAME")) {
-        const bool json = wants_json(arguments);
-        note_unused_flags(arguments, {"--output", "--json", json ? "--format" : ""},
+    if (!arguments.has(flags::name)) {
+        const bool by_format = arguments[flags::format] == "json";
+        note_unused_flags(arguments,
+                          {flags::output, flags::json, by_format ? flags::format : flags::output},
                           "the name of a notebook");
-        write_text(arguments, json ? json_of_notebooks() : list_of_notebooks(arguments));
+        write_notebooks(arguments);
         return 0;
     }
-    const attn::Notebook& notebook = attn::find_notebook(arguments.text("NAME"));
+    const attn::Notebook& notebook = attn::find_notebook(arguments[flags::name]);
     check_language(arguments, notebook);
     const attn::ReplayOptions replay = replay_of(arguments);
     note_useless_settings(arguments, notebook, replay);
-    if (arguments.has("--as-flags")) {
-        write_text(arguments, as_flags(arguments, notebook, replay));
+    if (arguments.has(flags::as_flags)) {
+        write_as_flags(arguments, notebook, replay);
         return 0;
     }
     check_changes(arguments);
     attn::Document document =
         replayed(arguments, notebook, replay, format_of(arguments, form_of(notebook)));
-    if (arguments.has("--list-steps")) {
+    if (arguments.has(flags::list_steps)) {
         note_unused_flags(arguments.narrowed_to({step_flags, output_flags, print_flags}),
-                          {"--format", "--color"},
+                          {flags::format, flags::color},
                           "the notebook's numbers: leave --list-steps out");
-        write_text(arguments, list_of_steps(arguments, document.sections, "--only"));
+        write_steps(arguments, document.sections, "--only");
         return 0;
     }
     const NoteOfPart note_of_part = notes_of_cells(arguments, notebook, replay);
-    if (arguments.has("--step")) {
+    if (arguments.has(flags::step)) {
         Arguments walks = arguments.narrowed_to({walk_flags, bug_flags, notebook_walk_flags});
-        walks.set("--notebook", notebook.number);
+        walks.set(flags::notebook, notebook.number);
         Scene scene{std::move(document), form_of(notebook)};
         scene.page = std::move(walks);
         scene.note_of_page_part = note_of_part;
@@ -256,14 +246,15 @@ int run_notebook(const Arguments& arguments) {
 
 const std::vector<Flag>& notebook_flags() {
     static const std::vector<Flag> all{
-        {"NAME", "NAME", "name or number of a notebook; without one they are listed",
+        {flags::name, "NAME", "name or number of a notebook; without one they are listed",
          such_as(notebook_names)},
-        {"CELL", "CELL", "one cell, by its name or number: for --as-flags"},
-        {"--as-flags", "",
+        {flags::cell, "CELL", "one cell, by its name or number: for --as-flags"},
+        {flags::as_flags, "",
          "print for each cell the command of a plain walk that gives its numbers"},
-        {"--list-steps", "", "list its cells, as --only takes them"},
-        {"--corrected", "", "with its mistakes corrected too, both side by side where they differ"},
-        {"--step", "", "step through it, by keys or from a script"},
+        {flags::list_steps, "", "list its cells, as --only takes them"},
+        {flags::corrected, "",
+         "with its mistakes corrected too, both side by side where they differ"},
+        {flags::step, "", "step through it, by keys or from a script"},
     };
     return all;
 }

@@ -7,10 +7,8 @@
 
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/render/render.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
 

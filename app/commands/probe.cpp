@@ -17,7 +17,6 @@
 #include "attn/diagnose/readings.hpp"
 #include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {
@@ -64,8 +63,7 @@ print("now: attn-explain diagnose MINE --given PROBE")
 
 /// Whether the flags say anything of the walk.
 bool says_a_walk(const Arguments& arguments) {
-    return std::ranges::any_of(walk_flags(),
-                               [&](const Flag& flag) { return arguments.has(flag.name); });
+    return std::ranges::any_of(walk_flags(), [&](const Flag& flag) { return arguments.has(flag); });
 }
 
 /// The walk of the flags, of drawn tokens unless they say others; without flags the plain probe.
@@ -143,8 +141,8 @@ void note_what_stays_hidden(const attn::Plan& plan, const attn::Ledger& drawn) {
 }
 
 int run_probe(const Arguments& arguments) {
-    const bool as_program = arguments.has("--code");
-    const std::string output = arguments.text("--output");
+    const bool as_program = arguments.has(flags::code);
+    const std::string output = arguments[flags::output];
     if (output.empty()) {
         throw attn::ConfigError("a probe is a file: pass -o probe.npz");
     }
@@ -159,7 +157,7 @@ int run_probe(const Arguments& arguments) {
     const bool plain = !says_a_walk(arguments);
     const std::string path = as_program ? beside(output, ".npz") : output;
     const bool to_terminal = output == "-" && isatty(STDOUT_FILENO) != 0;
-    if (to_terminal || (output == "-" && arguments.has("--json"))) {
+    if (to_terminal || (output == "-" && arguments.has(flags::json))) {
         throw attn::ConfigError("-o -: a probe is no text: pass -o probe.npz or a pipe");
     }
     if (as_program && std::filesystem::exists(path) && !is_probe(path)) {
@@ -187,27 +185,21 @@ int run_probe(const Arguments& arguments) {
     attn::write_npz(file, arrays, comment);
     file.commit();
     if (as_program) {
-        const bool torch = arguments.text("--code") == "torch";
+        const bool torch = arguments[flags::code] == "torch";
         const auto language = torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
         write_program(output,
                       plain && torch ? std::string(program) : program_for(plan, drawn, language));
     }
     note_what_stays_hidden(plan, drawn);
-    if (arguments.has("--json")) {
-        std::string json;
-        for (const attn::TensorRef& array : arrays) {
-            std::string shape;
-            for (const std::size_t extent : array.tensor.shape()) {
-                shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
-            }
-            json += (json.empty() ? "" : ",\n  ") +
-                    ("{\"name\": " + attn::json_string(array.name)) + ", \"shape\": [" + shape +
-                    "]}";
+    if (arguments.has(flags::json)) {
+        std::vector<attn::JsonText> rows;
+        for (const auto& [name, tensor, words] : arrays) {
+            const attn::Shape shape = tensor.shape();
+            const std::vector<std::int64_t> extents(shape.begin(), shape.end());
+            rows.push_back({{"name", name}, {"shape", extents}});
         }
-        StandardOutput printed;
-        printed.write("{\"file\": " + attn::json_string(path) + ",\n \"arrays\": [\n  " + json +
-                      "]}\n");
-        printed.flush();
+        const attn::JsonText json({{"file", path}, {"arrays", {rows, ",\n  "}}}, ",\n ");
+        StandardOutput::print(json.text + "\n");
     }
     if (as_program) {
         report_note("put your own attention into " + output + " (with its inputs, " + path +
@@ -222,13 +214,11 @@ int run_probe(const Arguments& arguments) {
     return 0;
 }
 
-std::vector<std::string> languages() { return {"torch", "numpy"}; }
-
 const std::vector<Flag>& probe_flags() {
     static const std::vector<Flag> all{
-        {"--code", "LANGUAGE",
+        {flags::code, "LANGUAGE",
          "write a program too, with a place for your own attention, to -o FILE.py",
-         one_of(languages)},
+         one_of("torch numpy")},
         output_flag({".npz", ".py"}),
     };
     return all;

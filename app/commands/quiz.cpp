@@ -8,7 +8,6 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/io/output_files.hpp"
@@ -27,8 +26,8 @@ public:
     Asking(const Arguments& arguments, std::uint64_t seed)
         : arguments_(arguments),
           seed_(seed),
-          questions_(arguments.text("--topic"), seed),
-          count_(*arguments.integer("--count")) {}
+          questions_(arguments[flags::topic], seed),
+          count_(arguments[flags::count]) {}
 
     void run() {
         for (; asked_ < count_; ++asked_) {
@@ -42,24 +41,18 @@ public:
         }
         say("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
             " right. The same questions: attn-explain quiz" +
-            (arguments_.has("--topic") ? " --topic " + arguments_.text("--topic") : "") +
+            (arguments_.has(flags::topic) ? " --topic " + arguments_[flags::topic] : "") +
             " --seed " + std::to_string(seed_) + "\n");
     }
 
 private:
     void say(const std::string& text) const { write_text(arguments_, text); }
 
-    static void prompt() {
-        StandardOutput output;
-        output.write("> ");
-        output.flush();
-    }
-
     /// Reads lines until one is an answer; false at the end.
     bool answer(const Question& question) {
         std::size_t hints = 0;
         for (std::string line;;) {
-            if (prompts_) prompt();
+            if (prompts_) StandardOutput::print("> ");
             if (!std::getline(std::cin, line)) return false;
             const std::string typed(attn::trimmed(line));
             if (typed.starts_with('#')) continue;
@@ -104,7 +97,7 @@ private:
 
 std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
                                 std::int64_t count) {
-    attn::QuizSession session(arguments.text("--topic"), seed);
+    attn::QuizSession session(arguments[flags::topic], seed);
     std::vector<Question> all;
     while (std::ssize(all) < count) all.push_back(session.next());
     return all;
@@ -112,10 +105,10 @@ std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
 
 /// The form that the ending of the file says, or --format.
 std::string form_of(const Arguments& arguments, const std::string& path) {
-    const std::string said = arguments.has("--format") ? arguments.text("--format") : "";
+    const std::string said = arguments.has(flags::format) ? arguments[flags::format] : "";
     for (const attn::SheetForm& form : attn::sheet_forms()) {
         if (std::ranges::find(form.endings, ending_of(path)) == form.endings.end()) continue;
-        if (!said.empty() && said != form.name && path == arguments.text("--output")) {
+        if (!said.empty() && said != form.name && path == arguments[flags::output]) {
             throw attn::ConfigError("-o " + path + " asks for " + form.name + " and --format for " +
                                     said + ": leave --format out, or give the file another ending");
         }
@@ -135,10 +128,10 @@ std::string numbered(const std::string& path, std::int64_t number, std::int64_t 
 
 /// Writes sheets and their keys, each file whole, and none where one folder takes no files.
 void write_sheets(const Arguments& arguments, std::uint64_t seed) {
-    std::string path = arguments.text("--output"), key = arguments.text("--solutions");
-    const std::int64_t students = arguments.integer("--students").value_or(1);
+    std::string path = arguments[flags::output], key = arguments[flags::solutions];
+    const std::int64_t students = arguments[flags::students].value_or(1);
     const bool to_file = !path.empty() && path != "-";
-    if (arguments.has("--students") && !to_file) {
+    if (arguments.has(flags::students) && !to_file) {
         throw attn::ConfigError(
             "--students writes a file each: pass -o sheet.md for sheet-01.md and on");
     }
@@ -156,8 +149,8 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
     std::vector<std::pair<std::string, std::string>> files;
     for (std::int64_t student = 1; student <= students; ++student) {
         const std::uint64_t own = seed + static_cast<std::uint64_t>(student - 1);
-        const std::vector<Question> all = questions(arguments, own, *arguments.integer("--sheet"));
-        const std::string topic = arguments.has("--topic") ? ": " + arguments.text("--topic") : "";
+        const std::vector<Question> all = questions(arguments, own, *arguments[flags::sheet]);
+        const std::string topic = arguments.has(flags::topic) ? ": " + arguments[flags::topic] : "";
         const std::string title =
             "Attention" + topic + (students > 1 ? fmt::format(", sheet {}", student) : "");
         const std::string sheet = sheet_text(title, all, false, form);
@@ -178,16 +171,15 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
 }
 
 int run_quiz(const Arguments& arguments) {
-    std::uint64_t seed = arguments.has("--sheet") ? 42 : std::random_device()() % 1'000'000;
-    if (arguments.has("--seed")) seed = static_cast<std::uint64_t>(*arguments.integer("--seed"));
+    std::uint64_t seed = arguments.has(flags::sheet) ? 42 : std::random_device()() % 1'000'000;
+    if (arguments.has(flags::seed)) seed = arguments[flags::seed];
     note_useless_flags(arguments, nullptr);
-    if (arguments.has("--json") || ending_of(arguments.text("--output")) == ".json") {
-        const std::int64_t count =
-            *arguments.integer(arguments.has("--sheet") ? "--sheet" : "--count");
+    if (arguments.has(flags::json) || ending_of(arguments[flags::output]) == ".json") {
+        const std::int64_t count = arguments[flags::sheet].value_or(arguments[flags::count]);
         write_text(arguments, attn::questions_json(questions(arguments, seed, count)));
-    } else if (arguments.has("--sheet")) {
+    } else if (arguments.has(flags::sheet)) {
         write_sheets(arguments, seed);
-    } else if (arguments.has("--output")) {
+    } else if (arguments.has(flags::output)) {
         throw attn::ConfigError("-o is for sheets: add --sheet 10");
     } else {
         Asking(arguments, seed).run();
@@ -201,29 +193,29 @@ std::vector<std::string> form_names() {
     return names;
 }
 
-constexpr Need sheet{[](const Arguments& said) { return said.has("--sheet"); }, nullptr,
+constexpr Need sheet{[](const Arguments& said) { return said.has(flags::sheet); }, nullptr,
                      "a sheet: add --sheet 10"};
 
-constexpr Need asking{[](const Arguments& said) { return !said.has("--sheet"); }, nullptr,
+constexpr Need asking{[](const Arguments& said) { return !said.has(flags::sheet); }, nullptr,
                       "questions that are asked: leave --sheet out"};
 
 const std::vector<Flag>& quiz_flags() {
     static const std::vector<Flag> all{
-        {"--topic", "TOPIC", "ask about one thing only", one_of(attn::quiz_topics)},
-        {"--seed", "N", "ask the questions of this number again", integer(0),
+        {flags::topic, "TOPIC", "ask about one thing only", one_of(attn::quiz_topics)},
+        {flags::seed, "N", "ask the questions of this number again", integer(0),
          "another each time; of sheets 42"},
-        Flag{"--count", "N", "how many questions are asked", integer(1, 1000), "11"}.needing(
+        Flag{flags::count, "N", "how many questions are asked", integer(1, 1000), "11"}.needing(
             asking),
-        {"--sheet", "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
-        Flag{"--format", "FORMAT", "form of the sheet", one_of(form_names),
+        {flags::sheet, "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
+        Flag{flags::format, "FORMAT", "form of the sheet", one_of(form_names),
              "by the name of --output; else markdown"}
             .needing(sheet),
-        Flag{"--solutions", "FILE",
+        Flag{flags::solutions, "FILE",
              "write the answers to the sheet, with their derivations, to a file", file()}
             .writing({".md", ".html", ".tex", ".ipynb"})
             .needing(sheet),
         Flag{
-            "--students", "N",
+            flags::students, "N",
             "write as many sheets, each with other numbers: sheet-01.md and on for -o sheet.md, or "
             "in a folder for -o FOLDER",
             integer(1, 1000)}

@@ -5,7 +5,6 @@
 
 #include "app/flags/output_flags.hpp"
 #include "attn/io/output_files.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
@@ -20,23 +19,24 @@ std::vector<std::string> shell_names() {
 }
 
 const Command& asked_command(const Arguments& arguments) {
-    return *find_command(arguments.text("COMMAND"));
+    return *find_command(arguments[flags::command]);
 }
 
 const std::vector<Flag>& shell_flags() {
     static const std::vector<Flag> all{
-        Flag{"SHELL", "SHELL", "the shell", one_of(shell_names)}.demanded(), output_flag({"*"})};
+        Flag{flags::shell, "SHELL", "the shell", one_of(shell_names)}.demanded(),
+        output_flag({"*"})};
     return all;
 }
 
 const std::vector<Flag>& command_flags() {
     static const std::vector<Flag> all{
-        {"COMMAND", "COMMAND", "one of the commands", one_of(command_names)}};
+        {flags::command, "COMMAND", "one of the commands", one_of(command_names)}};
     return all;
 }
 
 const std::vector<Flag>& topic_flags() {
-    static const std::vector<Flag> all{{"TOPIC", "TOPIC",
+    static const std::vector<Flag> all{{flags::word, "TOPIC",
                                         "a command, a flag, a topic such as masks, or all",
                                         such_as(help_topics)}};
     return all;
@@ -44,7 +44,7 @@ const std::vector<Flag>& topic_flags() {
 
 const std::vector<Flag>& folder_flags() {
     static const std::vector<Flag> all{
-        Flag{"--save-dir", "DIR", "write the pages of all commands into a folder", folder()}
+        Flag{flags::save_dir, "DIR", "write the pages of all commands into a folder", folder()}
             .writing({"*"}),
         output_flag({"*"})};
     return all;
@@ -52,17 +52,17 @@ const std::vector<Flag>& folder_flags() {
 
 int run_completions(const Arguments& arguments) {
     for (const auto& [name, completion] : shells) {
-        if (name == arguments.text("SHELL")) write_text(arguments, completion());
+        if (name == arguments[flags::shell]) write_text(arguments, completion());
     }
     return 0;
 }
 
 int run_man(const Arguments& arguments) {
-    if (!arguments.has("--save-dir")) {
+    if (!arguments.has(flags::save_dir)) {
         write_text(arguments, man_page(asked_command(arguments)));
         return 0;
     }
-    const std::filesystem::path folder = arguments.text("--save-dir");
+    const std::filesystem::path folder = arguments[flags::save_dir];
     std::error_code failure;
     std::filesystem::create_directories(folder, failure);
     if (failure) {
@@ -75,11 +75,11 @@ int run_man(const Arguments& arguments) {
 }
 
 int run_help(const Arguments& arguments) {
-    const std::string topic = arguments.text("TOPIC");
+    const std::string topic = arguments[flags::word];
     const Command* command = find_command(topic == "all" ? "" : topic);
-    write_text(arguments, !arguments.has("TOPIC") ? short_help(*command)
-                          : command != nullptr    ? whole_help(*command)
-                                                  : topic_help(topic));
+    write_text(arguments, !arguments.has(flags::word) ? short_help(*command)
+                          : command != nullptr        ? whole_help(*command)
+                                                      : topic_help(topic));
     return 0;
 }
 

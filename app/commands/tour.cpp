@@ -21,19 +21,19 @@ std::string list_of_pages(const Arguments& arguments) {
 
 const std::vector<Flag>& tour_flags() {
     static const std::vector<Flag> all{
-        {"PAGE", "PAGE", "the number of the page to begin with",
+        {flags::page, "PAGE", "the number of the page to begin with",
          integer(1, static_cast<std::int64_t>(tour_document().pages.size())), "1"},
-        {"--list", "", "list the questions of the tour with their numbers"}};
+        {flags::list, "", "list the questions of the tour with their numbers"}};
     return all;
 }
 
 int run_tour(const Arguments& arguments) {
-    if (arguments.has("--list")) {
+    if (arguments.has(flags::list)) {
         write_text(arguments, list_of_pages(arguments));
         return 0;
     }
     TourSetting setting;
-    setting.first = static_cast<std::size_t>(*arguments.integer("PAGE"));
+    setting.first = static_cast<std::size_t>(arguments[flags::page]);
     setting.ink = ink_of(arguments);
     const bool reads = isatty(STDIN_FILENO) == 0;
     setting.read = [&]() -> std::optional<std::string> {
@@ -43,11 +43,7 @@ int run_tour(const Arguments& arguments) {
     };
     if (!reads && is_to_terminal(arguments)) {
         setting.screen = terminal_size(STDOUT_FILENO).value_or(TerminalSize{24, 80});
-        setting.write = [](const std::string& text) {
-            StandardOutput output;
-            output.write(text);
-            output.flush();
-        };
+        setting.write = StandardOutput::print;
         make_tour(setting);
         return 0;
     }

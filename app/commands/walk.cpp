@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,7 +8,6 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
@@ -17,10 +15,10 @@
 #include "attn/mistakes/mistake.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/memory.hpp"
-#include "attn/render/render.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
+#include "attn/walk/prefill.hpp"
 #include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 
@@ -44,8 +42,7 @@ std::vector<attn::Section> steps_of(const attn::Plan& plan, const attn::StepTabl
 
 /// The flags without those of a mistake, which shall not be named.
 Arguments without_mistake(Arguments arguments) {
-    arguments.forget("--bug");
-    arguments.forget("--hide-mistake");
+    arguments.forget_any({flags::bugs, flags::hide_mistake});
     return arguments;
 }
 
@@ -53,15 +50,14 @@ Arguments without_mistake(Arguments arguments) {
 std::shared_ptr<const attn::StepTable> shown_table(const Arguments& arguments,
                                                    const attn::Plan& plan) {
     const auto table = table_of(arguments, plan);
-    if (!arguments.has("--hide-mistake")) return table;
+    if (!arguments.has(flags::hide_mistake)) return table;
     return std::make_shared<const attn::StepTable>(
         with_mistakes_hidden(*table_of(without_mistake(arguments), plan), *table));
 }
 
-/// The rules of a walk: those of its steps that are computed, as they are told or, as JSON,
+/// Writes the rules of a walk: those of its steps that are computed, as they are told or, as JSON,
 /// completed.
-std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan,
-                          const attn::StepTable& table) {
+void write_rules(const Arguments& arguments, const attn::Plan& plan, const attn::StepTable& table) {
     std::string text;
     std::vector<attn::JsonText> rows;
     for (const attn::Step& step : table) {
@@ -71,7 +67,7 @@ std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan,
         text += rule + "\n";
         rows.push_back({{"name", step.name}, {"rule", attn::rule_text(*attn::rule_of(of))}});
     }
-    return wants_json(arguments) ? attn::JsonText(rows).text + "\n" : text;
+    write_list(arguments, text, rows);
 }
 
 /// How many rows hide every key. Where attention went block by block, the context tells: such a row
@@ -132,8 +128,8 @@ std::size_t numbers_of(const attn::Document& document) {
 bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
-    return arguments.has("--only") && !wants_code(arguments) && attn::bytes_needed(plan) > small &&
-           attn::can_walk_parts(plan, given, table);
+    return arguments.has(flags::only) && !wants_code(arguments) &&
+           attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
 }
 
 /// The type that a program prints without a note: that of the walk, where it has but one.
@@ -159,14 +155,14 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
 
 /// Errors  ConfigError where a mistake shall be hidden and there is none, or it must be named.
 void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
-    if (!arguments.has("--hide-mistake")) return;
+    if (!arguments.has(flags::hide_mistake)) return;
     if (bugs_of(arguments, plan).empty()) {
         throw attn::ConfigError(
             "--hide-mistake hides the mistake of --bug: add --bug scale-missing");
     }
-    for (const std::string flag : {"--code", "--save-config"}) {
+    for (const Name& flag : {flags::code, flags::save_config}) {
         if (!arguments.has(flag)) continue;
-        throw attn::ConfigError(flag +
+        throw attn::ConfigError(std::string(flag) +
                                 " says how the numbers were made and --hide-mistake does not: "
                                 "leave one out");
     }
@@ -183,7 +179,7 @@ void add_lines(const Arguments& arguments, const attn::Plan& plan, const attn::S
     const auto usual =
         plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
     attn::PrintOptions options = print_options(arguments);
-    if (arguments.has("--hide-mistake")) return attn::add_literals(document, usual, options);
+    if (arguments.has(flags::hide_mistake)) return attn::add_literals(document, usual, options);
     if (format_of(arguments).is_program) options.default_dtype = default_dtype_of(plan);
     attn::add_code(document, plan, table, code_language(arguments, usual), options);
 }
@@ -191,12 +187,12 @@ void add_lines(const Arguments& arguments, const attn::Plan& plan, const attn::S
 /// The document of a walk, or of those parts of it that are asked for.
 attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
                              const attn::StepTable& table) {
-    const bool hides = typed.has("--hide-mistake");
+    const bool hides = typed.has(flags::hide_mistake);
     const Arguments arguments = hides ? without_mistake(typed) : typed;
     const bool is_page = format_of(arguments).answers;
     const double numbers = attn::bytes_needed(plan) / (plan.dtype == attn::DType::float64 ? 8 : 4);
     const bool is_large = is_page && numbers > most_on_page;
-    if (is_page && !arguments.has("--only")) check_page(numbers);
+    if (is_page && !arguments.has(flags::only)) check_page(numbers);
     const attn::Ledger given = attn::draw(plan);
     attn::Document document;
     if (walks_in_parts(arguments, plan, given, table)) {
@@ -207,7 +203,8 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
         note_changes(plan);
         return document;
     }
-    const attn::Ledger ledger = attn::walk(plan, given, table);
+    attn::Ledger ledger = attn::walk(plan, given, table);
+    ledger.chunks = attn::chunks_of_walk(plan, ledger, table);
     note_empty_rows(plan, ledger);
     document = attn::document_of(plan, ledger, table);
     document.config = config_entries(arguments, plan);
@@ -225,14 +222,13 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     };
     select_sections(arguments, document, note_of_part,
                     format_of(arguments).keeps_all() && !is_large);
-    if (!hides && takes_hints(arguments))
-        document.next = next_command(arguments, plan, table, ledger);
+    if (!hides && takes_hints(arguments)) document.next = next_command(arguments, plan, ledger);
     return document;
 }
 
 /// The walk of --html-compare: the same flags, with others on top.
 std::shared_ptr<const attn::Document> other_document(const Arguments& arguments) {
-    const std::string flags = arguments.text("--html-compare");
+    const std::string flags = arguments[flags::html_compare];
     const Arguments others = with_flags(arguments, shell_words(flags));
     const attn::Plan plan = attn::resolve(config_of(others));
     attn::Document other = walk_document(others, plan, *shown_table(others, plan));
@@ -246,20 +242,18 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
     const auto shown = shown_table(arguments, plan);
     const attn::StepTable& table = *shown;
     attn::Document document = walk_document(arguments, plan, table);
-    if (format_of(arguments).has_rules || arguments.has("--save-dir"))
+    if (format_of(arguments).has_rules || arguments.has(flags::save_dir))
         attn::add_rules(document, plan, table);
-    document.command =
-        command_line("", arguments.has("--hide-mistake") ? without_mistake(arguments) : arguments);
+    document.command = command_line(
+        "", arguments.has(flags::hide_mistake) ? without_mistake(arguments) : arguments);
     document.before = std::move(before);
-    if (arguments.has("--html-compare") && format_of(arguments).answers) {
+    if (arguments.has(flags::html_compare) && format_of(arguments).answers) {
         document.name = "this walk";
         document.other = other_document(arguments);
     }
     if (format_of(arguments).answers) check_page(static_cast<double>(numbers_of(document)));
-    const auto usual =
-        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     const bool is_program = format_of(arguments).is_program;
-    write_document(arguments, document, usual,
+    write_document(arguments, document, form_of(plan),
                    is_program ? default_dtype_of(plan) : plan.compute_dtype);
     document.before = nullptr;
     return document;
@@ -273,22 +267,23 @@ std::shared_ptr<const attn::Document> walk_once(const Arguments& arguments,
 
 int run_walk(const Arguments& typed) {
     const Arguments arguments = is_live(typed) ? as_live(typed) : typed;
-    if (arguments.has("--list-presets")) {
-        note_unused_flags(arguments, {"--list-presets", "--output", "--json", "--format"},
+    if (arguments.has(flags::list_presets)) {
+        note_unused_flags(arguments,
+                          {flags::list_presets, flags::output, flags::json, flags::format},
                           "a walk: leave --list-presets out");
-        write_text(arguments, wants_json(arguments) ? json_of_presets() : list_of_presets());
+        write_presets(arguments);
         return 0;
     }
     check_output_flags(arguments);
-    if (arguments.has("--list-layers")) {
-        if (!arguments.has("--model-file")) {
+    if (arguments.has(flags::list_layers)) {
+        if (!arguments.has(flags::model_file)) {
             throw attn::ConfigError("--list-layers needs a model: pass --model-file stories");
         }
-        note_unused_flags(
-            arguments,
-            {"--list-layers", "--output", "--json", "--format", "--model-file", "--tokenizer"},
-            "a walk: leave --list-layers out");
-        write_text(arguments, list_of_layers(arguments));
+        note_unused_flags(arguments,
+                          {flags::list_layers, flags::output, flags::json, flags::format,
+                           flags::model_file, flags::tokenizer},
+                          "a walk: leave --list-layers out");
+        write_layers(arguments);
         return 0;
     }
     attn::WalkConfig config = config_of(arguments);
@@ -299,18 +294,19 @@ int run_walk(const Arguments& typed) {
     if (plan.config.projection == attn::Projection::mha && !plan.config.bias) {
         report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
     }
-    for (const std::string list : {"--list-steps", "--list-rules"}) {
+    for (const Name& list : {flags::list_steps, flags::list_rules}) {
         if (!arguments.has(list)) continue;
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
-                          {"--format", "--color"}, "a walk: leave " + list + " out");
+                          {flags::format, flags::color},
+                          "a walk: leave " + std::string(list) + " out");
         const auto shown = shown_table(arguments, plan);
         const attn::StepTable& table = *shown;
-        write_text(arguments, list == "--list-rules"
-                                  ? list_of_rules(arguments, plan, table)
-                                  : list_of_steps(arguments, steps_of(plan, table), "--detail"));
+        list.text == flags::list_rules.text
+            ? write_rules(arguments, plan, table)
+            : write_steps(arguments, steps_of(plan, table), "--detail");
         return 0;
     }
-    if (arguments.has("--watch")) watch(arguments, walk_once);
+    if (arguments.has(flags::watch)) watch(arguments, walk_once);
     print_walk(arguments, plan, nullptr);
     return 0;
 }
@@ -319,21 +315,21 @@ const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all = grouped(
         "Lists",
         {
-            {"--list-steps", "", "list the steps of this walk"},
+            {flags::list_steps, "", "list the steps of this walk"},
             {"--list-rules", "", "list their rules: this attention on one screen"},
-            {"--list-layers", "", "list the layers of the model in --model-file"},
-            Flag{"--watch", "",
+            {flags::list_layers, "", "list the layers of the model in --model-file"},
+            Flag{flags::watch, "",
                  "walk again whenever a file that the flags name changes, and say which cells "
                  "did; Ctrl-C ends it"}
                 .in_group("Output")
                 .typed_only(),
-            {"--list-presets", "", "list the families of models that --preset knows"},
-            Flag{"--hide-mistake", "",
+            {flags::list_presets, "", "list the families of models that --preset knows"},
+            Flag{flags::hide_mistake, "",
                  "name the mistake of --bug nowhere, for others to find: its numbers stand among "
                  "the right words"}
                 .in_group("Mistakes")
                 .typed_only(),
-            Flag{"--html-compare", "FLAGS",
+            Flag{flags::html_compare, "FLAGS",
                  "a second walk on the same page, with these flags on top: '--mask none'"}
                 .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
                           "--format html"})

@@ -5,14 +5,13 @@
 
 #include "app/flags/flag.hpp"
 #include "attn/document/document.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace app {
 
 /// The command line that is worth trying after a walk: what its mistake does, what lint would find,
 /// or where one of its own numbers comes from.
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,
-                         const attn::StepTable& table, const attn::Ledger& ledger);
+                         const attn::Ledger& ledger);
 
 /// A walk by the flags as they are now, told from the one before; gives the walk that it printed.
 using WalkOnce = std::function<std::shared_ptr<const attn::Document>(

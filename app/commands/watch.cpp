@@ -16,7 +16,6 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -8,22 +7,17 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
-#include "app/flags/flag.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
-#include "attn/render/render.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/version.hpp"
 #include "attn/why/why.hpp"
 
 namespace app {
@@ -36,8 +30,8 @@ using attn::models::NextToken;
 
 /// Finds the cell of the walk that a cell of a notebook's page shows: `wanted` becomes that, or
 /// empty where it is made of many. Returns a line that says so; empty when the names are the same.
-std::string page_line(const Arguments& arguments, const attn::Plan& plan,
-                      const attn::Ledger& ledger, std::string& wanted) {
+std::string page_line(const Arguments& arguments, const attn::Walked& walk, std::string& wanted) {
+    const auto& [plan, table, ledger] = walk;
     const std::optional<attn::Section> section = page_section(arguments, wanted);
     if (!section) return {};
     if (section->walk.empty()) {
@@ -50,8 +44,6 @@ std::string page_line(const Arguments& arguments, const attn::Plan& plan,
     }
     attn::Section shown = *section;
     if (shown.remake) shown.content = shown.remake(plan, ledger);
-    const auto form =
-        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     shown.suffix.clear();
     attn::PrintOptions options;
     options.default_dtype = plan.compute_dtype;
@@ -59,7 +51,7 @@ std::string page_line(const Arguments& arguments, const attn::Plan& plan,
     const attn::Tensor& tensor = ledger[before(all, '[')];
     std::string indices = "0";
     for (std::size_t axis = 1; axis < tensor.dimension(); ++axis) indices += ",0";
-    return section->name + " = " + attn::content_text(shown, form, options) + "\n  " +
+    return section->name + " = " + attn::content_text(shown, form_of(plan), options) + "\n  " +
            section->title + ": " + section->formula + "\n  made of all of " + all + "; why '" +
            before(all, '[') + "[" + indices + "]' derives one of them\n";
 }
@@ -73,12 +65,10 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
         throw attn::ConfigError("--what-if '" + setting +
                                 "' is not like mask=none, scale=none or softmax-axis=query");
     }
-    const attn::Plan plan = attn::resolve(config_of(with_flags(arguments, {"--" + setting})));
-    const auto shared = table_of(arguments, plan);
-    const attn::StepTable& table = *shared;
-    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
-    std::string text = arguments.text("CELL");
-    page_line(arguments, plan, ledger, text);
+    const attn::Walked walk = walk_of(with_flags(arguments, {"--" + setting}));
+    const auto& [plan, table, ledger] = walk;
+    std::string text = arguments[flags::cell];
+    page_line(arguments, walk, text);
     const std::string step = before(text, '[');
     if (!ledger.has(step)) return "what if " + setting + ": there is no " + step + " then\n";
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, text);
@@ -94,15 +84,16 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
 void refuse_flags_of_walks(const Arguments& arguments) {
     for (const Arguments::Said& said : arguments.said()) {
         const bool goes = std::ranges::any_of(
-            std::array{"CELL", "--model-file", "--tokenizer", "--text", "--ids", "--top", "--bug",
-                       "--json", "--output", "--color", "--config"},
-            [&](const char* name) { return said.flag->name == name; });
+            std::vector<Name>{flags::cell, flags::model_file, flags::tokenizer, flags::text,
+                              flags::ids, flags::top, flags::bugs, flags::json, flags::output,
+                              flags::color, flags::config},
+            [&](const Name& name) { return said.flag->is(name); });
         if (goes || said.implied) continue;
         throw attn::ConfigError(said.flag->name +
                                 " is of a walk through one layer, and next[...] is of the whole "
                                 "model: leave it out");
     }
-    if (arguments.all("--bug").size() > 1) {
+    if (arguments[flags::bugs].size() > 1) {
         throw attn::ConfigError("next[...] takes one --bug: leave the others out");
     }
 }
@@ -152,84 +143,89 @@ std::string next_json(const Model& model, const NextToken& next, const ModelMist
                                     .with("probability", next.probability)
                                     .with("logit", next.logit);
     return (mistake != nullptr ? json.with("bug", mistake->id) : json)
-               .with("parts", parts, ",\n ")
-               .text +
-           "\n";
+        .with("parts", parts, ",\n ")
+        .text;
 }
 
 /// `why next[TOKEN]`: what each part of a model adds to the logit of a token.
 void why_next(const Arguments& arguments) {
-    if (!arguments.has("--model-file")) {
+    if (!arguments.has(flags::model_file)) {
         throw attn::ConfigError(
             "next[...] is a token of a trained model: add --model-file stories");
     }
     refuse_flags_of_walks(arguments);
     const Model model = model_of(arguments);
     const TokenIds ids = prompt_of(arguments, model);
-    const std::string bug = arguments.has("--bug") ? arguments.all("--bug").front() : "none";
+    const std::string bug = arguments.has(flags::bugs) ? arguments[flags::bugs].front() : "none";
     std::optional<ModelMistake> made;
     if (bug != "none") made = attn::models::find_model_mistake(bug, model);
     const ModelMistake* const mistake = made ? &*made : nullptr;
-    const std::int64_t id = token_in(model, arguments.text("CELL"));
+    const std::int64_t id = token_in(model, arguments[flags::cell]);
     const NextToken next = attn::models::NextTokens(model, mistake, ids).of(id);
-    const auto top = static_cast<std::size_t>(*arguments.integer("--top"));
-    write_text(arguments, wants_json(arguments) ? next_json(model, next, mistake)
-                                                : next_text(model, ids, next, top, mistake));
+    const auto top = arguments[flags::top];
+    write_text_or_json(
+        arguments, [&] { return next_text(model, ids, next, top, mistake); },
+        [&] { return next_json(model, next, mistake); });
 }
 
 int run_why(const Arguments& said) {
-    std::string wanted = said.text("CELL");
+    std::string wanted = said[flags::cell];
     if (wanted.starts_with("next[")) {
         why_next(said);
         return 0;
     }
     const bool is_gradient = wanted.starts_with("d_") || wanted.starts_with("row_dot[");
     const Arguments arguments =
-        is_gradient && !said.has("--backward") ? with_flags(said, {"--backward"}) : said;
-    const bool json = wants_json(arguments);
-    attn::Plan plan = plan_of(arguments);
-    const auto shared = table_of(arguments, plan);
-    const attn::StepTable& table = *shared;
-    attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
+        is_gradient && !said.has(flags::backward) ? with_flags(said, {"--backward"}) : said;
+    attn::Walked walk = walk_of(arguments);
+    auto& [plan, table, ledger] = walk;
+    note_useless_flags(arguments, &plan);
+    note_changes(plan);
     if (plan.fused() && !ledger.has(wanted.substr(0, wanted.find('[')))) {
         report_note(
             "--variant fused keeps no such step: this is --variant vectorized, which "
             "differs by rounding");
-        plan = attn::resolve(config_of(with_flags(arguments, {"--variant", "vectorized"})));
-        ledger = attn::walk(plan, attn::draw(plan));
+        walk = walk_of(with_flags(arguments, {"--variant", "vectorized"}));
     }
-    const std::string of_page = page_line(arguments, plan, ledger, wanted);
+    const std::string of_page = page_line(arguments, walk, wanted);
     if (wanted.empty()) {
-        if (json) {
-            throw attn::ConfigError(arguments.text("CELL") +
+        const auto none = [&]() -> std::string {
+            throw attn::ConfigError(arguments[flags::cell] +
                                     " is made of many numbers: leave --json out, or ask for one");
-        }
-        write_text(arguments, of_page);
+        };
+        write_text_or_json(
+            arguments, [&] { return of_page; }, none);
         return 0;
     }
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, wanted);
     attn::WhyOptions options;
-    options.depth = static_cast<std::size_t>(*arguments.integer("--depth"));
-    options.top = static_cast<std::size_t>(*arguments.integer("--top"));
+    options.depth = arguments[flags::depth];
+    options.top = arguments[flags::top];
     options.ink = ink_of(arguments);
     const auto told = [&](const attn::WhyOptions& how) {
-        return json ? attn::why_json(plan, table, ledger, cell, how)
-                    : of_page + attn::why_text(plan, table, ledger, cell, how);
+        const auto json = [&] {
+            if (!arguments.has(flags::what_ifs)) {
+                return attn::why_json(plan, table, ledger, cell, how);
+            }
+            throw attn::ConfigError("--what-if is for people: leave --json out");
+        };
+        return as_text_or_json(
+            arguments, [&] { return of_page + attn::why_text(plan, table, ledger, cell, how); },
+            json);
     };
     std::string text = told(options);
-    for (const auto& [flag, usual] :
-         {std::pair("--top", &attn::WhyOptions::top), {"--depth", &attn::WhyOptions::depth}}) {
+    for (const auto& [flag, usual] : {std::pair(flags::top, &attn::WhyOptions::top),
+                                      {flags::depth, &attn::WhyOptions::depth}}) {
         attn::WhyOptions others = options;
         others.*usual = attn::WhyOptions().*usual;
         if (!arguments.has(flag) || others.*usual == options.*usual || told(others) != text) {
             continue;
         }
-        report_note(std::string(flag) + " has no effect here: it needs " +
-                    (flag == std::string_view("--top") ? "a sum of more terms"
-                                                       : "a number made of others"));
+        report_note(
+            std::string(flag) + " has no effect here: it needs " +
+            (usual == &attn::WhyOptions::top ? "a sum of more terms" : "a number made of others"));
     }
-    for (const std::string& setting : arguments.all("--what-if")) {
-        if (json) throw attn::ConfigError("--what-if is for people: leave --json out");
+    for (const std::string& setting : arguments[flags::what_ifs]) {
         text += what_if(arguments, setting);
     }
     write_text(arguments, text);
@@ -240,7 +236,7 @@ int run_why(const Arguments& said) {
 std::vector<std::string> settings() {
     std::vector<std::string> all;
     for (const Flag& flag : walk_flags()) {
-        if (flag.name != "--mask" && flag.name != "--scale" && flag.name != "--softmax-axis") {
+        if (!flag.is(flags::mask) && !flag.is(flags::scale) && !flag.is(flags::softmax_axis)) {
             continue;
         }
         for (const std::string& word : flag.takes.words()) {
@@ -252,14 +248,14 @@ std::vector<std::string> settings() {
 
 const std::vector<Flag>& why_flags() {
     static const std::vector<Flag> all{
-        Flag{"CELL", "CELL",
+        Flag{flags::cell, "CELL",
              "a cell: 'weights[0,1]' or, by words, 'weights[short,eat]'; of a trained model "
              "'next[upon]' too",
              such_as(step_names, Takes::Kind::cell)}
             .demanded(),
-        {"--depth", "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},
-        {"--top", "N", "terms of a sum that are shown, the largest first", integer(1), "12"},
-        Flag{"--what-if", "SETTING",
+        {flags::depth, "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},
+        {flags::top, "N", "terms of a sum that are shown, the largest first", integer(1), "12"},
+        Flag{flags::what_ifs, "SETTING",
              "the same cell under another setting, such as mask=none; of weights the row",
              such_as(settings)}
             .repeatable(),

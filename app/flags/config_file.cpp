@@ -5,7 +5,6 @@
 
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -22,7 +21,7 @@ namespace {
 /// Whether of the two one is meant, so that a typed one puts the other of a file aside.
 bool are_rivals(const Flag& a, const Flag& b) {
     const auto names = [](const Flag& one, const Flag& other) {
-        return std::ranges::find(one.rivals, other.name) != one.rivals.end();
+        return std::ranges::find(one.rivals, other.name, &Name::text) != one.rivals.end();
     };
     return (a.traits & b.traits & (says_x | says_memory)) != 0 || names(a, b) || names(b, a);
 }
@@ -67,8 +66,7 @@ std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& fla
         return {{opposite, ""}};
     }
     if (says_none(setting)) {
-        const std::vector<std::string> known =
-            flag.takes.words != nullptr ? flag.takes.words() : std::vector<std::string>();
+        const std::vector<std::string> known = flag.takes.words();
         if (std::find(known.begin(), known.end(), "none") == known.end()) return {};
     }
     std::vector<Arguments::Said> said;
@@ -99,7 +97,7 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
 /// What was changed by hand in a print of this program, beside what was said, counts.
 void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
                   const std::string& label) {
-    if (told.empty() || base.has("--notebook")) return;
+    if (told.empty() || base.has(flags::notebook)) return;
     std::string made;
     try {
         for (const auto& [key, value] : config_entries(base, attn::resolve(config_of(base)))) {
@@ -114,7 +112,7 @@ void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
         if (is == told.end() || is->is_object || is->values == was.values) continue;
         const Flag* flag = flag_of(base, was.key);
         if (flag == nullptr) continue;
-        base.forget(flag->name);
+        base.forget(*flag);
         base.say(said_by(base, *flag, *is, true));
         base.came_from(*flag, {label, is->line});
     }
@@ -132,7 +130,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         return std::ranges::find(families, setting.key) != families.end() && !says_none(setting);
     };
     const bool says_defaults = std::ranges::any_of(settings.all, says) ||
-                               typed.has_any({"--preset", "--model-file", "--notebook"});
+                               typed.has_any({flags::preset, flags::model_file, flags::notebook});
     Arguments base(typed.tables());
     for (const attn::FileSetting& setting : settings.all) {
         if (std::find(derived.begin(), derived.end(), setting.key) != derived.end()) continue;
@@ -173,49 +171,45 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
 const std::vector<Flag>& config_flags() {
     static const std::vector<Flag> all = grouped(
         "Input (one source; default: a sentence)",
-        {Flag{"--config", "FILE",
+        {Flag{flags::config, "FILE",
               "settings from a file, as --save-config writes them or JSON output holds them; flags "
               "win over it",
               file()}
              .typed_only(),
-         Flag{"--save-config", "FILE",
+         Flag{flags::save_config, "FILE",
               "write the settings to a file, for --config (- is standard output)", file()}
              .writing({".json", ".txt", "*"})});
     return all;
 }
 
 void put_settings_under(Arguments& typed, Arguments base, bool implied) {
-    const auto put_aside = [&](std::initializer_list<std::string_view> names) {
-        for (const std::string_view name : names) base.forget(name);
-    };
     for (const Arguments::Said& said : typed.said()) {
         for (const Arguments::Said& other : std::vector(base.said())) {
-            if (are_rivals(*said.flag, *other.flag)) base.forget(other.flag->name);
+            if (are_rivals(*said.flag, *other.flag)) base.forget(*other.flag);
         }
     }
     // What is said of one source does not hold of another.
-    if (typed.has(says_x)) put_aside({"--vocab-size", "--pad-id"});
-    if (typed.has_any({"--text", "--text-file", "--ids", "--x"})) put_aside({"--seq-len"});
-    if (typed.has("--x")) put_aside({"--batch", "--embed-dim"});
+    if (typed.has(says_x)) base.forget_any({flags::vocab_size, flags::pad_id});
+    if (typed.has_any({flags::text, flags::text_file, flags::ids, flags::x}))
+        base.forget_any({flags::seq_len});
+    if (typed.has(flags::x)) base.forget_any({flags::batch, flags::embed_dim});
     typed.put_under(base, implied);
 }
 
 Arguments with_config(Arguments typed) {
     typed.forget_origins();
-    if (typed.has("--config")) {
-        attn::InputFile file(typed.text("--config"));
+    if (typed.has(flags::config)) {
+        attn::InputFile file(typed[flags::config]);
         put_settings_under(typed, settings_in(file.all(), file.label(), typed));
     }
     return with_preset(std::move(typed));
 }
 
 void save_config(const Arguments& arguments) {
-    if (!arguments.has("--save-config")) return;
-    const std::string path = arguments.text("--save-config");
+    if (!arguments.has(flags::save_config)) return;
+    const std::string path = arguments[flags::save_config];
     if (path != "-") return attn::write_file(path, settings_json(arguments));
-    StandardOutput output;
-    output.write(settings_json(arguments));
-    output.flush();
+    StandardOutput::print(settings_json(arguments));
 }
 
 std::string probe_settings(const Arguments& arguments) {
@@ -226,15 +220,15 @@ std::string probe_settings(const Arguments& arguments) {
 }
 
 Arguments with_probe_settings(Arguments typed) {
-    const std::string path = typed.text("--given");
+    const std::string path = typed[flags::given];
     if (!path.ends_with(".npz")) return typed;
     const std::string comment = attn::zip_comment(attn::InputFile(path));
     if (!comment.starts_with(mark)) return typed;
     const Arguments held = settings_in(comment.substr(mark.size()), path, typed);
     std::string words;
     for (const Flag& flag : walk_flags()) {
-        if (typed.has(flag.name)) continue;
-        for (const std::string& text : held.all(flag.name)) {
+        if (typed.has(flag)) continue;
+        for (const std::string& text : held.all(flag)) {
             words += " " + flag.name + (text.empty() ? "" : " " + shell_quoted(text));
         }
     }

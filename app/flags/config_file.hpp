@@ -49,9 +49,8 @@ std::vector<std::string> preset_words(const std::string& name);
 /// What is typed, with the flags of the family that --preset names under it.
 Arguments with_preset(Arguments typed);
 
-/// A few lines for each family: name, what its attention has, and its flags.
-std::string list_of_presets();
-std::string json_of_presets();
+/// Writes a few lines for each family: name, what its attention has, and its flags.
+void write_presets(const Arguments& arguments);
 
 /// The settings of the walk that a probe is made for, as the comment of its archive holds them;
 /// empty for the plain probe, which needs none, and for settings that are too long.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/text/strings.hpp"
 
@@ -34,7 +33,7 @@ void check(const Flag& flag, const std::string& text) {
     if (text.empty() && !takes.or_nothing) refuse_empty(flag);
     if (takes.kind == Kind::integer) parse_integer(flag.name, text, takes.least, takes.most);
     if (takes.kind == Kind::number) parse_number(flag.name, text);
-    if (flag.name == "--model" && (names_a_file(text) || text == "stories" || text == "sorter")) {
+    if (flag.is(flags::model) && (names_a_file(text) || text == "stories" || text == "sorter")) {
         refuse("--model is the family of a file of --weights: did you mean --model-file " +
                shell_quoted(text) + "?");
     }
@@ -54,6 +53,11 @@ void check(const Flag& flag, const std::string& text) {
 
 }  // namespace
 
+std::vector<std::string> Takes::words() const {
+    if (catalogue != nullptr) return catalogue();
+    return few.empty() ? std::vector<std::string>() : split(few, ' ');
+}
+
 std::vector<std::string> Flag::names() const {
     if (letter.empty()) return {name};
     return {letter, name};
@@ -66,7 +70,7 @@ std::string Flag::whole_help() const {
 }
 
 std::string key_of(const Flag& flag) {
-    if (flag.name == "NAME") return "notebook";
+    if (flag.is(flags::name)) return "notebook";
     if (!flag.name.starts_with("--")) return {};
     std::string key = flag.name.substr(2);
     std::replace(key.begin(), key.end(), '-', '_');
@@ -82,26 +86,40 @@ const Flag* Arguments::find(std::string_view name) const {
     return nullptr;
 }
 
-const Flag& Arguments::row(std::string_view name) const {
+const Flag* Arguments::named_by(const std::string& word) const {
+    const std::string name = before(word, '=');
+    if (!word.starts_with("-") || word.starts_with("--")) return find(name);
+    const Flag* flag = nullptr;
+    for (std::size_t i = 1; i < name.size(); ++i) {
+        if (i > 1 && (flag == nullptr || flag->takes_value())) return nullptr;
+        flag = find("-" + name.substr(i, 1));
+    }
+    return flag;
+}
+
+const Flag& Arguments::row(const Name& name) const {
     if (const Flag* flag = find(name)) return *flag;
     throw std::logic_error("no row says what " + std::string(name) + " is");
 }
 
-bool Arguments::has(std::string_view name) const {
-    const Flag* flag = find(name);
-    return std::ranges::any_of(said_, [&](const Said& said) { return said.flag == flag; });
+bool Arguments::has(const Flag& flag) const {
+    return std::ranges::find(said_, &flag, &Said::flag) != said_.end();
 }
 
-bool Arguments::has_any(std::initializer_list<std::string_view> names) const {
-    return std::ranges::any_of(names, [&](std::string_view name) { return has(name); });
+bool Arguments::has(const Name& name) const {
+    const Flag* flag = find(name);
+    return flag != nullptr && has(*flag);
+}
+
+bool Arguments::has_any(const std::vector<Name>& names) const {
+    return std::ranges::any_of(names, [&](const Name& name) { return has(name); });
 }
 
 bool Arguments::has(Trait trait) const {
     return std::ranges::any_of(said_, [&](const Said& said) { return said.flag->is(trait); });
 }
 
-std::vector<std::string> Arguments::all(std::string_view name) const {
-    const Flag& flag = row(name);
+std::vector<std::string> Arguments::all(const Flag& flag) const {
     std::vector<std::string> texts;
     for (const Said& said : said_) {
         if (said.flag == &flag) texts.push_back(said.text);
@@ -109,30 +127,24 @@ std::vector<std::string> Arguments::all(std::string_view name) const {
     return texts;
 }
 
-std::string Arguments::text(std::string_view name) const {
-    const std::vector<std::string> texts = all(name);
-    return texts.empty() ? row(name).usual : texts.back();
+std::string Arguments::text(const Flag& flag) const {
+    const std::vector<std::string> texts = all(flag);
+    return texts.empty() ? flag.usual : texts.back();
 }
 
-std::optional<std::int64_t> Arguments::integer(std::string_view name) const {
-    const std::string said = text(name);
-    if (said.empty()) return std::nullopt;
-    return parse_integer(name, said);
+void Arguments::set(const Flag& flag, const std::string& text) {
+    forget(flag);
+    said_.push_back({&flag, text});
 }
 
-std::optional<double> Arguments::number(std::string_view name) const {
-    if (!has(name)) return std::nullopt;
-    return parse_number(name, text(name));
+void Arguments::forget(const Flag& flag) {
+    std::erase_if(said_, [&](const Said& said) { return said.flag == &flag; });
 }
 
-void Arguments::set(std::string_view name, const std::string& text) {
-    forget(name);
-    said_.push_back({&row(name), text});
-}
-
-void Arguments::forget(std::string_view name) {
-    const Flag* flag = find(name);
-    std::erase_if(said_, [&](const Said& said) { return said.flag == flag; });
+void Arguments::forget_any(const std::vector<Name>& names) {
+    for (const Name& name : names) {
+        if (const Flag* flag = find(name)) forget(*flag);
+    }
 }
 
 void Arguments::drop_implied() {
@@ -142,7 +154,7 @@ void Arguments::drop_implied() {
 void Arguments::put_under(const Arguments& base, bool implied) {
     std::vector<Said> all = base.said_;
     std::erase_if(all, [&](const Said& theirs) {
-        return has(theirs.flag->name) || std::ranges::find(off_, theirs.flag) != off_.end();
+        return has(*theirs.flag) || std::ranges::find(off_, theirs.flag) != off_.end();
     });
     for (Said& said : all) said.implied = implied;
     for (const Said& theirs : all) {
@@ -161,7 +173,7 @@ Arguments Arguments::narrowed_to(std::vector<FlagTable> tables) const {
 
 std::vector<Arguments::Said> Arguments::in_order() const {
     // What is a default elsewhere may change what a model or a notebook says.
-    const bool says_defaults = has_any({"--model-file", "--notebook"});
+    const bool says_defaults = has_any({flags::model_file, flags::notebook});
     std::vector<Said> ordered;
     for (const FlagTable table : tables_) {
         for (const Flag& flag : table()) {
@@ -177,7 +189,7 @@ std::vector<Arguments::Said> Arguments::in_order() const {
 
 const Arguments::Origin* Arguments::origin(const Flag& flag) const {
     const auto found = origins_.find(&flag);
-    return found == origins_.end() || !has(flag.name) ? nullptr : &found->second;
+    return found == origins_.end() || !has(flag) ? nullptr : &found->second;
 }
 
 void Arguments::forget_origins() {
@@ -227,8 +239,8 @@ void check_all(const std::vector<Arguments::Said>& all) {
                                                   : "leave one of them out"));
         }
         if (!flag.takes_value() && !said->text.empty() &&
-            !(flag.set != nullptr && said->text == off)) {
-            refuse(flag.name + " stands alone: leave =" + said->text + " out");
+            !(flag.set != nullptr && (said->text == off || said->text == "true"))) {
+            refuse_value(flag, said->text);
         }
         if (flag.takes_value()) check(flag, said->text);
     }
@@ -261,7 +273,7 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     const std::string value = name.substr(std::min(name.find_first_not_of('-'), name.size()));
     for (const char* flag : {"--preset", "--only", "--model-file", "--mask", "--format", "--bug"}) {
         const Flag* row = here.empty() ? arguments.find(flag) : nullptr;
-        if (row == nullptr || row->takes.words == nullptr) continue;
+        if (row == nullptr) continue;
         const std::vector<std::string> words = row->takes.words();
         if (std::ranges::find(words, value) != words.end()) return flag + (" " + value);
     }
@@ -269,7 +281,7 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     const std::string typed = word == name ? next : word.substr(name.size() + 1);
     const std::string flag = "--" + before(here, ' ');
     // What others call so is the step, not the file of parameters.
-    if (flag == "--weights") return arguments.find("--only") != nullptr ? "--only weights" : "";
+    if (flag == "--weights") return arguments.find(flags::only) != nullptr ? "--only weights" : "";
     const Flag& row = *arguments.find(flag);
     if (!row.takes_value() && !row.letter.empty()) return row.letter;
     std::vector<std::string> meant{flag + here.substr(flag.size() - 2)};
@@ -291,6 +303,10 @@ void refuse_empty(const Flag& flag) {
            "; leave it out for the default");
 }
 
+void refuse_value(const Flag& flag, const std::string& text) {
+    refuse(flag.name + " stands alone: leave =" + text + " out");
+}
+
 UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
     : ConfigError("there is no flag " + said +
                   (meant.empty() ? "" : "; did you mean " + meant + "?")),
@@ -302,24 +318,28 @@ UnexpectedWord::UnexpectedWord(const std::string& said)
 
 void Arguments::parse(const std::vector<std::string>& words) {
     const TypedWords typed = read_words(*this, words);
-    check_all(typed.said);
-    if (typed.lacks_value) {
-        const Flag& flag = *typed.lacks_value;
-        if (flag.may_stand_alone) refuse_empty(flag);
-        refuse(flag.name + " lacks its value, " + flag.name + " " + flag.value + ": " +
-               flag.whole_help());
-    }
-    if (typed.unknown) {
-        const std::string& word = *typed.unknown;
-        const bool behind_dashes = std::find(words.begin(), words.end(), "--") != words.end();
-        if (looks_like_flag(word) && !behind_dashes) {
-            const auto place = std::ranges::find(words, word, attn::trimmed);
-            const bool has_value = words.end() - place > 1 && !looks_like_flag(place[1]);
-            throw UnknownFlag(before(word, '='), meant_by(*this, word, has_value ? place[1] : ""));
+    if (typed.trouble < words.size()) {
+        // What is wrong with the words before it is said first.
+        const auto place = words.begin() + static_cast<std::ptrdiff_t>(typed.trouble);
+        Arguments(tables_).parse({words.begin(), place});
+        const std::string next = words.end() - place > 1 ? place[1] : "";
+        const Flag* flag = named_by(*place);
+        if (flag == nullptr || !flag->takes_next_word()) {
+            throw UnknownFlag(before(*place, '='),
+                              meant_by(*this, *place, looks_like_flag(next) ? "" : next));
         }
-        throw UnexpectedWord(word);
+        refuse(flag->name + " lacks its value, " + flag->name + " " + flag->value + ": " +
+               flag->whole_help());
     }
-    keep(typed.said);
+    const auto extra = std::ranges::find(typed.said, nullptr, &Said::flag);
+    const std::vector<Said> all(typed.said.begin(), extra);
+    check_all(all);
+    if (extra != typed.said.end()) {
+        const std::string word(attn::trimmed(extra->text));
+        if (word == extra->text || !looks_like_flag(word)) throw UnexpectedWord(extra->text);
+        throw UnknownFlag(before(word, '='), meant_by(*this, word, ""));
+    }
+    keep(all);
 }
 
 void Arguments::say(const std::vector<Said>& flags) {
@@ -336,8 +356,9 @@ void Arguments::keep(const std::vector<Said>& flags) {
         const bool is_off = !said.flag->takes_value() && said.text == off;
         std::erase_if(said_, [&](const Said& one) { return is_off && one.flag == said.flag; });
         is_off ? off_.push_back(said.flag) : said_.push_back(said);
+        if (!is_off && !said.flag->takes_value()) said_.back().text.clear();
         const Flag* opposite = is_off ? find("--no-" + said.flag->name.substr(2)) : nullptr;
-        if (opposite != nullptr) set(opposite->name, "");
+        if (opposite != nullptr) set(*opposite, "");
     }
 }
 
@@ -375,10 +396,11 @@ void note_useless_flags(const std::vector<FlagUse>& uses) {
     }
 }
 
-void note_unused_flags(const Arguments& arguments, const std::vector<std::string_view>& used,
+void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used,
                        const std::string& what) {
     for (const Arguments::Said& said : arguments.said()) {
-        if (said.implied || std::ranges::find(used, said.flag->name) != used.end()) continue;
+        if (said.implied || std::ranges::find(used, said.flag->name, &Name::text) != used.end())
+            continue;
         report_note(said.flag->name + " has no effect here: it needs " + what);
     }
 }

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -8,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/plan/words.hpp"
-#include "attn/tensor/error.hpp"
+#include "app/flags/names.hpp"
+#include "app/flags/parse.hpp"
 
 namespace attn {
 struct Plan;
@@ -26,10 +25,13 @@ struct Takes {
     std::int64_t least = std::numeric_limits<std::int64_t>::min();
     std::int64_t most = std::numeric_limits<std::int64_t>::max();
     /// The words to choose from (for a list, several of them with commas between; for a cell, the
-    /// steps). Made when they are asked for: some of them are long catalogues.
-    std::vector<std::string> (*words)() = nullptr;
+    /// steps), with blanks between, or made when they are asked for: some are long catalogues.
+    std::string_view few{};
+    std::vector<std::string> (*catalogue)() = nullptr;
     bool only_these = false;  ///< whether other words are refused
     bool or_nothing = false;  ///< whether an empty text has a meaning of its own
+
+    std::vector<std::string> words() const;
 };
 
 /// What a flag needs to have an effect: something among the other flags, or in the walk.
@@ -64,7 +66,7 @@ struct Flag {
     std::string group = "Options";  ///< the heading that it stands under in help
     unsigned traits = 0;            ///< of Trait
     /// Others that are meant instead: a typed one puts those of a file aside.
-    std::vector<std::string_view> rivals{};
+    std::vector<Name> rivals{};
     bool repeats = false;
     bool required = false;
     /// Its value, if any, follows an equals sign: `--heatmap=row`. Whole numbers may also be the
@@ -91,7 +93,7 @@ struct Flag {
     Flag&& usually(const std::string& text) && { return usual = text, std::move(*this); }
     Flag&& spelt(const std::string& short_name) && { return letter = short_name, std::move(*this); }
     Flag&& being(unsigned what) && { return traits = what, std::move(*this); }
-    Flag&& instead_of(std::vector<std::string_view> others) && {
+    Flag&& instead_of(std::vector<Name> others) && {
         return rivals = std::move(others), std::move(*this);
     }
     Flag&& repeatable() && { return repeats = true, std::move(*this); }
@@ -116,6 +118,7 @@ struct Flag {
     Flag&& in_group(const std::string& heading) && { return group = heading, std::move(*this); }
 
     bool is(Trait trait) const { return (traits & trait) != 0; }
+    bool is(const Name& which) const { return name == which.text; }
     bool may_name_file() const { return takes.kind == Takes::Kind::file || is(or_file); }
     bool is_positional() const { return !name.starts_with('-'); }
     bool takes_value() const { return !value.empty(); }
@@ -180,19 +183,29 @@ public:
     void say(const std::vector<Said>& flags);
 
     /// Whether it was said; false of flags that the command has not.
-    bool has(std::string_view name) const;
-    bool has_any(std::initializer_list<std::string_view> names) const;
+    bool has(const Name& name) const;
+    bool has(const Flag& flag) const;
+    bool has_any(const std::vector<Name>& names) const;
     /// Whether such a flag was said.
     bool has(Trait trait) const;
-    /// What was said, else the default, else nothing.
-    std::string text(std::string_view name) const;
-    /// All that was said by a flag that can be repeated.
-    std::vector<std::string> all(std::string_view name) const;
-    std::optional<std::int64_t> integer(std::string_view name) const;
-    std::optional<double> number(std::string_view name) const;
+    /// What it says: what was said, else the default; of an optional one nothing unless it was
+    /// said; of a list all that was said by a flag that can be repeated.
+    template <class T>
+    T operator[](const Key<T>& key) const {
+        if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+            return all(row(key));
+        } else {
+            if (is_optional<T> && !has(key)) return {};
+            return parse_as<T>(key.text, text(row(key)));
+        }
+    }
+    std::string text(const Flag& flag) const;
+    std::vector<std::string> all(const Flag& flag) const;
 
-    void set(std::string_view name, const std::string& text);
-    void forget(std::string_view name);
+    void set(const Flag& flag, const std::string& text);
+    void set(const Name& name, const std::string& text) { set(row(name), text); }
+    void forget(const Flag& flag);
+    void forget_any(const std::vector<Name>& names);
 
     /// Where what a flag says was read, if it was not typed.
     struct Origin {
@@ -222,9 +235,12 @@ public:
     const std::vector<FlagTable>& tables() const { return tables_; }
     /// The row of that name or letter, or nullptr.
     const Flag* find(std::string_view name) const;
+    const Flag* find(const Name& name) const { return find(name.text); }
+    /// The one that `--name` or `--name=VALUE` names, or the last letter of `-qo`; or nullptr.
+    const Flag* named_by(const std::string& word) const;
 
 private:
-    const Flag& row(std::string_view name) const;
+    const Flag& row(const Name& name) const;
     void keep(const std::vector<Said>& flags);
 
     std::vector<FlagTable> tables_;
@@ -247,7 +263,7 @@ inline void note_useless_flags(const Arguments& arguments, const attn::Plan* pla
 }
 
 /// Says so of every flag but those that are used, where only a list is printed.
-void note_unused_flags(const Arguments& arguments, const std::vector<std::string_view>& used,
+void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used,
                        const std::string& what);
 
 /// The words of a choice.
@@ -260,6 +276,8 @@ std::vector<std::string> words_of() {
 
 /// Errors  ConfigError, always: the flag is given an empty text.
 [[noreturn]] void refuse_empty(const Flag& flag);
+/// The same: the flag takes no value.
+[[noreturn]] void refuse_value(const Flag& flag, const std::string& text);
 
 /// The group that help shows last: what makes every digit of a notebook again.
 constexpr const char* last_group = "Numbers of a notebook, bit by bit";
@@ -267,15 +285,11 @@ constexpr const char* last_group = "Numbers of a notebook, bit by bit";
 /// The rows of one group, but for those that have one.
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
 
-/// A command line as it was typed, cut into flags and their values, which nothing has checked.
+/// A command line as CLI11 reads it, which nothing has checked.
 struct TypedWords {
-    std::vector<Arguments::Said> said;   ///< in the order in which it was typed
-    const Flag* lacks_value = nullptr;   ///< the flag behind them that had no value
-    std::optional<std::string> unknown;  ///< the first word that has no row
+    std::vector<Arguments::Said> said;  ///< as typed; without a flag what no place is for
+    std::size_t trouble;  ///< the place of the first word that is no flag or lacks its value
 };
-
-/// Whether a word is meant as a flag; a number with its sign is none.
-bool looks_like_flag(const std::string& word);
 
 /// Reads words by CLI11 and the rows of these arguments: `--name VALUE`, `--name=VALUE`, `-o FILE`,
 /// `-oFILE`, `-qo FILE`, positional arguments, `--` before them.
@@ -295,9 +309,15 @@ inline Takes integer(std::int64_t least = std::numeric_limits<std::int64_t>::min
 inline Takes number() { return {Takes::Kind::number}; }
 inline Takes file() { return {Takes::Kind::file}; }
 inline Takes folder() { return {Takes::Kind::folder}; }
+/// Any text; a shell offers these words.
+inline Takes such_as(std::string_view few) { return {Takes::Kind::word, 0, 0, few}; }
+inline Takes such_as(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
+    return {kind, 0, 0, {}, words};
+}
 /// One of these words, and no other.
-inline Takes one_of(std::vector<std::string> (*words)()) {
-    return {Takes::Kind::word, 0, 0, words, true};
+inline Takes one_of(std::string_view few) { return {Takes::Kind::word, 0, 0, few, nullptr, true}; }
+inline Takes one_of(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
+    return {kind, 0, 0, {}, words, true};
 }
 template <class Choice>
 Takes one_of() {
@@ -305,11 +325,7 @@ Takes one_of() {
 }
 /// Several of these words, with commas between.
 inline Takes some_of(std::vector<std::string> (*words)()) {
-    return {Takes::Kind::list, 0, 0, words, true};
-}
-/// Any text; a shell offers these words.
-inline Takes such_as(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
-    return {kind, 0, 0, words};
+    return one_of(words, Takes::Kind::list);
 }
 
 }  // namespace app

@@ -6,8 +6,6 @@
 #include "app/flags/parse.hpp"
 #include "attn/document/document.hpp"
 #include "attn/io/array_files.hpp"
-#include "attn/render/render.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

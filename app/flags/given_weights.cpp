@@ -4,8 +4,6 @@
 #include "app/terminal/messages.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/plan/words.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 
 namespace app {
@@ -30,11 +28,11 @@ void contradict(const std::string& flag, const std::string& model, const std::st
 
 /// Reads one layer of a model and sets what its family decides.
 std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::WalkConfig& config) {
-    const std::string model = arguments.text("--model");
-    const std::string weights = arguments.text("--weights");
+    const std::string model = arguments[flags::model];
+    const std::string weights = arguments[flags::weights];
     const attn::ModelFamily family = attn::model_family(model);
-    const std::int64_t layer = *arguments.integer("--layer");
-    if (!arguments.has("--heads")) {
+    const std::int64_t layer = arguments[flags::layer];
+    if (!arguments.has(flags::heads)) {
         throw attn::ConfigError("--model " + model +
                                 " needs --heads: the file does not tell how many there are (12 in "
                                 "the small models)");
@@ -43,15 +41,15 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     attn::ModelLayer found = attn::pick_model_layer(file.arrays(), family, layer, file.label());
     const Projection projection = found.fused ? Projection::fused : Projection::split;
     const auto layout = found.in_out ? attn::WeightLayout::in_out : attn::WeightLayout::out_in;
-    if (arguments.has("--projection") && config.projection != projection) {
-        contradict("--projection " + arguments.text("--projection"), model,
+    if (arguments.has(flags::projection) && config.projection != projection) {
+        contradict("--projection " + arguments[flags::projection], model,
                    "is " + std::string(attn::word(projection)));
     }
     if (config.weight_layout.value_or(layout) != layout) {
-        contradict("--weight-layout " + arguments.text("--weight-layout"), model,
+        contradict("--weight-layout " + arguments[flags::weight_layout], model,
                    "is " + std::string(attn::word(layout)));
     }
-    if (arguments.has("--no-merge")) contradict("--no-merge", model, "has an output projection");
+    if (arguments.has(flags::no_merge)) contradict("--no-merge", model, "has an output projection");
     config.projection = projection;
     config.weight_layout = layout;
     config.model = model;
@@ -66,8 +64,8 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
 void set_model_by_names(const Arguments& arguments, const std::vector<attn::NamedTensor>& tensors,
                         attn::WalkConfig& config) {
     const bool projects = config.projection != Projection::none;
-    if (!arguments.has("--projection") && !arguments.has("--model") && has(tensors, "w_qkv") &&
-        !has(tensors, "w_query")) {
+    if (!arguments.has(flags::projection) && !arguments.has(flags::model) &&
+        has(tensors, "w_qkv") && !has(tensors, "w_query")) {
         config.projection = Projection::fused;
     }
     for (const attn::NamedTensor& each : tensors) {
@@ -79,7 +77,7 @@ void set_model_by_names(const Arguments& arguments, const std::vector<attn::Name
         if (each.name == "sink" && !config.sink) config.sink = attn::SinkLogit::given;
         const bool per_head =
             config.projection == Projection::stacked || config.projection == Projection::per_head;
-        if (per_head && !arguments.has("--heads") && each.name.starts_with("w_") &&
+        if (per_head && !arguments.has(flags::heads) && each.name.starts_with("w_") &&
             each.tensor.dimension() == 3) {
             config.heads = static_cast<std::int64_t>(each.tensor.shape()[0]);
         }
@@ -103,17 +101,18 @@ void set_leading_axes(const Arguments& arguments, std::vector<attn::NamedTensor>
     for (attn::NamedTensor* const one : direct) {
         attn::NamedTensor& each = *one;
         const attn::Shape shape = each.tensor.shape();
-        const bool batched =
-            shape.size() == 4 || arguments.has("--batch") || each.tensor.has_axis("batch") ||
-            (shape.size() == 3 && config.heads == 1 && arguments.has("--heads") && shape[0] != 1);
+        const bool batched = shape.size() == 4 || arguments.has(flags::batch) ||
+                             each.tensor.has_axis("batch") ||
+                             (shape.size() == 3 && config.heads == 1 &&
+                              arguments.has(flags::heads) && shape[0] != 1);
         const std::size_t head_axis = batched ? 1 : 0;
         if (shape.size() < 3 || shape.size() > 4) continue;
         if (batched && !config.batch) config.batch = static_cast<std::int64_t>(shape[0]);
         if (head_axis + 3 > shape.size()) continue;
         const auto heads = static_cast<std::int64_t>(shape[head_axis]);
         // The first of them tells the heads; keys and values may be shared.
-        if (one == direct.front() && !arguments.has("--heads")) config.heads = heads;
-        if (each.name != "query" && heads != config.heads && !arguments.has("--kv-heads")) {
+        if (one == direct.front() && !arguments.has(flags::heads)) config.heads = heads;
+        if (each.name != "query" && heads != config.heads && !arguments.has(flags::kv_heads)) {
             config.kv_heads = heads;
         }
         // One head has no axis of its own.
@@ -125,16 +124,16 @@ void set_leading_axes(const Arguments& arguments, std::vector<attn::NamedTensor>
 }  // namespace
 
 void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
-    const std::string weights = arguments.text("--weights");
-    const bool has_model = arguments.has("--model");
+    const std::string weights = arguments[flags::weights];
+    const bool has_model = arguments.has(flags::model);
     if (weights.empty()) {
-        if (has_model || arguments.has("--layer")) {
+        if (has_model || arguments.has(flags::layer)) {
             throw attn::ConfigError(
                 "--model and --layer say how to read --weights, which is missing");
         }
         return;
     }
-    if (!has_model && arguments.has("--layer")) {
+    if (!has_model && arguments.has(flags::layer)) {
         throw attn::ConfigError("--layer needs --model gpt2 or bert");
     }
     const std::string label = attn::file_label(weights);

@@ -1,7 +1,6 @@
 #include "app/flags/walk_flags.hpp"
 
 #include "app/flags/model_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/backward/graph.hpp"
@@ -17,7 +16,7 @@ namespace {
 /// attention of the layer that is shown.
 attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, const attn::Plan& plan,
                         const attn::StepTable& table) {
-    if (!arguments.has("--model-file")) {
+    if (!arguments.has(flags::model_file)) {
         throw attn::ConfigError(
             "--loss cross-entropy:WORD is of the next word of a model: add --model-file stories");
     }
@@ -44,7 +43,7 @@ attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, con
 
 attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
                    const attn::StepTable& table) {
-    const std::string text = arguments.text("--loss");
+    const std::string text = arguments[flags::loss];
     const std::string of_word = "cross-entropy:";
     if (text.starts_with(of_word)) {
         return loss_of_word(arguments, text.substr(of_word.size()), plan, table);
@@ -68,29 +67,30 @@ attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
 }  // namespace
 
 std::vector<Flag> gradient_flags() {
-    const Need backward{[](const Arguments& said) { return said.has("--backward"); }, nullptr,
+    const Need backward{[](const Arguments& said) { return said.has(flags::backward); }, nullptr,
                         "the way back: add --backward"};
     return grouped(
         "Gradients",
-        {Flag{"--backward", "", "go back from a loss through every step, and print each gradient"},
+        {Flag{flags::backward, "",
+              "go back from a loss through every step, and print each gradient"},
          Flag{
-             "--loss", "LOSS",
+             flags::loss, "LOSS",
              "what the gradients are of: sum or mean of the last step, a cell as 'weights[0,1]', "
              "mse:FILE, FILE with the gradient of the last step, or cross-entropy:WORD of the next "
              "word of a trained model"}
              .usually("sum")
              .being(or_file)
              .needing(backward),
-         Flag{"--check-gradient", "",
+         Flag{flags::check_gradient, "",
               "central differences in float64 beside each gradient, and how far it is from them"}
              .needing(backward)});
 }
 
 attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,
                                attn::StepTable table) {
-    if (!arguments.has("--backward")) return table;
+    if (!arguments.has(flags::backward)) return table;
     table = attn::with_gradients(table, plan, loss_of(arguments, plan, table));
-    return arguments.has("--check-gradient") ? attn::with_gradient_checks(table, plan) : table;
+    return arguments.has(flags::check_gradient) ? attn::with_gradient_checks(table, plan) : table;
 }
 
 }  // namespace app

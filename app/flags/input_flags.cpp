@@ -82,8 +82,6 @@ bool has_text(const Plan& plan) {
     return is_text(plan.config.input) || (plan.config.memory && is_text(*plan.config.memory));
 }
 bool pads(const Plan& plan) { return plan.config.mask.padding; }
-std::vector<std::string> words_or_chars() { return {"words", "chars"}; }
-std::vector<std::string> only_none() { return {"none"}; }
 std::string without_memory() { return json_of(std::string()); }
 
 }  // namespace
@@ -92,45 +90,46 @@ std::vector<Flag> input_rows() {
     constexpr std::string_view text =
         "--text or --text-file, and no --model-file, whose tokenizer cuts the text";
     return {
-        Flag{"--text", "TEXT", "words to attend over; repeat for a batch"}
+        Flag{flags::text, "TEXT", "words to attend over; repeat for a batch"}
             .being(of_arithmetic | says_x)
             .repeatable()
             .recorded("input",
                       [](const Plan& plan) { return source_json(plan.config.input, plan); }),
-        Flag{"--text-file", "FILE",
+        Flag{flags::text_file, "FILE",
              "text to attend over, one sequence a line (- is standard input)", file()}
             .being(of_model | says_x),
-        Flag{"--split", "HOW",
+        Flag{flags::split, "HOW",
              "how text is cut into tokens: words, chars, or a regular expression whose matches "
              "they are",
-             such_as(words_or_chars), "words"}
+             such_as("words chars"), "words"}
             .being(of_model)
             .needing({nullptr, has_text, text}),
-        Flag{"--keep-case", "", "keep capital letters of text"}.being(of_model).needing(
+        Flag{flags::keep_case, "", "keep capital letters of text"}.being(of_model).needing(
             {nullptr, has_text, text}),
-        Flag{"--ids", "IDS", "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""}
+        Flag{flags::ids, "IDS",
+             "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""}
             .being(of_arithmetic | says_x)
             .said_by(ids_said),
-        Flag{"--tokens", "NAMES",
+        Flag{flags::tokens, "NAMES",
              "names of the tokens or rows of x, in their order: the,cat,_ (_ leaves the id or "
              "number); ';' between sequences"}
             .being(of_arithmetic),
-        Flag{"--vocab-size", "N", "rows of the embedding table", integer(1, 1'000'000'000),
+        Flag{flags::vocab_size, "N", "rows of the embedding table", integer(1, 1'000'000'000),
              "largest id + 1"}
             .being(of_model)
             .said_by(vocab_size_said),
-        Flag{"--pad-id", "ID", "padding token id, or none", such_as(only_none), "none; 0 for text"}
+        Flag{flags::pad_id, "ID", "padding token id, or none", such_as("none"), "none; 0 for text"}
             .being(of_model)
             .said_by(pad_id_said)
             .needing({nullptr, has_tokens, "tokens: pass --text or --ids"}),
-        Flag{"--random", "HOW", "draw x directly, normal or uniform numbers",
+        Flag{flags::random, "HOW", "draw x directly, normal or uniform numbers",
              one_of<attn::Distribution>()}
             .being(of_model | says_x)
             .said_by(random_said),
-        Flag{"--x", "FILE[:NAME]",
+        Flag{flags::x, "FILE[:NAME]",
              "x from a file, (tokens, features) or with a batch axis (- is standard input)", file()}
             .being(of_model | says_x),
-        Flag{"--memory-text", "TEXT", "cross-attention: words that keys and values come from"}
+        Flag{flags::memory_texts, "TEXT", "cross-attention: words that keys and values come from"}
             .being(of_model | says_memory)
             .repeatable()
             .recorded("memory",
@@ -138,18 +137,18 @@ std::vector<Flag> input_rows() {
                           const auto& memory = plan.config.memory;
                           return memory ? source_json(*memory, plan) : without_memory();
                       }),
-        Flag{"--memory-ids", "IDS", "cross-attention: token ids that keys and values come from"}
+        Flag{flags::memory_ids, "IDS", "cross-attention: token ids that keys and values come from"}
             .being(of_model | says_memory),
-        Flag{"--memory", "FILE[:NAME]", "cross-attention: a file that keys and values come from",
+        Flag{flags::memory, "FILE[:NAME]", "cross-attention: a file that keys and values come from",
              file()}
             .being(of_model | says_memory),
-        setting<&WalkConfig::batch>("--batch", "N", "number of sequences; gives a batch axis")
+        setting<&WalkConfig::batch>(flags::batch, "N", "number of sequences; gives a batch axis")
             .being(of_model)
             .recorded("batch",
                       [](const Plan& plan) {
                           return plan.has_batch ? std::to_string(plan.batch) : without_memory();
                       }),
-        setting<&WalkConfig::query_len>("--seq-len", "N", "tokens of a drawn x", "4")
+        setting<&WalkConfig::query_len>(flags::seq_len, "N", "tokens of a drawn x", "4")
             .being(of_model),
         setting<&WalkConfig::key_len>("--memory-len", "N",
                                       "cross-attention: random memory of N tokens")

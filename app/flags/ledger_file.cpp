@@ -7,7 +7,6 @@
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
@@ -81,17 +80,17 @@ attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed) {
 
 const std::vector<Flag>& tolerance_flags() {
     static const std::vector<Flag> all{
-        Flag{"--atol", "X", "largest absolute difference that is let pass", number(), "rounding"}
+        Flag{flags::atol, "X", "largest absolute difference that is let pass", number(), "rounding"}
             .typed_only(),
-        Flag{"--rtol", "X", "largest relative difference that is let pass", number(), "rounding"}
+        Flag{flags::rtol, "X", "largest relative difference that is let pass", number(), "rounding"}
             .typed_only(),
     };
     return all;
 }
 
 std::optional<attn::Tolerance> tolerance_of(const Arguments& arguments) {
-    const auto absolute = arguments.number("--atol");
-    const auto relative = arguments.number("--rtol");
+    const auto absolute = arguments[flags::atol];
+    const auto relative = arguments[flags::rtol];
     if (!absolute && !relative) return std::nullopt;
     if (!(absolute.value_or(0) >= 0) || !(relative.value_or(0) >= 0)) {
         throw attn::ConfigError("--atol and --rtol must not be negative or nan");

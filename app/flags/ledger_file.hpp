@@ -6,7 +6,6 @@
 #include "app/flags/flag.hpp"
 #include "attn/compare/compare.hpp"
 #include "attn/io/elements.hpp"
-#include "attn/plan/ledger.hpp"
 
 namespace app {
 

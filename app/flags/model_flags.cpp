@@ -1,15 +1,12 @@
 #include "app/flags/model_flags.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/models/open_model.hpp"
@@ -31,9 +28,9 @@ using attn::models::Model;
 
 void refuse_decided(const Arguments& arguments) {
     for (const Flag& flag : walk_flags()) {
-        if (flag.is(of_model) && arguments.has(flag.name)) refuse_decided(flag.name);
+        if (flag.is(of_model) && arguments.has(flag)) refuse_decided(flag.name);
     }
-    const bool draws = arguments.has("--sink") || arguments.has("--position-bias");
+    const bool draws = arguments.has(flags::sink) || arguments.has(flags::position_bias);
     for (const Arguments::Said& said : arguments.said()) {
         if (draws || said.implied) continue;
         if (said.flag->is(of_draws)) {
@@ -42,13 +39,13 @@ void refuse_decided(const Arguments& arguments) {
                                     "leave it out");
         }
     }
-    if (arguments.all("--text").size() > 1) {
+    if (arguments[flags::texts].size() > 1) {
         throw attn::ConfigError("--model-file takes one --text: leave the others out");
     }
 }
 
 std::size_t layer_of(const Arguments& arguments, const Model& model) {
-    const auto layer = static_cast<std::size_t>(*arguments.integer("--layer"));
+    const auto layer = static_cast<std::size_t>(arguments[flags::layer]);
     const std::size_t layers = model.architecture.layers.size();
     if (layer >= layers) {
         throw attn::ConfigError("--layer " + std::to_string(layer) + ": " + model.label +
@@ -90,18 +87,17 @@ void give_inputs(const ModelRun& run, std::size_t layer, WalkConfig& config) {
 
 /// Puts back what flags say of the attention of a layer.
 void keep_typed(const Arguments& arguments, const WalkConfig& typed, WalkConfig& config) {
-    const auto has = [&](const char* flag) { return arguments.has(flag); };
-    if (has("--scale")) config.scale = typed.scale;
-    if (has("--mask")) config.mask = typed.mask;
-    if (has("--softcap")) config.softcap = typed.softcap;
-    if (has("--sink")) config.sink = typed.sink;
-    if (has("--rope")) {
+    if (arguments.has(flags::scale)) config.scale = typed.scale;
+    if (arguments.has(flags::mask)) config.mask = typed.mask;
+    if (arguments.has(flags::softcap)) config.softcap = typed.softcap;
+    if (arguments.has(flags::sink)) config.sink = typed.sink;
+    if (arguments.has(flags::rope)) {
         config.rotary = typed.rotary;
         return;
     }
-    if (has("--rope-theta")) config.rotary.theta = typed.rotary.theta;
-    if (has("--rotary-dim")) config.rotary.dim = typed.rotary.dim;
-    if (has("--rope-scaling")) config.rotary.scaling = typed.rotary.scaling;
+    if (arguments.has(flags::rope_theta)) config.rotary.theta = typed.rotary.theta;
+    if (arguments.has(flags::rotary_dim)) config.rotary.dim = typed.rotary.dim;
+    if (arguments.has(flags::rope_scaling)) config.rotary.scaling = typed.rotary.scaling;
 }
 
 /// Makes it the walk through this layer.
@@ -125,7 +121,7 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
     }
     set_layer(Arguments(arguments.tables()), run, layer, *own);
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (flag->set == nullptr && flag->name != "--mask-file") continue;
+        if (flag->set == nullptr && !flag->is(flags::mask_file)) continue;
         if (flag->is(of_arithmetic) || flag->is(of_draws)) continue;
         if (flag->said != nullptr) {
             const auto now = flag->said(config);
@@ -161,7 +157,7 @@ std::string first_piece(const attn::models::Model& model, const std::string& wor
 
 void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig& config) {
     refuse_decided(arguments);
-    if (!arguments.has("--text") && !arguments.has("--ids")) {
+    if (!arguments.has(flags::text) && !arguments.has(flags::ids)) {
         throw attn::ConfigError(
             "--model-file needs words to walk over: pass --text 'Once upon a time' or --ids");
     }
@@ -178,7 +174,7 @@ void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig
     keep_own(arguments, *run, layer, typed, config);
 }
 
-std::string list_of_layers(const Arguments& arguments) {
+void write_layers(const Arguments& arguments) {
     const Model model = model_of(arguments);
     const Architecture& a = model.architecture;
     std::string text;
@@ -197,44 +193,44 @@ std::string list_of_layers(const Arguments& arguments) {
         if (kind.window) text += ", a window of " + std::to_string(*kind.window);
         text += "\n";
     }
-    return wants_json(arguments) ? attn::JsonText(rows).text + "\n" : text;
+    write_list(arguments, text, rows);
 }
 
 const std::vector<Flag>& model_flags() {
     static const std::vector<Flag> all = grouped(
         "Model and text",
         {
-            Flag{"--model-file", "FILE",
+            Flag{flags::model_file, "FILE",
                  "a trained model: stories or sorter, which the program holds, a folder of Hugging "
                  "Face (config.json and .safetensors files), or a file of llama2.c",
                  such_as(shipped_models, Takes::Kind::file)}
                 .usually("stories"),
-            Flag{"--tokenizer", "FILE", "tokenizer of the model", file()}.usually(
+            Flag{flags::tokenizer, "FILE", "tokenizer of the model", file()}.usually(
                 "the one beside the model"),
-            Flag{"--text", "TEXT", "text that the model is given"},
-            Flag{"--ids", "IDS", "token ids that the model is given: 1,403,407"},
+            Flag{flags::text, "TEXT", "text that the model is given"},
+            Flag{flags::ids, "IDS", "token ids that the model is given: 1,403,407"},
         });
     return all;
 }
 
 attn::models::Model model_of(const Arguments& arguments) {
-    const std::string tokenizer = arguments.has("--tokenizer") ? arguments.text("--tokenizer") : "";
-    return attn::models::open_model(arguments.text("--model-file"), tokenizer);
+    return attn::models::open_model(arguments[flags::model_file],
+                                    arguments[flags::tokenizer].value_or(""));
 }
 
 std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::models::Model& model) {
     std::vector<std::int64_t> ids;
-    if (arguments.has("--ids")) {
-        if (arguments.has("--text")) {
+    if (arguments.has(flags::ids)) {
+        if (arguments.has(flags::text)) {
             throw attn::ConfigError(
                 "--text and --ids both say what the model is given: leave one "
                 "out");
         }
-        for (const std::string& id : split_ids(arguments.text("--ids"))) {
+        for (const std::string& id : split_ids(arguments[flags::ids])) {
             ids.push_back(parse_integer("--ids", id));
         }
     } else {
-        ids = model.encode(arguments.text("--text"));
+        ids = model.encode(arguments[flags::text]);
     }
     model.check_ids(ids);
     return ids;

@@ -5,7 +5,6 @@
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/compare/compare.hpp"
 #include "attn/text/strings.hpp"
@@ -30,7 +29,7 @@ const attn::Document& page_of(const attn::Notebook& notebook, bool corrected) {
 /// Whether the walk is meant without the notebook's mistakes: so it is, too, where none can be
 /// made.
 bool is_corrected(const Arguments& arguments) {
-    return arguments.find("--bug") == nullptr || arguments.has("--corrected");
+    return arguments.find(flags::bugs) == nullptr || arguments.has(flags::corrected);
 }
 
 /// What --notebook says.
@@ -43,8 +42,8 @@ struct Named {
 };
 
 std::optional<Named> named(const Arguments& arguments) {
-    if (!arguments.has("--notebook")) return {};
-    const std::string said = arguments.text("--notebook");
+    if (!arguments.has(flags::notebook)) return {};
+    const std::string said = arguments[flags::notebook];
     const attn::Notebook& notebook = attn::find_notebook(before(said, ':'));
     Named result{notebook, said.substr(std::min(said.size(), said.find(':'))),
                  is_corrected(arguments)};
@@ -61,14 +60,14 @@ const attn::Section* find_section(const attn::Document& page, const std::string&
 /// The name of the walk that is meant: of the cell that --notebook names, or CELL; else empty.
 std::string meant_walk(const Arguments& arguments, const Named& said) {
     if (said.cell.empty()) {
-        if (arguments.find("CELL") == nullptr) return {};
-        const attn::Section* section = find_section(said.page(), arguments.text("CELL"));
+        if (arguments.find(flags::cell) == nullptr) return {};
+        const attn::Section* section = find_section(said.page(), arguments[flags::cell]);
         return section == nullptr ? "" : section->walk;
     }
     for (const attn::Section& section : cells_named(said.notebook, said.page(), said.cell)) {
         if (!section.walk.empty()) return section.walk;
     }
-    throw attn::ConfigError("--notebook " + arguments.text("--notebook") +
+    throw attn::ConfigError("--notebook " + arguments[flags::notebook] +
                             ": no walk makes this cell; attn-explain notebook " +
                             said.notebook.number + " --as-flags lists those of others");
 }
@@ -135,13 +134,13 @@ std::vector<std::string> notebook_names() {
 const std::vector<Flag>& notebook_walk_flags() {
     static const std::vector<Flag> all = grouped(
         "Input (one source; default: a sentence)",
-        {Flag{"--notebook", "NAME[:CELL]",
+        {Flag{flags::notebook, "NAME[:CELL]",
               "the settings of a replayed notebook, or of one of its cells: 002:weights; other "
               "flags "
               "override them",
               such_as(notebook_names)},
-         Flag{"--corrected", "", "with --notebook: the walk without the notebook's mistakes"}
-             .needing({[](const Arguments& said) { return said.has("--notebook"); }, nullptr,
+         Flag{flags::corrected, "", "with --notebook: the walk without the notebook's mistakes"}
+             .needing({[](const Arguments& said) { return said.has(flags::notebook); }, nullptr,
                        "--notebook"})
              .in_group("Mistakes")});
     return all;
@@ -188,7 +187,7 @@ std::optional<attn::Section> page_section(const Arguments& arguments, const std:
 }
 
 void put_walk_under(Arguments& arguments, const attn::NotebookWalk& walk) {
-    if (arguments.has("--model-file")) {
+    if (arguments.has(flags::model_file)) {
         throw attn::ConfigError("--model-file and a notebook are two sources: leave one out");
     }
     Arguments base(arguments.tables());

@@ -48,10 +48,6 @@ MaybeText burn_said(const WalkConfig& config) {
     return said_words(burn_words(config.*burns));
 }
 
-void set_seed(WalkConfig& config, const Flag& flag, const std::string& text) {
-    config.seed = parse_seed(flag.name, text);
-}
-
 bool is_loop(const Plan& plan) { return plan.config.variant == attn::Variant::loop; }
 
 bool follows_build(const Plan& plan) {
@@ -74,12 +70,11 @@ std::vector<Flag> number_rows() {
     return {
         setting<&WalkConfig::rng>("--rng", "GENERATOR", "whose random numbers are drawn")
             .being(of_arithmetic),
-        setting<&WalkConfig::seed>("--seed", "N", "seed of the random numbers")
+        setting<&WalkConfig::seed>(flags::seed, "N", "seed of the random numbers")
             .being(of_draws | of_arithmetic | of_replay)
             .taking({})
-            .set_by(set_seed)
             .needing({nullptr, changes_draws<&WalkConfig::seed>, "numbers that are drawn"}),
-        setting<&WalkConfig::torch_build>("--torch-build", "BUILD",
+        setting<&WalkConfig::torch_build>(flags::torch_build, "BUILD",
                                           "build of PyTorch whose digits are followed")
             .being(of_arithmetic | of_replay)
             .in_group(last_group)
@@ -109,14 +104,14 @@ std::vector<Flag> number_rows() {
             .said_by(burn_said<&WalkConfig::burn_before>)
             .needing(
                 {nullptr, changes_draws<&WalkConfig::burn_before>, "numbers that are drawn later"}),
-        setting<&WalkConfig::dtype>("--dtype", "TYPE", "type of drawn and loaded tensors",
+        setting<&WalkConfig::dtype>(flags::dtype, "TYPE", "type of drawn and loaded tensors",
                                     "float32; NumPy: float64")
             .being(of_arithmetic),
         setting<&WalkConfig::compute_dtype>("--compute-dtype", "TYPE", "type of the arithmetic",
                                             "as --dtype")
             .being(of_arithmetic)
             .in_group(last_group),
-        setting<&WalkConfig::variant>("--variant", "METHOD", "how attention is computed")
+        setting<&WalkConfig::variant>(flags::variant, "METHOD", "how attention is computed")
             .being(of_arithmetic | of_replay),
         setting<&WalkConfig::single_chain>(
             "--single-chain", "",
@@ -125,7 +120,7 @@ std::vector<Flag> number_rows() {
             .being(of_arithmetic)
             .in_group(last_group)
             .needing({nullptr, is_loop, "the loops: add --variant loop"}),
-        setting<&WalkConfig::threads>("--threads", "N", "threads for large work; 0: all cores")
+        setting<&WalkConfig::threads>(flags::threads, "N", "threads for large work; 0: all cores")
             .being(of_arithmetic)
             .in_group(last_group)
             .taking(integer(0, 4096)),

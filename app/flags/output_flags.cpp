@@ -1,11 +1,7 @@
 #include "app/flags/output_flags.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "app/flags/flag.hpp"
-#include "app/flags/parse.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/tokenize.hpp"
@@ -165,9 +161,6 @@ void keep_others_of(const attn::Document& whole, attn::Document& selected) {
     selected.sections = std::move(sections);
 }
 
-std::vector<std::string> inf() { return {"inf"}; }
-std::vector<std::string> auto_on_off() { return {"auto", "on", "off"}; }
-std::vector<std::string> languages() { return {"torch", "numpy"}; }
 std::vector<std::string> shadings() {
     std::vector<std::string> all = words_of<attn::ScaleEnd>();
     all.emplace_back("compact");
@@ -176,26 +169,26 @@ std::vector<std::string> shadings() {
 
 // --- what flags need
 
-bool summarises(const Arguments& arguments) { return arguments.has("--summary"); }
+bool summarises(const Arguments& arguments) { return arguments.has(flags::summary); }
 template <bool Format::*member>
 bool format_has(const Arguments& arguments) {
-    return arguments.find("--format") == nullptr ||
+    return arguments.find(flags::format) == nullptr ||
            (format_of(arguments).*member && !summarises(arguments));
 }
 bool is_form_printed(const Arguments& arguments) {
-    const Format& said = find_format(arguments.text("--format"));
-    return said.printed == nullptr || !(summarises(arguments) || arguments.has("--heatmap") ||
-                                        (arguments.has("--code") && said.has_code));
+    const Format& said = find_format(arguments[flags::format]);
+    return said.printed == nullptr || !(summarises(arguments) || arguments.has(flags::heatmap) ||
+                                        (arguments.has(flags::code) && said.has_code));
 }
 bool prints_in_steps(const Arguments& arguments) {
-    const std::string path = arguments.text("--output");
     const bool only_saves =
-        arguments.has("--save-dir") && !arguments.has("--format") && !arguments.has("--json");
-    return path.empty() ? !only_saves && !summarises(arguments) : path == "-";
+        arguments.has(flags::save_dir) && !arguments.has_any({flags::format, flags::json});
+    return arguments.has(flags::output) ? output_file(arguments).empty()
+                                        : !only_saves && !summarises(arguments);
 }
 bool leaves_steps_out(const Arguments& arguments) {
-    return !arguments.has("--only") &&
-           !(arguments.find("--format") != nullptr && format_of(arguments).has_everything);
+    return !arguments.has(flags::only) &&
+           !(arguments.find(flags::format) != nullptr && format_of(arguments).has_everything);
 }
 
 constexpr Need colored_page{format_has<&Format::has_colors>, nullptr, "--format svg or html"};
@@ -209,27 +202,27 @@ const std::vector<Flag>& print_flags() {
     static const std::vector<Flag> all = grouped(
         "Output",
         {
-            Flag{"--detail", "", "show parameters and the parts of softmax too"}.needing(
+            Flag{flags::detail, "", "show parameters and the parts of softmax too"}.needing(
                 {leaves_steps_out, nullptr, "a printed form without --only"}),
             color_flags().front(),
-            Flag{"--only", "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
+            Flag{flags::only, "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
                  such_as(step_names, Takes::Kind::list)}
-                .instead_of({"--from", "--until"}),
-            Flag{"--from", "STEP", "leave out the steps before this one", such_as(step_names)},
-            Flag{"--until", "STEP", "leave out the steps after this one", such_as(step_names)},
-            Flag{"--precision", "N", "decimals", integer(0, attn::most_decimals), "4; NumPy: 8"}
+                .instead_of({flags::from, flags::until}),
+            Flag{flags::from, "STEP", "leave out the steps before this one", such_as(step_names)},
+            Flag{flags::until, "STEP", "leave out the steps after this one", such_as(step_names)},
+            Flag{flags::precision, "N", "decimals", integer(0, attn::most_decimals), "4; NumPy: 8"}
                 .needing(printed_numbers),
-            Flag{"--threshold", "N", "summarise tensors with more than N elements, or inf",
-                 such_as(inf), "1000"}
+            Flag{flags::threshold, "N", "summarise tensors with more than N elements, or inf",
+                 such_as("inf"), "1000"}
                 .needing(printed_numbers),
-            Flag{"--edgeitems", "N", "elements shown at each end of a summary", integer(0), "3"}
+            Flag{flags::edgeitems, "N", "elements shown at each end of a summary", integer(0), "3"}
                 .needing(printed_numbers),
-            Flag{"--linewidth", "N", "columns of a printed line", integer(1), "80; NumPy: 75"}
+            Flag{flags::linewidth, "N", "columns of a printed line", integer(1), "80; NumPy: 75"}
                 .needing(printed_numbers),
-            Flag{"--sci-mode", "WHEN", "print numbers as powers of ten", one_of(auto_on_off),
+            Flag{flags::sci_mode, "WHEN", "print numbers as powers of ten", one_of("auto on off"),
                  "auto"}
                 .needing(printed_numbers),
-            Flag{"--no-notes", "", "tensors only, no words"}.spelt("-q").needing(
+            Flag{flags::no_notes, "", "tensors only, no words"}.spelt("-q").needing(
                 {format_has<&Format::has_words>, nullptr, "a format with words"}),
         });
     return all;
@@ -239,39 +232,39 @@ const std::vector<Flag>& output_flags() {
     static const std::vector<Flag> all = grouped(
         "Output",
         {
-            Flag{"--format", "FORMAT", "form of the output", one_of(format_names),
+            Flag{flags::format, "FORMAT", "form of the output", one_of(format_names),
                  "by the name of --output; else torch, or numpy with a NumPy --rng"}
                 .being(of_output)
                 .needing({is_form_printed, nullptr,
                           "tensors that are printed as such: leave "
                           "--heatmap, --summary and --code out"}),
-            Flag{"--save-dir", "DIR", "write a .npy file for each step and walk.json into a folder",
-                 folder()}
+            Flag{flags::save_dir, "DIR",
+                 "write a .npy file for each step and walk.json into a folder", folder()}
                 .writing({"*"}),
-            Flag{"--summary", "",
+            Flag{flags::summary, "",
                  "one line a tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
-            Flag{"--heatmap", "SCALE",
+            Flag{flags::heatmap, "SCALE",
                  "labelled cells, shaded by value; the scale ends at the largest of each row, of "
                  "the tensor, or at 1; compact has no digits",
                  some_of(shadings)}
                 .or_alone()
                 .needing({[](const Arguments& said) { return !summarises(said); }, nullptr,
                           "tensors that are printed: leave --summary out"}),
-            Flag{"--figure", "FIGURE", "what --format svg draws", one_of<attn::FigureKind>(),
+            Flag{flags::figure, "FIGURE", "what --format svg draws", one_of<attn::FigureKind>(),
                  "matrix"}
                 .needing({format_has<&Format::has_figures>, nullptr, "--format svg"}),
-            Flag{"--theme", "THEME", "page that figures and --format html are made for",
+            Flag{flags::theme, "THEME", "page that figures and --format html are made for",
                  one_of<attn::Theme>(), "auto"}
                 .needing(colored_page),
-            Flag{"--embed", "",
+            Flag{flags::embed, "",
                  "make --format html a fragment for another page, which it leaves as it is"}
                 .needing({format_has<&Format::answers>, nullptr, "--format html"}),
-            Flag{"--pace", "", "wait for Enter between the steps, on a terminal"}
+            Flag{flags::pace, "", "wait for Enter between the steps, on a terminal"}
                 .being(of_output)
                 .needing({prints_in_steps, nullptr,
                           "steps that are printed: they go to files, or in a line"}),
-            Flag{"--code", "LANGUAGE", "write a program that makes and prints the same tensors",
-                 one_of(languages)}
+            Flag{flags::code, "LANGUAGE", "write a program that makes and prints the same tensors",
+                 one_of("torch numpy")}
                 .needing({format_has<&Format::has_code>, nullptr,
                           "a format with lines of code: torch, numpy, python, markdown, json, "
                           "html or ipynb"}),
@@ -280,7 +273,7 @@ const std::vector<Flag>& output_flags() {
 }
 
 Flag output_flag(std::vector<std::string_view> endings) {
-    return Flag{"--output", "FILE", "write to a file, whole or not at all", file()}
+    return Flag{flags::output, "FILE", "write to a file, whole or not at all", file()}
         .spelt("-o")
         .writing(std::move(endings));
 }
@@ -291,8 +284,9 @@ const std::vector<Flag>& file_flags() {
 }
 
 const std::vector<Flag>& json_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Output", {Flag{"--json", "", "print JSON"}.being(of_output).instead_of({"--format"})});
+    static const std::vector<Flag> all =
+        grouped("Output",
+                {Flag{flags::json, "", "print JSON"}.being(of_output).instead_of({flags::format})});
     return all;
 }
 
@@ -300,13 +294,13 @@ void check_output_flags(const Arguments& arguments) {
     check_print_flags(arguments);
     const Format& format = format_of(arguments);
     const std::string name(format.name);
-    for (const std::string flag : {"--heatmap", "--pace", "--summary"}) {
-        const bool fits =
-            (flag == "--heatmap" && format.has_colors) || (flag == "--pace" && format.is_program);
+    for (const auto& [flag, fits] : {std::pair<Name, bool>{flags::heatmap, format.has_colors},
+                                     {flags::pace, format.is_program},
+                                     {flags::summary, false}}) {
         if (!arguments.has(flag) || format.printed != nullptr || fits) continue;
         const std::string other =
-            arguments.has("--code") && format.runs ? "--code" : "--format " + name;
-        throw attn::ConfigError(flag + " is for printed forms and " + other +
+            arguments.has(flags::code) && format.runs ? "--code" : "--format " + name;
+        throw attn::ConfigError(std::string(flag) + " is for printed forms and " + other +
                                 " is none: leave one out");
     }
     shading(arguments);
@@ -319,7 +313,7 @@ std::vector<attn::WantedPart> parts_in(const std::string& text) {
 }
 
 std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments) {
-    return parts_in(arguments.text("--only"));
+    return parts_in(arguments[flags::only]);
 }
 
 attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& table,
@@ -353,15 +347,15 @@ void select_sections(const Arguments& arguments, attn::Document& document,
         keep_others_of(whole, document);
         return;
     }
-    if (arguments.has("--only")) {
-        document.sections = only(document, arguments.text("--only"), note_of_part);
+    if (arguments.has(flags::only)) {
+        document.sections = only(document, arguments[flags::only], note_of_part);
         return;
     }
-    if (arguments.has("--detail")) {
+    if (arguments.has(flags::detail)) {
         for (attn::Section& section : document.sections) section.shown = true;
     }
-    const std::string from = arguments.text("--from");
-    const std::string until = arguments.text("--until");
+    const std::string from = arguments[flags::from];
+    const std::string until = arguments[flags::until];
     const std::size_t first = from.empty() ? 0 : section_index(document, "--from", from);
     std::size_t last = document.sections.size();
     if (!until.empty()) {

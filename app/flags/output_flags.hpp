@@ -1,13 +1,13 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "app/flags/flag.hpp"
 #include "app/flags/formats.hpp"
 #include "attn/codegen/code.hpp"
-#include "attn/render/render.hpp"
-#include "attn/walk/walk.hpp"
+#include "attn/text/json.hpp"
 
 namespace app {
 
@@ -24,6 +24,8 @@ const std::vector<Flag>& json_flags();
 
 /// --color, for every command whose words mean something.
 const std::vector<Flag>& color_flags();
+/// The file of --output; empty where standard output is meant.
+std::string output_file(const Arguments& arguments);
 /// Whether standard output is where the output goes, and a terminal.
 bool is_to_terminal(const Arguments& arguments);
 /// How words are set apart where the output goes.
@@ -33,6 +35,17 @@ bool takes_hints(const Arguments& arguments);
 
 /// Writes a text to --output, or to standard output.
 void write_text(const Arguments& arguments, const std::string& text);
+
+/// What a command says, by one of its two printers: as text, or as JSON where --json, --format or
+/// the name of the file asks for that.
+///
+/// Errors  ConfigError where --format, or the file of a walk, says a third.
+using Printer = std::function<std::string()>;
+std::string as_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json);
+void write_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json);
+/// The same of a list, which is an object each in JSON.
+void write_list(const Arguments& arguments, const std::string& text,
+                const std::vector<attn::JsonText>& rows);
 
 /// Refuses what no document could satisfy, before anything is computed. The first looks at the
 /// print flags alone.
@@ -55,10 +68,10 @@ std::filesystem::path real_path(const std::string& path);
 /// Errors  ConfigError when two of them contradict each other.
 const Format& format_of(const Arguments& arguments, attn::TextForm usual = attn::TextForm::torch);
 
-/// Whether a command that writes text or JSON writes JSON: --json says so, or the name of the file.
-///
-/// Errors  ConfigError where --format, or the file of a walk, says a third.
-bool wants_json(const Arguments& arguments);
+/// The printed form of the library whose numbers a walk draws.
+inline attn::TextForm form_of(const attn::Plan& plan) {
+    return plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+}
 
 /// Whether the sections need the lines that make them: --code, or a format that runs.
 bool wants_code(const Arguments& arguments);
@@ -120,10 +133,10 @@ std::string command_line(const std::string& command, const Arguments& arguments)
 /// The columns of the terminal that the output goes to; nothing where it goes to none.
 std::optional<std::size_t> terminal_columns(const Arguments& arguments);
 
-/// The names and titles of sections, one a line, as text or JSON; `others` says how those are
+/// Writes the names and titles of sections, one a line, or as JSON; `others` says how those are
 /// printed that are not shown.
-std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
-                          const std::string& others);
+void write_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
+                 const std::string& others);
 
 /// An entry of a list: a name, and words from column `indent` on. On a terminal they go on there in
 /// the next line; elsewhere an entry is one line.

@@ -3,8 +3,6 @@
 #include <map>
 
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
-#include "attn/render/render.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -38,8 +36,8 @@ std::vector<std::string_view> endings_of(const Arguments& arguments, const Flag&
     if (!endings.empty()) return endings;
     endings.assign(text_endings.begin(), text_endings.end());
     std::vector<std::string> names;
-    if (arguments.find("--json") != nullptr) names.emplace_back("json");
-    if (const Flag* row = arguments.find("--format")) names = row->takes.words();
+    if (arguments.find(flags::json) != nullptr) names.emplace_back("json");
+    if (const Flag* row = arguments.find(flags::format)) names = row->takes.words();
     for (const Format& format : formats()) {
         if (std::ranges::find(names, format.name) == names.end()) continue;
         endings.insert(endings.end(), format.suffixes.begin(), format.suffixes.end());
@@ -68,10 +66,12 @@ void check_ending(const Arguments& arguments, const Flag& flag, const std::strin
     const std::string ending = ending_of(path);
     if (ending.empty()) return;
     const Format* by_file = format_of_file(path);
-    const std::string said = arguments.has("--json")     ? "--json"
-                             : arguments.has("--format") ? "--format"
-                                                         : "";
-    const std::string form = said == "--format" ? arguments.text(said) : said.empty() ? "" : "json";
+    const std::string said = arguments.has(flags::json)     ? "--json"
+                             : arguments.has(flags::format) ? "--format"
+                                                            : "";
+    const std::string form = said == "--format" ? arguments[flags::format]
+                             : said.empty()     ? ""
+                                                : "json";
     if (is_written(ending)) {
         const bool differs = by_file != nullptr && !form.empty() && by_file->name != form;
         if (!differs || !flag.endings.empty()) return;
@@ -108,9 +108,9 @@ std::filesystem::path real_path(const std::string& path) {
 }
 
 void check_written_files(const Arguments& arguments) {
-    if (arguments.has("--format")) {
-        const std::string name = arguments.text("--format");
-        if (arguments.has("--json") && name != "json") {
+    if (arguments.has(flags::format)) {
+        const std::string name = arguments[flags::format];
+        if (arguments.has(flags::json) && name != "json") {
             throw attn::ConfigError("--json and --format " + name +
                                     " contradict each other: leave one out");
         }
@@ -138,38 +138,51 @@ void check_written_files(const Arguments& arguments) {
 }
 
 const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
-    const Format* format = arguments.has("--json")     ? &find_format("json")
-                           : arguments.has("--format") ? &find_format(arguments.text("--format"))
-                                                       : format_of_file(arguments.text("--output"));
+    const Format* format = arguments.has(flags::json) ? &find_format("json")
+                           : arguments.has(flags::format)
+                               ? &find_format(arguments[flags::format])
+                               : format_of_file(arguments[flags::output]);
     if (format == nullptr)
         format = &find_format(usual == attn::TextForm::numpy ? "numpy" : "torch");
     // Lines of code among printed tensors are a program.
     const bool is_program =
-        format->printed != nullptr && format->has_code && arguments.has("--code");
+        format->printed != nullptr && format->has_code && arguments.has(flags::code);
     return is_program ? find_format("python") : *format;
 }
 
-bool wants_json(const Arguments& arguments) {
+std::string as_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json) {
     const Format& format = format_of(arguments);
-    if (format.printed == nullptr && format.name != "json") {
-        const std::string path = arguments.text("--output");
+    if (format.printed != nullptr) return text();
+    if (format.name != "json") {
+        const std::string path = arguments[flags::output];
         const bool by_file = format_of_file(path) == &format;
         throw attn::ConfigError(
             (by_file ? "-o " + path : "--format " + std::string(format.name)) +
             ": this is text, or JSON: " +
             (by_file ? "end the name in .txt or .json" : "pass --json, or leave it out"));
     }
-    return format.name == "json";
+    const std::string made = json();
+    return made.ends_with('\n') ? made : made + "\n";
+}
+
+void write_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json) {
+    write_text(arguments, as_text_or_json(arguments, text, json));
+}
+
+void write_list(const Arguments& arguments, const std::string& text,
+                const std::vector<attn::JsonText>& rows) {
+    write_text_or_json(
+        arguments, [&] { return text; }, [&] { return attn::JsonText(rows).text; });
 }
 
 bool wants_code(const Arguments& arguments) {
-    return arguments.has("--code") || format_of(arguments).runs;
+    return arguments.has(flags::code) || format_of(arguments).runs;
 }
 
 attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage usual) {
-    if (!arguments.has("--code")) return usual;
-    return arguments.text("--code") == "torch" ? attn::CodeLanguage::torch
-                                               : attn::CodeLanguage::numpy;
+    if (!arguments.has(flags::code)) return usual;
+    return arguments[flags::code] == "torch" ? attn::CodeLanguage::torch
+                                             : attn::CodeLanguage::numpy;
 }
 
 }  // namespace app

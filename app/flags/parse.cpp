@@ -1,6 +1,5 @@
 #include "app/flags/parse.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -50,6 +49,13 @@ std::vector<std::string> split_ids(std::string_view text) {
         ids.insert(ids.end(), words.begin(), words.end());
     }
     return ids;
+}
+
+bool looks_like_flag(const std::string& word) {
+    const std::size_t end = word.find_first_of(" =");
+    const bool holds_blanks = end != word.npos && word[end] == ' ';
+    return word.size() > 1 && word[0] == '-' && word != "--" &&
+           !(word[1] >= '0' && word[1] <= '9') && word[1] != '.' && !holds_blanks;
 }
 
 std::vector<std::string> shell_words(std::string_view line) {

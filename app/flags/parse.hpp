@@ -1,12 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attn/plan/words.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 
@@ -21,6 +21,9 @@ std::vector<std::string> split_ids(std::string_view text);
 inline std::string before(const std::string& text, char end) {
     return text.substr(0, text.find(end));
 }
+
+/// Whether a word is meant as a flag: not a number with its sign, nor flags and values in one word.
+bool looks_like_flag(const std::string& word);
 
 /// The words of a line as a shell would cut them: at blanks outside of quotes.
 std::vector<std::string> shell_words(std::string_view line);
@@ -59,6 +62,31 @@ Choice parse_word(std::string_view flag, const std::string& text) {
         all.emplace_back(word);
     }
     refuse_word(flag, text, all);
+}
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+/// What the text of a flag says, as a value of this type.  Errors  ConfigError naming the flag.
+template <class T>
+T parse_as(std::string_view flag, const std::string& text) {
+    if constexpr (is_optional<T>) {
+        return parse_as<typename T::value_type>(flag, text);
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return true;
+    } else if constexpr (std::is_enum_v<T>) {
+        return parse_word<T>(flag, text);
+    } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+        return parse_seed(flag, text);
+    } else if constexpr (std::is_integral_v<T>) {
+        return static_cast<T>(parse_integer(flag, text));
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return parse_number(flag, text);
+    } else {
+        return text;
+    }
 }
 
 }  // namespace app

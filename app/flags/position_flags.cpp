@@ -169,8 +169,6 @@ std::string positions_json(const Plan& plan) {
     return "[" + positions + "," + json_of(plan.config.memory_positions) + "]";
 }
 
-std::vector<std::string> bias_words() { return {"alibi", "t5"}; }
-
 /// `alibi`, `t5`, `t5:32:128` (buckets and the largest distance), or a file.
 void set_position_bias(WalkConfig& config, const Flag& flag, const std::string& text) {
     using Of = attn::PositionBias::Kind;
@@ -223,17 +221,17 @@ std::vector<Flag> position_rows() {
             .needing(
                 {nullptr, counts, "positions: add --rope half or --position-embedding learned"}),
         setting<&WalkConfig::rotary, &Rotary::pairing>(
-            "--rope", "PAIRING",
+            flags::rope, "PAIRING",
             "rotary positions: rotate pairs of features of query and key, each with the one half a "
             "head away (Llama, Qwen) or with its neighbour (GPT-J)",
             "none"),
         setting<&WalkConfig::rotary, &Rotary::theta>(
-            "--rope-theta", "X", "base of the rotary frequencies theta^(-2i/rotary-dim)")
+            flags::rope_theta, "X", "base of the rotary frequencies theta^(-2i/rotary-dim)")
             .needing(rope),
         setting<&WalkConfig::rotary, &Rotary::dim>(
-            "--rotary-dim", "N", "features of each head that rotate, from the first", "head-dim")
+            flags::rotary_dim, "N", "features of each head that rotate, from the first", "head-dim")
             .needing(rope),
-        Flag{"--rope-scaling", "KIND:N:...",
+        Flag{flags::rope_scaling, "KIND:N:...",
              "rotary frequencies for inputs longer than those of training: linear:F, "
              "dynamic:F:LENGTH, llama3:F:LOW:HIGH:LENGTH, longrope:F:LENGTH:SHORT:LONG with two "
              "lists of a factor for each pair (1,1.1), or yarn:F:LENGTH[:FAST:SLOW], with "
@@ -242,10 +240,10 @@ std::vector<Flag> position_rows() {
             .set_by(set_scaling)
             .recorded("rope_scaling", scaling_json)
             .needing(rope),
-        Flag{"--position-bias", "HOW",
+        Flag{flags::position_bias, "HOW",
              "a number added to each score by its distance: alibi, t5 (t5:32:128 are buckets and "
              "the largest distance), or a file",
-             such_as(bias_words), "none"}
+             such_as("alibi t5"), "none"}
             .being(or_file)
             .set_by(set_position_bias)
             .recorded("position_bias", position_bias_json),

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "app/flags/parse.hpp"
+#include <fmt/format.h>
+
+#include "app/flags/output_flags.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {
@@ -74,17 +76,9 @@ std::vector<std::string> preset_words(const std::string& name) {
     return split(found->flags, ' ');
 }
 
-std::string json_of_presets() {
-    std::vector<attn::JsonText> rows;
-    for (const auto& [name, what, flags] : presets()) {
-        rows.push_back({{"name", name}, {"title", what}, {"flags", flags}});
-    }
-    return attn::JsonText(rows).text + "\n";
-}
-
 Arguments with_preset(Arguments typed) {
-    if (typed.has("--preset")) {
-        const std::string name = typed.text("--preset");
+    if (typed.has(flags::preset)) {
+        const std::string name = typed[flags::preset];
         Arguments preset(typed.tables());
         preset.parse(preset_words(name));
         for (const Arguments::Said& said : preset.said()) {
@@ -95,14 +89,14 @@ Arguments with_preset(Arguments typed) {
     return typed;
 }
 
-std::string list_of_presets() {
+void write_presets(const Arguments& arguments) {
     std::string text;
-    for (const Preset& preset : presets()) {
-        std::string name = preset.name;
-        name.resize(10, ' ');
-        text += name + preset.what + "\n          " + preset.flags + "\n";
+    std::vector<attn::JsonText> rows;
+    for (const auto& [name, what, flags] : presets()) {
+        text += fmt::format("{:10}{}\n{:10}{}\n", name, what, "", flags);
+        rows.push_back({{"name", name}, {"title", what}, {"flags", flags}});
     }
-    return text;
+    write_list(arguments, text, rows);
 }
 
 }  // namespace app

@@ -3,48 +3,38 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "app/flags/parse.hpp"
 #include "attn/plan/plan.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {
 
+/// The text that gives a member its value; empty of one that has none.
 template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
-
-template <class T>
-T read(const Flag& flag, const std::string& text) {
+std::string text_of(const T& value) {
     if constexpr (is_optional<T>) {
-        return read<typename T::value_type>(flag, text);
+        return value ? text_of(*value) : std::string();
     } else if constexpr (std::is_same_v<T, bool>) {
-        return true;
+        return {};
     } else if constexpr (std::is_enum_v<T>) {
-        return parse_word<T>(flag.name, text);
-    } else if constexpr (std::is_integral_v<T>) {
-        return static_cast<T>(parse_integer(flag.name, text));
-    } else if constexpr (std::is_floating_point_v<T>) {
-        return parse_number(flag.name, text);
-    } else {
-        return text;
-    }
-}
-
-template <class T>
-std::string json_of(const T& value) {
-    if constexpr (is_optional<T>) {
-        return value ? json_of(*value) : attn::json_string("none");
-    } else if constexpr (std::is_same_v<T, bool>) {
-        return value ? "true" : "false";
-    } else if constexpr (std::is_enum_v<T>) {
-        return attn::json_string(attn::word(value));
+        return std::string(attn::word(value));
     } else if constexpr (std::is_integral_v<T>) {
         return std::to_string(value);
     } else if constexpr (std::is_floating_point_v<T>) {
         return attn::json_number(value);
     } else {
-        return attn::json_string(value.empty() ? "none" : value);
+        return value;
+    }
+}
+
+template <class T>
+std::string json_of(const T& value) {
+    const std::string text = text_of(value);
+    if constexpr (std::is_same_v<T, bool>) {
+        return value ? "true" : "false";
+    } else if constexpr (is_optional<T>) {
+        return value ? json_of(*value) : attn::json_string("none");
+    } else {
+        return std::is_arithmetic_v<T> ? text : attn::json_string(text.empty() ? "none" : text);
     }
 }
 
@@ -74,16 +64,6 @@ inline std::string json_of(const std::vector<std::int64_t>& numbers) {
     return "[" + text + "]";
 }
 
-/// The default of a member, where it has one.
-template <class T>
-std::string usual_of(const T& value) {
-    if constexpr (std::is_enum_v<T>) return std::string(attn::word(value));
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return std::to_string(value);
-    if constexpr (std::is_floating_point_v<T>) return attn::json_number(value);
-    if constexpr (std::is_same_v<T, std::string>) return value;
-    return {};
-}
-
 /// What a flag is given; nothing where it is left out.
 using MaybeText = std::optional<std::string>;
 
@@ -92,18 +72,6 @@ inline MaybeText said_words(const std::vector<std::string>& words) {
     std::string text;
     for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
     return words.empty() ? MaybeText() : text;
-}
-
-/// The text that gives a member its value.
-template <class T>
-std::string text_of(const T& value) {
-    if constexpr (is_optional<T>) {
-        return text_of(*value);
-    } else if constexpr (std::is_same_v<T, bool>) {
-        return {};
-    } else {
-        return usual_of(value);
-    }
 }
 
 /// A member of the configuration, or a member of a member.
@@ -122,9 +90,9 @@ Flag setting(const std::string& name, const std::string& value, const std::strin
     Flag flag{name, value, help};
     flag.takes = taken<T>();
     const attn::WalkConfig initial;
-    flag.usual = usual.empty() ? usual_of(member_of<member...>(initial)) : usual;
+    flag.usual = usual.empty() ? text_of(member_of<member...>(initial)) : usual;
     flag.set = [](attn::WalkConfig& config, const Flag& row, const std::string& text) {
-        member_of<member...>(config) = read<T>(row, text);
+        member_of<member...>(config) = parse_as<T>(row.name, text);
     };
     flag.key = name.substr(2);
     std::replace(flag.key.begin(), flag.key.end(), '-', '_');

@@ -1,36 +1,30 @@
 #include <unistd.h>
 
-#include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/color.hpp"
 #include "app/terminal/standard_output.hpp"
 
 namespace app {
 
 attn::PrintOptions print_options(const Arguments& arguments) {
-    const auto said = [&](const char* name) -> std::optional<std::size_t> {
-        if (!arguments.has(name)) return std::nullopt;
-        return static_cast<std::size_t>(*arguments.integer(name));
-    };
     attn::PrintOptions options;
-    if (arguments.has("--precision")) options.precision = *arguments.integer("--precision");
-    if (arguments.text("--threshold") == "inf") {
+    options.precision = arguments[flags::precision];
+    if (arguments[flags::threshold] == "inf") {
         options.threshold = attn::no_threshold;
-    } else if (arguments.has("--threshold")) {
-        options.threshold = static_cast<std::size_t>(
-            parse_integer("--threshold", arguments.text("--threshold"), 0));
+    } else if (arguments.has(flags::threshold)) {
+        options.threshold =
+            static_cast<std::size_t>(parse_integer("--threshold", arguments[flags::threshold], 0));
     }
-    if (const auto items = said("--edgeitems")) options.edgeitems = *items;
-    if (const auto width = said("--linewidth")) options.linewidth = *width;
-    const std::string mode = arguments.text("--sci-mode");
+    options.edgeitems = arguments[flags::edgeitems];
+    options.linewidth = arguments[flags::linewidth];
+    const std::string mode = arguments[flags::sci_mode];
     if (mode != "auto") options.sci_mode = mode == "on" ? attn::SciMode::on : attn::SciMode::off;
     return options;
 }
 
 void check_print_flags(const Arguments& arguments) {
     print_options(arguments);
-    if (arguments.has("--only") && (arguments.has("--from") || arguments.has("--until"))) {
+    if (arguments.has(flags::only) && (arguments.has(flags::from) || arguments.has(flags::until))) {
         throw attn::ConfigError("--only already says which steps: leave --from and --until out");
     }
 }
@@ -42,7 +36,7 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.options = print_options(arguments);
     choices.options.default_dtype = default_dtype;
     choices.options.ink = ink_of(arguments);
-    choices.words = arguments.has("--no-notes") ? attn::Words::none : attn::Words::all;
+    choices.words = arguments.has(flags::no_notes) ? attn::Words::none : attn::Words::all;
     const auto usual_language =
         usual == attn::TextForm::numpy ? attn::CodeLanguage::numpy : attn::CodeLanguage::torch;
     choices.program_form = code_language(arguments, usual_language) == attn::CodeLanguage::numpy
@@ -50,10 +44,10 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
                                : attn::TextForm::torch;
     const Shading shades = shading(arguments);
     if (shades.end != attn::ScaleEnd::automatic) choices.figure.end = shades.end;
-    choices.figure.kind = parse_word<attn::FigureKind>("--figure", arguments.text("--figure"));
-    choices.figure.theme = parse_word<attn::Theme>("--theme", arguments.text("--theme"));
+    choices.figure.kind = arguments[flags::figure];
+    choices.figure.theme = arguments[flags::theme];
     if (is_live(arguments)) choices.figure.live = live_scripts(arguments);
-    choices.figure.embedded = arguments.has("--embed");
+    choices.figure.embedded = arguments.has(flags::embed);
     // Numbers side by side are compared: one form without exponents, unless another is asked for.
     choices.figure.options = choices.options;
     if (choices.options.sci_mode == attn::SciMode::automatic) {
@@ -65,16 +59,16 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
 
 Shading shading(const Arguments& arguments) {
     Shading result;
-    if (!arguments.has("--heatmap")) return result;
+    if (!arguments.has(flags::heatmap)) return result;
     bool has_end = false;
-    for (const std::string& word : split(arguments.text("--heatmap"), ',')) {
+    for (const std::string& word : split(arguments[flags::heatmap], ',')) {
         if (word.empty()) continue;
         if (word == "compact") {
             result.compact = true;
             continue;
         }
         if (has_end) {
-            throw attn::ConfigError("--heatmap=" + arguments.text("--heatmap") +
+            throw attn::ConfigError("--heatmap=" + arguments[flags::heatmap] +
                                     " names two scales: keep one");
         }
         has_end = true;
@@ -87,16 +81,16 @@ std::string command_line(const std::string& command, const Arguments& arguments)
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
     for (const auto& [flag, text, implied] : arguments.in_order()) {
         // What --config and --preset say stands here itself; where output goes makes nothing.
-        if (flag->never_in_files || flag->is(of_output) || flag->name == "--preset") continue;
+        if (flag->never_in_files || flag->is(of_output) || flag->is(flags::preset)) continue;
         if (!flag->is_positional()) line += " " + flag->name;
         if (text.empty()) continue;
         const bool joins = flag->may_stand_alone || looks_like_flag(text);
         line += (joins ? "=" : " ") + shell_quoted(text);
     }
-    if (arguments.find("--format") == nullptr) return line;
+    if (arguments.find(flags::format) == nullptr) return line;
     const Format& format = format_of(arguments);
-    const bool is_folder = arguments.has("--save-dir");
-    if (format.printed == nullptr || arguments.has("--format") || is_folder) {
+    const bool is_folder = arguments.has(flags::save_dir);
+    if (format.printed == nullptr || arguments.has(flags::format) || is_folder) {
         line += " --format " + std::string(is_folder ? "json" : format.name);
     }
     return line;
@@ -104,10 +98,8 @@ std::string command_line(const std::string& command, const Arguments& arguments)
 
 namespace {
 
-std::vector<std::string> auto_always_never() { return {"auto", "always", "never"}; }
-
 bool colors(const Arguments& arguments) {
-    return arguments.text("--color") != "always" || arguments.find("--format") == nullptr ||
+    return arguments[flags::color] != "always" || arguments.find(flags::format) == nullptr ||
            format_of(arguments).printed != nullptr || format_of(arguments).is_program;
 }
 
@@ -115,27 +107,31 @@ bool colors(const Arguments& arguments) {
 
 const std::vector<Flag>& color_flags() {
     static const std::vector<Flag> all = grouped(
-        "Output", {Flag{"--color", "WHEN", "colours, bold and underlined words",
-                        one_of(auto_always_never), "auto"}
+        "Output", {Flag{flags::color, "WHEN", "colours, bold and underlined words",
+                        one_of("auto always never"), "auto"}
                        .being(of_output)
                        .needing({colors, nullptr, "a printed form: this format has none"})});
     return all;
 }
 
+std::string output_file(const Arguments& arguments) {
+    const std::string path = arguments[flags::output];
+    return path == "-" ? "" : path;
+}
+
 bool is_to_terminal(const Arguments& arguments) {
-    const std::string path = arguments.text("--output");
-    return (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0 &&
+    return output_file(arguments).empty() && isatty(STDOUT_FILENO) != 0 &&
            !KeptOutput::is_for_file();
 }
 
 attn::Ink ink_of(const Arguments& arguments) {
-    return ink_of(color_depth(arguments.text("--color"), is_to_terminal(arguments)));
+    return ink_of(color_depth(arguments[flags::color], is_to_terminal(arguments)));
 }
 
 bool takes_hints(const Arguments& arguments) {
     return is_to_terminal(arguments) && format_of(arguments).printed != nullptr &&
-           !arguments.has("--no-notes") && !arguments.has("--pace") &&
-           !arguments.has("--summary") && !KeptOutput::is_kept();
+           !arguments.has(flags::no_notes) && !arguments.has(flags::pace) &&
+           !arguments.has(flags::summary) && !KeptOutput::is_kept();
 }
 
 }  // namespace app

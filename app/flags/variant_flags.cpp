@@ -1,9 +1,6 @@
-#include "app/flags/flag.hpp"
 #include "app/flags/setting.hpp"
-#include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
@@ -20,7 +17,7 @@ void set_depth(WalkConfig& config, const Flag& flag, const std::string& text) {
     config.differential.depth = text.empty() ? 0 : parse_integer(flag.name, text, 0, 1000);
 }
 
-std::vector<std::string> ways() { return {"softmax", "sigmoid"}; }
+constexpr const char* ways[] = {"softmax", "sigmoid"};
 
 bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }
 bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
@@ -74,8 +71,6 @@ void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
     config.past = static_cast<std::int64_t>(shape[shape.size() - 2]);
 }
 
-std::vector<std::string> zero_or_randn() { return {"zero", "randn"}; }
-
 }  // namespace
 
 std::vector<Flag> variant_rows() {
@@ -101,18 +96,18 @@ std::vector<Flag> variant_rows() {
             .needing(mla),
         Flag{"--weights-by", "HOW",
              "what makes weights of scores: softmax, or the sigmoid of each score by itself",
-             one_of(ways), "softmax"}
+             one_of("softmax sigmoid"), "softmax"}
             .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
-                config.sigmoid = text == ways().back();
+                config.sigmoid = text == ways[1];
             })
             .recorded("weights_by",
                       [](const Plan& plan) {
-                          return attn::json_string(ways()[plan.config.sigmoid ? 1 : 0]);
+                          return attn::json_string(ways[plan.config.sigmoid ? 1 : 0]);
                       })
             .said_by([](const WalkConfig& config) {
-                return config.sigmoid ? std::optional(ways().back()) : std::nullopt;
+                return config.sigmoid ? MaybeText(ways[1]) : std::nullopt;
             }),
-        Flag{"--rule", "RULE",
+        Flag{flags::rules, "RULE",
              "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
              "@FILE: one rule a line"}
             .repeatable()
@@ -129,12 +124,12 @@ std::vector<Flag> trained_rows() {
     const Need model{nullptr, has_model, "a trained model: add --model-file stories"};
     return {
         setting<&WalkConfig::model_file>(
-            "--model-file", "FILE",
+            flags::model_file, "FILE",
             "walk through a layer of a trained model: stories or sorter, which the program holds, "
             "a folder of Hugging Face (config.json and .safetensors files), or a file of llama2.c")
             .being(of_arithmetic)
             .taking(such_as(shipped_models, Takes::Kind::file)),
-        Flag{"--tokenizer", "FILE", "tokenizer of the trained model", file(),
+        Flag{flags::tokenizer, "FILE", "tokenizer of the trained model", file(),
              "the one beside the model"}
             .being(of_arithmetic)
             .needing(model),
@@ -148,10 +143,10 @@ std::vector<Flag> trained_rows() {
 
 std::vector<Flag> cache_rows() {
     return {
-        Flag{"--sink", "WHAT",
+        Flag{flags::sink, "WHAT",
              "a logit for each head that joins the sum of softmax and has no value: zero (softmax "
              "off by one), randn, or a file",
-             such_as(zero_or_randn), "none"}
+             such_as("zero randn"), "none"}
             .being(or_file)
             .set_by(set_sink)
             .recorded("sink", [](const Plan& plan) { return json_of(plan.config.sink); }),

@@ -1,10 +1,8 @@
-#include "app/flags/flag.hpp"
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
 
 #include "app/flags/notebook_walk.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
@@ -52,9 +50,9 @@ attn::Tokens parse_ids(const std::string& flag, const std::string& text) {
 
 /// What --pad-id says, where it says something.
 void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
-    if (!arguments.has("--pad-id")) return;
+    if (!arguments.has(flags::pad_id)) return;
     tokens.pad_id.reset();
-    const std::string id = arguments.text("--pad-id");
+    const std::string id = arguments[flags::pad_id];
     if (id != "none") tokens.pad_id = parse_integer("--pad-id", id, 0, largest_id);
 }
 
@@ -62,7 +60,7 @@ void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
 std::string only_one(const Arguments& arguments, Trait kind) {
     std::string used;
     for (const Flag& flag : walk_flags()) {
-        if (!flag.is(kind) || !arguments.has(flag.name)) continue;
+        if (!flag.is(kind) || !arguments.has(flag)) continue;
         if (!used.empty()) {
             throw attn::ConfigError(used + " and " + flag.name + " are two sources: leave one out");
         }
@@ -73,7 +71,7 @@ std::string only_one(const Arguments& arguments, Trait kind) {
 
 /// Text as tokens, with a hint for scripts that put no blanks between words.
 attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string>& texts) {
-    const attn::Splitting splitting{arguments.text("--split"), arguments.has("--keep-case")};
+    const attn::Splitting splitting{arguments[flags::split], arguments.has(flags::keep_case)};
     attn::Tokens tokens = attn::tokenize(texts, splitting);
     if (splitting.by != "words") return tokens;
     const auto unbroken =
@@ -108,26 +106,25 @@ attn::Source table_source(const std::string& spec, std::vector<std::vector<std::
 attn::Source input_source(const Arguments& arguments,
                           std::vector<std::vector<std::string>>& names) {
     const std::string used = only_one(arguments, says_x);
-    if (used == "--x") return table_source(arguments.text("--x"), names);
+    if (used == "--x") return table_source(arguments[flags::x], names);
     if (used == "--random") {
-        return attn::RandomInput{
-            parse_word<attn::Distribution>("--random", arguments.text("--random"))};
+        return attn::RandomInput{arguments[flags::random]};
     }
-    if (used.empty() &&
-        (arguments.has("--batch") || arguments.has("--seq-len") || arguments.has("--embed-dim"))) {
+    if (used.empty() && (arguments.has(flags::batch) || arguments.has(flags::seq_len) ||
+                         arguments.has(flags::embed_dim))) {
         return attn::RandomInput{};
     }
     attn::Tokens tokens;
     if (used == "--ids") {
-        tokens = parse_ids("--ids", arguments.text("--ids"));
+        tokens = parse_ids("--ids", arguments[flags::ids]);
     } else if (used == "--text-file") {
-        tokens = tokens_of(arguments, read_lines(arguments.text("--text-file")));
+        tokens = tokens_of(arguments, read_lines(arguments[flags::text_file]));
     } else if (used == "--text") {
-        tokens = tokens_of(arguments, arguments.all("--text"));
+        tokens = tokens_of(arguments, arguments[flags::texts]);
     } else {
         tokens = tokens_of(arguments, {default_sentence});
     }
-    if (arguments.has("--vocab-size")) tokens.vocab_size = arguments.integer("--vocab-size");
+    tokens.vocab_size = arguments[flags::vocab_size];
     set_padding(arguments, tokens);
     return tokens;
 }
@@ -136,10 +133,10 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
                                           std::vector<std::vector<std::string>>& names) {
     const std::string used = only_one(arguments, says_memory);
     if (used.empty()) return std::nullopt;
-    if (used == "--memory") return table_source(arguments.text("--memory"), names);
-    if (used == "--memory-text") return tokens_of(arguments, arguments.all("--memory-text"));
+    if (used == "--memory") return table_source(arguments[flags::memory], names);
+    if (used == "--memory-text") return tokens_of(arguments, arguments[flags::memory_texts]);
     if (used == "--memory-ids") {
-        attn::Tokens tokens = parse_ids("--memory-ids", arguments.text("--memory-ids"));
+        attn::Tokens tokens = parse_ids("--memory-ids", arguments[flags::memory_ids]);
         set_padding(arguments, tokens);
         return tokens;
     }
@@ -150,7 +147,7 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
 void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
     config.input = input_source(arguments, config.names);
     config.memory = memory_source(arguments, config.input, config.memory_names);
-    if (!std::holds_alternative<attn::Tokens>(config.input) && arguments.has("--vocab-size")) {
+    if (!std::holds_alternative<attn::Tokens>(config.input) && arguments.has(flags::vocab_size)) {
         throw attn::ConfigError("--vocab-size belongs to --text or --ids: leave it out");
     }
 }
@@ -159,7 +156,7 @@ void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
 void check_standard_input(const Arguments& arguments) {
     std::string reader;
     for (const Flag& flag : walk_flags()) {
-        const std::string spec = flag.may_name_file() ? arguments.text(flag.name) : "";
+        const std::string spec = flag.may_name_file() ? arguments.text(flag) : "";
         if (spec != "-" && !spec.starts_with("-:")) continue;
         if (!reader.empty()) {
             throw attn::ConfigError(reader + " and " + flag.name +
@@ -185,8 +182,8 @@ bool is_additive(const attn::Tensor& mask) {
 /// Reads the mask that --mask-file names; --mask-true says what true (or 1) means in it, keep or
 /// drop. A mask of 0 and -inf (or -1e4 and below), which is added to scores, needs no such word.
 void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
-    const std::string spec = arguments.text("--mask-file");
-    const std::string mask_true = arguments.text("--mask-true");
+    const std::string spec = arguments[flags::mask_file];
+    const std::string mask_true = arguments[flags::mask_true];
     if (spec.empty() && !mask_true.empty()) {
         throw attn::ConfigError("--mask-true says how to read --mask-file, which is missing");
     }
@@ -236,22 +233,22 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (flag->set != nullptr) flag->set(config, *flag, text);
     }
-    if (arguments.has("--merge") && arguments.has("--no-merge")) {
+    if (arguments.has(flags::merge) && arguments.has(flags::no_merge)) {
         throw attn::ConfigError("--merge and --no-merge contradict each other: leave one out");
     }
-    const std::string seed = arguments.text("--seed");
+    const std::string seed = arguments.text(*arguments.find(flags::seed));
     if (config.rng != attn::Rng::torch && seed.starts_with('-')) {
         throw attn::ConfigError("--seed " + seed + " is negative: NumPy takes seeds from 0 on");
     }
-    if (config.past && arguments.has("--causal-align") &&
+    if (config.past && arguments.has(flags::causal_align) &&
         config.causal_align == attn::CausalAlign::start) {
         throw attn::ConfigError(
             "--causal-align start would let the first query of x meet the first key of --past, "
             "which is an earlier token: leave it out");
     }
-    const bool trained = arguments.has("--model-file");
+    const bool trained = arguments.has(flags::model_file);
     trained ? set_model_layer(arguments, run, config) : set_sources(arguments, config);
-    if (arguments.has("--tokens")) config.names = names_of(arguments.text("--tokens"));
+    if (arguments.has(flags::tokens)) config.names = names_of(arguments[flags::tokens]);
     set_mask_file(arguments, config);
     config.rules = rules_of(arguments);
     if (!config.rules.empty()) require_all_steps(config, "--rule");
@@ -264,17 +261,17 @@ void note_changes(const attn::Plan& plan) {
     report_note("no longer the model's: " + plan.config.changes);
 }
 
-attn::Plan plan_of(const Arguments& arguments) {
-    attn::Plan plan = attn::resolve(config_of(arguments));
-    note_useless_flags(arguments, &plan);
-    note_changes(plan);
-    return plan;
+attn::Walked walk_of(const Arguments& arguments) {
+    attn::Walked made{attn::resolve(config_of(arguments)), {}, {}};
+    made.table = *table_of(arguments, made.plan);
+    made.ledger = attn::walk(made.plan, attn::draw(made.plan), made.table);
+    return made;
 }
 
 const std::vector<Flag>& bug_flags() {
     static const std::vector<Flag> all = [] {
         std::vector<Flag> flags =
-            grouped("Mistakes", {Flag{"--bug", "ID",
+            grouped("Mistakes", {Flag{flags::bugs, "ID",
                                       "make a known mistake (attn-explain bugs lists them); none: "
                                       "not even those of --notebook",
                                       such_as(mistake_ids)}
@@ -288,7 +285,7 @@ const std::vector<Flag>& bug_flags() {
 
 std::vector<std::string> rules_of(const Arguments& arguments) {
     std::vector<std::string> rules;
-    for (const std::string& said : arguments.all("--rule")) {
+    for (const std::string& said : arguments[flags::rules]) {
         if (!said.starts_with('@')) {
             rules.push_back(said);
             continue;
@@ -305,7 +302,7 @@ std::vector<std::string> rules_of(const Arguments& arguments) {
 std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan) {
     std::vector<std::string> bugs;
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (flag->name != "--bug" || text == "none") continue;
+        if (!flag->is(flags::bug) || text == "none") continue;
         // A notebook's own mistake goes where a setting leaves it nothing to spoil.
         if (!implied || attn::find_mistake(text).applies(plan)) bugs.push_back(text);
     }
@@ -321,14 +318,14 @@ std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments,
         if (is_back) back.push_back(id);
         return is_back;
     });
-    if (!back.empty() && !arguments.has("--backward")) {
+    if (!back.empty() && !arguments.has(flags::backward)) {
         throw attn::ConfigError("--bug " + back.front() +
                                 " is made on the way back: add --backward");
     }
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
-    if (arguments.has("--backward")) require_all_steps(plan.config, "--backward");
+    if (arguments.has(flags::backward)) require_all_steps(plan.config, "--backward");
     const attn::StepTable& right = attn::step_table(plan);
-    if (bugs.empty() && !arguments.has("--backward")) return {std::shared_ptr<void>(), &right};
+    if (bugs.empty() && !arguments.has(flags::backward)) return {std::shared_ptr<void>(), &right};
     const attn::StepTable forward = attn::with_mistakes(right, plan, bugs);
     return std::make_shared<const attn::StepTable>(
         attn::with_gradient_mistakes(with_gradients(arguments, plan, forward), plan, back));

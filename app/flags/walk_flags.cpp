@@ -1,6 +1,5 @@
 #include "app/flags/walk_flags.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "app/flags/config_file.hpp"
@@ -82,8 +81,6 @@ constexpr MaskNumber mask_numbers[] = {{"window", &attn::MaskChoice::window},
                                        {"prefix", &attn::MaskChoice::prefix}};
 
 /// The words that --mask takes; others come in the same place.
-std::vector<std::string> mask_words() { return {"none", "causal", "padding", "causal,padding"}; }
-
 void set_mask_kind(attn::MaskChoice& mask, const Flag& flag, const std::string& text) {
     const std::size_t colon = text.find(':');
     const std::string word = text.substr(0, colon);
@@ -149,31 +146,29 @@ bool aligns(const Plan& plan) {
 bool projects_output(const Plan& plan) { return plan.config.output_projection; }
 bool has_heads(const Plan& plan) { return plan.has_head; }
 
-std::vector<std::string> keep_or_drop() { return {"keep", "drop"}; }
-std::vector<std::string> families() { return {"gpt2", "bert"}; }
-
 std::string none() { return json_of(std::string()); }
 
 std::vector<Flag> model_rows() {
     const Need projection{nullptr, has_projection, "a projection: leave --projection none out"};
     const Need heads{nullptr, has_heads, "several heads: pass --heads 2 or more"};
     return {
-        Flag{"--preset", "NAME",
+        Flag{flags::preset, "NAME",
              "the settings of a family of models, in small (--list-presets); other flags override "
              "them, and --bias=false switches one off",
              one_of(preset_names)}
             .being(of_model),
-        setting<&WalkConfig::embed_dim>("--embed-dim", "N", "features of each token",
+        setting<&WalkConfig::embed_dim>(flags::embed_dim, "N", "features of each token",
                                         "heads x head-dim")
             .being(of_model),
-        setting<&WalkConfig::heads>("--heads", "N", "number of heads").being(of_model),
+        setting<&WalkConfig::heads>(flags::heads, "N", "number of heads").being(of_model),
         setting<&WalkConfig::kv_heads>(
-            "--kv-heads", "N",
+            flags::kv_heads, "N",
             "heads of key and value, shared by the query heads: 1 is multi-query attention",
             "heads")
             .being(of_model)
             .needing(heads),
-        setting<&WalkConfig::head_dim>("--head-dim", "N", "features of query and key in each head",
+        setting<&WalkConfig::head_dim>(flags::head_dim, "N",
+                                       "features of query and key in each head",
                                        "embed-dim / heads, or 4")
             .being(of_model),
         setting<&WalkConfig::value_dim>("--value-dim", "N", "features of value in each head",
@@ -183,7 +178,7 @@ std::vector<Flag> model_rows() {
                                          "embed-dim")
             .being(of_model)
             .needing({nullptr, projects_output, "an output projection: add --output-projection"}),
-        setting<&WalkConfig::projection>("--projection", "KIND",
+        setting<&WalkConfig::projection>(flags::projection, "KIND",
                                          "how query, key and value are made from x")
             .being(of_model),
         Flag{"--init", "HOW", "how projections are drawn, one word or three for q,k,v",
@@ -202,7 +197,7 @@ std::vector<Flag> model_rows() {
             .in_group(last_group)
             .needing({nullptr, changes_draws<&WalkConfig::draw_order>,
                       "projections that are drawn one after the other"}),
-        setting<&WalkConfig::weight_layout>("--weight-layout", "LAYOUT",
+        setting<&WalkConfig::weight_layout>(flags::weight_layout, "LAYOUT",
                                             "how projection matrices are stored",
                                             "out-in; NumPy: in-out")
             .being(of_model)
@@ -213,22 +208,23 @@ std::vector<Flag> model_rows() {
             .being(of_model),
         setting<&WalkConfig::output_bias>("--output-bias", "", "bias on the output projection")
             .being(of_model),
-        setting<&WalkConfig::merge>("--merge", "", "concatenate the heads at the end")
+        setting<&WalkConfig::merge>(flags::merge, "", "concatenate the heads at the end")
             .needing(heads),
-        Flag{"--no-merge", "", "leave the heads apart"}
-            .instead_of({"--merge"})
+        Flag{flags::no_merge, "", "leave the heads apart"}
+            .instead_of({flags::merge})
             .being(of_model)
             .set_by(
                 [](WalkConfig& config, const Flag&, const std::string&) { config.merge = false; })
             .needing(heads),
         setting<&WalkConfig::weights_file>(
-            "--weights", "FILE", "parameters from a file, by their names; the rest is drawn")
+            flags::weights, "FILE", "parameters from a file, by their names; the rest is drawn")
             .being(of_model)
             .taking(file()),
-        Flag{"--model", "FAMILY", "the --weights file is from this model family", one_of(families)}
+        Flag{flags::model, "FAMILY", "the --weights file is from this model family",
+             one_of("gpt2 bert")}
             .being(of_model)
             .recorded("model", [](const Plan& plan) { return json_of(plan.config.model); }),
-        Flag{"--layer", "N", "layer of the model in --model-file or --weights", integer(0), "0"}
+        Flag{flags::layer, "N", "layer of the model in --model-file or --weights", integer(0), "0"}
             .being(of_arithmetic)
             .recorded("layer",
                       [](const Plan& plan) {
@@ -236,18 +232,18 @@ std::vector<Flag> model_rows() {
                           const bool layered = !config.model.empty() || !config.model_file.empty();
                           return layered ? json_of(config.layer) : none();
                       }),
-        Flag{"--mask", "KIND",
+        Flag{flags::mask, "KIND",
              "cells that are hidden: none, causal, padding, window:W (a query sees W keys with its "
              "own), chunk:N, prefix:N, documents:3+4+2, or several: causal,padding",
-             such_as(mask_words), "none"}
+             such_as("none causal padding causal,padding"), "none"}
             .set_by(set_mask)
             .recorded("mask", mask_json)
             .said_by(mask_said),
-        Flag{"--mask-file", "FILE[:NAME]",
+        Flag{flags::mask_file, "FILE[:NAME]",
              "a mask from a file: bool, or 0 and 1, with --mask-true, or 0 and -inf", file()},
-        Flag{"--mask-true", "WHICH", "what true means in --mask-file", one_of(keep_or_drop)},
+        Flag{flags::mask_true, "WHICH", "what true means in --mask-file", one_of("keep drop")},
         setting<&WalkConfig::causal_align>(
-            "--causal-align", "WHERE",
+            flags::causal_align, "WHERE",
             "with unequal lengths the causal mask lets the first query meet the first key, or the "
             "last the last")
             .needing({nullptr, aligns, "--mask causal, and a memory longer or shorter than x"}),
@@ -255,7 +251,7 @@ std::vector<Flag> model_rows() {
                                         "what a row becomes that hides every key")
             .being(of_arithmetic)
             .needing({nullptr, masks, "a mask: add --mask causal or padding"}),
-        Flag{"--scale", "HOW",
+        Flag{flags::scale, "HOW",
              "divide the scores by the root of head-dim or embed-dim, by nothing (none), or "
              "multiply them by a number",
              such_as(words_of<attn::ScaleChoice::By>), "head-dim"}
@@ -263,8 +259,9 @@ std::vector<Flag> model_rows() {
             .recorded("scale", scale_json)
             .said_by(scale_said),
         setting<&WalkConfig::softcap>(
-            "--softcap", "X", "bound the scores softly: X * tanh(score / X), as Gemma 2; 0: none"),
-        setting<&WalkConfig::softmax_axis>("--softmax-axis", "AXIS",
+            flags::softcap, "X",
+            "bound the scores softly: X * tanh(score / X), as Gemma 2; 0: none"),
+        setting<&WalkConfig::softmax_axis>(flags::softmax_axis, "AXIS",
                                            "axis that the weights sum to 1 over"),
     };
 }

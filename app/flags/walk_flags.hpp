@@ -6,8 +6,11 @@
 
 #include "app/flags/flag.hpp"
 #include "attn/backward/backward.hpp"
-#include "attn/plan/plan.hpp"
 #include "attn/walk/step.hpp"
+
+namespace attn {
+struct Walked;
+}
 
 namespace app {
 
@@ -42,6 +45,9 @@ Arguments with_flags(const Arguments& arguments, const std::vector<std::string>&
 /// Errors  ConfigError naming the flag; InputError naming the file.
 attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nullptr);
 
+/// The walk that the flags describe, made.  Errors  as config_of and table_of.
+attn::Walked walk_of(const Arguments& arguments);
+
 /// The words of a walk that is given none.
 constexpr const char* default_sentence = "Life is short, eat dessert first";
 
@@ -57,13 +63,8 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 /// Errors  ConfigError for flags that contradict the model; InputError for its files.
 void set_model_layer(const Arguments& arguments, const ModelRun* run, attn::WalkConfig& config);
 
-/// What --list-layers prints: a line for each layer of the model.
-std::string list_of_layers(const Arguments& arguments);
-
-/// The plan of it, after a note on each flag that has no effect in it.
-///
-/// Errors  as config_of and attn::resolve.
-attn::Plan plan_of(const Arguments& arguments);
+/// Writes a line, or an object, for each layer of the model.
+void write_layers(const Arguments& arguments);
 
 /// Says on standard error which flags made it another walk than that of the trained model.
 void note_changes(const attn::Plan& plan);

@@ -13,14 +13,14 @@ std::string settings_json(const Arguments& arguments, std::string_view line) {
     std::vector<const Flag*> saved;
     for (const auto& [flag, text, implied] : arguments.said()) {
         // What a preset stands for is saved itself.
-        if (implied || key_of(*flag).empty() || flag->never_in_files || flag->name == "--preset" ||
+        if (implied || key_of(*flag).empty() || flag->never_in_files || flag->is(flags::preset) ||
             std::find(saved.begin(), saved.end(), flag) != saved.end()) {
             continue;
         }
         saved.push_back(flag);
         const bool alone = !flag->takes_value() || (flag->may_stand_alone && text.empty());
         const std::string value = alone           ? "true"
-                                  : flag->repeats ? attn::json_list(arguments.all(flag->name))
+                                  : flag->repeats ? attn::json_list(arguments.all(*flag))
                                                   : attn::json_string(text);
         json += (json.empty() ? "{" : ",") + std::string(line) + attn::json_string(key_of(*flag)) +
                 (line.empty() ? ":" : ": ") + value;
@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
     for (const Flag& flag : walk_flags()) {
         const std::string value = flag.json == nullptr ? "" : flag.json(plan);
         if (!value.empty()) entries.emplace_back(flag.key, value);
-        if (flag.name != "--weights") continue;
+        if (!flag.is(flags::weights)) continue;
         std::vector<std::string> given;
         for (const auto& [name, tensor] : plan.config.parameters.entries()) given.push_back(name);
         entries.emplace_back("given", attn::json_list(given));
@@ -44,11 +44,12 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
     Arguments said({walk_flags, bug_flags, notebook_walk_flags});
     said.say(arguments.narrowed_to(said.tables()).in_order());
     std::vector<Arguments::Said> rules;  // those of files themselves
-    for (const std::string& rule : plan.config.rules) rules.push_back({said.find("--rule"), rule});
+    for (const std::string& rule : plan.config.rules)
+        rules.push_back({said.find(flags::rules), rule});
     said.say(rules);
-    const bool is_default = !said.has(says_x) && !said.has("--notebook") &&
+    const bool is_default = !said.has(says_x) && !said.has(flags::notebook) &&
                             std::holds_alternative<attn::Tokens>(plan.config.input);
-    if (is_default) said.set("--text", default_sentence);
+    if (is_default) said.set(flags::text, default_sentence);
     entries.emplace_back("said", settings_json(said, ""));
     return entries;
 }

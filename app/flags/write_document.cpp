@@ -11,7 +11,6 @@
 #include "attn/document/document.hpp"
 #include "attn/io/array_files.hpp"
 #include "attn/io/output_files.hpp"
-#include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
@@ -77,7 +76,7 @@ void render_heatmap(const Arguments& arguments, const attn::Document& document,
         choices.options.linewidth.value_or(terminal_columns(arguments).value_or(80));
     const Shading shades = shading(arguments);
     const HeatmapChoices heatmap{choices.options,
-                                 color_depth(arguments.text("--color"), is_to_terminal(arguments)),
+                                 color_depth(arguments[flags::color], is_to_terminal(arguments)),
                                  columns, shades.end, shades.compact};
     attn::Document gathered = document;
     attn::gather_code(gathered);
@@ -147,8 +146,8 @@ std::string list_entry(const Arguments& arguments, std::string name, std::size_t
     return text;
 }
 
-std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
-                          const std::string& others) {
+void write_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
+                 const std::string& others) {
     std::string text;
     std::vector<attn::JsonText> rows;
     for (const attn::Section& each : sections) {
@@ -156,12 +155,12 @@ std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Se
         text += list_entry(arguments, each.name, 18,
                            each.title + (each.shown ? "" : " (printed with " + others + ")"));
     }
-    return wants_json(arguments) ? attn::JsonText(rows).text + "\n" : text;
+    write_list(arguments, text, rows);
 }
 
 void write_text(const Arguments& arguments, const std::string& text) {
-    const std::string path = arguments.text("--output");
-    if (!path.empty() && path != "-") {
+    const std::string path = output_file(arguments);
+    if (!path.empty()) {
         remove_temporaries_on_signals();
         attn::write_file(path, text);
         return;
@@ -169,22 +168,21 @@ void write_text(const Arguments& arguments, const std::string& text) {
     const bool is_json = text.starts_with('{') || text.starts_with('[');
     const auto columns = is_json ? std::nullopt : terminal_columns(arguments);
     // What names of arrays or tokens hold never commands a terminal, nor a pager behind a pipe.
-    const bool colors = arguments.find("--color") != nullptr && !ink_of(arguments).heading.empty();
+    const bool colors =
+        arguments.find(flags::color) != nullptr && !ink_of(arguments).heading.empty();
     const std::string shown = attn::visible_lines(text, colors);
-    StandardOutput output;
-    output.write(columns ? folded(shown, *columns) : shown);
-    output.flush();
+    StandardOutput::print(columns ? folded(shown, *columns) : shown);
 }
 
 void write_document(const Arguments& arguments, const attn::Document& document,
                     attn::TextForm usual, attn::DType default_dtype) {
-    if (arguments.has("--summary")) {
+    if (arguments.has(flags::summary)) {
         write_text(arguments, attn::summary_text(document));
         return;
     }
     const TextChoices choices = text_choices(arguments, usual, default_dtype);
     const Format& format = format_of(arguments, usual);
-    const bool heatmap = arguments.has("--heatmap") && format.printed != nullptr;
+    const bool heatmap = arguments.has(flags::heatmap) && format.printed != nullptr;
     const std::string changes =
         document.before == nullptr ? "" : attn::changes_of(document, *document.before);
     if (!changes.empty() && format.printed == nullptr) report_note("changed: " + changes);
@@ -208,18 +206,16 @@ void write_document(const Arguments& arguments, const attn::Document& document,
     } else {
         writing.write = [&](attn::OutputFile& file) { format.write(document, file); };
     }
-    const std::string path = arguments.text("--output");
-    const std::string folder = arguments.text("--save-dir");
-    const bool to_file = !path.empty() && path != "-";
-    if (to_file || !folder.empty()) remove_temporaries_on_signals();
+    const std::string path = output_file(arguments);
+    const std::string folder = arguments[flags::save_dir];
+    if (!path.empty() || !folder.empty()) remove_temporaries_on_signals();
     if (!folder.empty()) save_folder(folder, document);
-    if (to_file) {
+    if (!path.empty()) {
         save(path, writing);
-    } else if (folder.empty() || path == "-" || arguments.has("--format") ||
-               arguments.has("--json")) {
+    } else if (folder.empty() || arguments.has_any({flags::output, flags::format, flags::json})) {
         const bool apart = choices.words == attn::Words::all || heatmap || format.name == "plain" ||
                            format.is_program;
-        arguments.has("--pace") ? print_at_a_pace(document, render, apart) : print(writing);
+        arguments.has(flags::pace) ? print_at_a_pace(document, render, apart) : print(writing);
     }
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "app/reference/reference.hpp"
 #include "attn/text/strings.hpp"
 
@@ -6,29 +8,43 @@ namespace {
 
 std::string bash_quoted(const std::string& text) { return "'" + text + "'"; }
 
-/// The lines that offer what a value can be.
-std::string offer(const Takes& takes) {
-    const std::vector<std::string> all = words_in(takes);
-    const std::string words = bash_quoted(attn::joined(all, " "));
+using Kind = Takes::Kind;
+
+/// How the shells offer what a value can be; `{}` stands for its words.
+struct Offer {
+    const char *bash, *zsh, *fish;
+    const char* between = " ";  ///< bash
+};
+
+Offer offer_of(const Takes& takes) {
+    const bool has_words = !takes.words().empty();
     switch (takes.kind) {
-        case Takes::Kind::integer:
-        case Takes::Kind::number:
-            break;
-        case Takes::Kind::text:
-        case Takes::Kind::word:
-            if (!all.empty()) return "_attn_explain_offer " + words;
-            break;
-        case Takes::Kind::list:
-            return "_attn_explain_offer_list " + words;
-        case Takes::Kind::cell:
-            return "compopt -o nospace; _attn_explain_offer " +
-                   bash_quoted(attn::joined(all, "[ ") + "[");
-        case Takes::Kind::file:
-            return "_attn_explain_offer_files " + words;
-        case Takes::Kind::folder:
-            return "_attn_explain_offer_folders";
+        case Kind::list:
+            return {"_attn_explain_offer_list '{}'", "_values -s , step {}",
+                    " -f -a '(__attn_explain_list {})'"};
+        case Kind::cell:
+            return {"compopt -o nospace; _attn_explain_offer '{}['", "compadd -S \"[\" {}",
+                    " -f -a '{}'", "[ "};
+        case Kind::file:
+            return {"_attn_explain_offer_files '{}'",
+                    has_words ? "{{_files; compadd {}}}" : "_files",
+                    has_words ? " -F -a '{}'" : " -F"};
+        case Kind::folder:
+            return {"_attn_explain_offer_folders", "_files -/",
+                    " -f -a '(__fish_complete_directories)'"};
+        default:
+            return has_words ? Offer{"_attn_explain_offer '{}'", "({})", " -f -a '{}'"}
+                             : Offer{"return", " ", " -f"};
     }
-    return "return";
+}
+
+std::string with_words(const char* form, const std::string& words) {
+    return fmt::format(fmt::runtime(form), words);
+}
+
+std::string offer(const Takes& takes) {
+    const Offer offer = offer_of(takes);
+    return with_words(offer.bash, attn::joined(takes.words(), offer.between));
 }
 
 std::string command_case(const Command& command) {
@@ -58,24 +74,7 @@ std::string zsh_quoted(const std::string& text) {
 }
 
 std::string action(const Takes& takes) {
-    const std::string words = escaped(attn::joined(words_in(takes), " "), ":");
-    switch (takes.kind) {
-        case Takes::Kind::integer:
-        case Takes::Kind::number:
-            break;
-        case Takes::Kind::text:
-        case Takes::Kind::word:
-            return words.empty() ? " " : "(" + words + ")";
-        case Takes::Kind::list:
-            return "_values -s , step " + words;
-        case Takes::Kind::cell:
-            return "compadd -S \"[\" " + words;
-        case Takes::Kind::file:
-            return words.empty() ? "_files" : "{_files; compadd " + words + "}";
-        case Takes::Kind::folder:
-            return "_files -/";
-    }
-    return " ";
+    return with_words(offer_of(takes).zsh, escaped(attn::joined(takes.words(), " "), ":"));
 }
 
 /// How zsh is told where the value stands: `--mask causal` and `--mask=causal`, `-o FILE` and
@@ -110,16 +109,10 @@ std::string arguments(const Command& command) {
 /// A string in single quotes.
 std::string fish_quoted(const std::string& text) { return "'" + escaped(text, "'\\") + "'"; }
 
-/// The words that can stand there, as a flag of `complete`.
-std::string words_of(const Takes& takes) {
-    std::string words = attn::joined(words_in(takes), " ");
-    if (takes.kind == Takes::Kind::folder) words = "(__fish_complete_directories)";
-    if (takes.kind == Takes::Kind::list) words = "(__attn_explain_list " + words + ")";
-    return words.empty() ? "" : " -a " + fish_quoted(words);
+/// What can stand there, as flags of `complete`.
+std::string fish_offer(const Takes& takes) {
+    return with_words(offer_of(takes).fish, escaped(attn::joined(takes.words(), " "), "'\\"));
 }
-
-/// Whether file names are offered too.
-std::string files_of(const Takes& takes) { return takes.kind == Takes::Kind::file ? " -F" : " -f"; }
 
 }  // namespace
 
@@ -281,14 +274,12 @@ std::string fish_completion() {
                 text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
             }
             text += " -d " + fish_quoted(flag->whole_help());
-            if (flag->takes_next_word())
-                text += " -r" + files_of(flag->takes) + words_of(flag->takes);
+            if (flag->takes_next_word()) text += " -r" + fish_offer(flag->takes);
             text += "\n";
         }
         const std::vector<const Flag*> positionals = positionals_of(command);
         if (!positionals.empty()) {
-            const Takes& takes = positionals.front()->takes;
-            text += start + files_of(takes) + words_of(takes) + "\n";
+            text += start + fish_offer(positionals.front()->takes) + "\n";
         }
     }
     return text;

@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <functional>
 
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/reference/reference.hpp"
 #include "attn/text/strings.hpp"
 
@@ -77,6 +77,14 @@ std::string head(const Command& command) {
     return "attn-explain" + name + ": " + command.help + "\n\n" + usage(command);
 }
 
+std::vector<const Flag*> rows_of(const Command& command) {
+    std::vector<const Flag*> rows;
+    for (const FlagTable table : command.tables) {
+        for (const Flag& flag : table()) rows.push_back(&flag);
+    }
+    return rows;
+}
+
 std::string command_list() {
     std::string text = "\nCommands\n";
     for (const Command& command : commands()) {
@@ -102,12 +110,8 @@ std::string example_list(const Command& command) {
 }  // namespace
 
 std::vector<const Flag*> flags_of(const Command& command) {
-    std::vector<const Flag*> flags;
-    for (const FlagTable table : command.tables) {
-        for (const Flag& flag : table()) {
-            if (!flag.is_positional()) flags.push_back(&flag);
-        }
-    }
+    std::vector<const Flag*> flags = rows_of(command);
+    std::erase_if(flags, std::mem_fn(&Flag::is_positional));
     return flags;
 }
 
@@ -127,13 +131,9 @@ std::string about_other_flags(const Command& command) {
 }
 
 std::vector<const Flag*> positionals_of(const Command& command) {
-    std::vector<const Flag*> positionals;
-    for (const FlagTable table : command.tables) {
-        for (const Flag& flag : table()) {
-            if (flag.is_positional()) positionals.push_back(&flag);
-        }
-    }
-    return positionals;
+    std::vector<const Flag*> flags = rows_of(command);
+    std::erase_if(flags, std::not_fn(std::mem_fn(&Flag::is_positional)));
+    return flags;
 }
 
 std::vector<std::string> groups_of(const Command& command) {
@@ -149,10 +149,6 @@ std::vector<std::string> groups_of(const Command& command) {
 
 std::string placeholder(const Flag& positional) {
     return positional.required ? positional.name : "[" + positional.name + "]";
-}
-
-std::vector<std::string> words_in(const Takes& takes) {
-    return takes.words == nullptr ? std::vector<std::string>{} : takes.words();
 }
 
 std::string escaped(const std::string& text, const std::string& characters) {

@@ -144,7 +144,7 @@ std::string environment(const Command& command) {
              "The program that output longer than the screen of a terminal goes through; less "
              "where it is not set. Empty or cat, or with TERM=dumb, there is none.");
     for (const Flag* flag : flags_of(command)) {
-        if (flag->name != "--color") continue;
+        if (!flag->is(flags::color)) continue;
         text += item(bold("NO_COLOR") + ", " + bold("FORCE_COLOR"),
                      "Forbid colours, or ask for them, where --color does not say.") +
                 item(bold("COLORTERM"), "With truecolor or 24bit, colours are not rounded to 256.");

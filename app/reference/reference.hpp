@@ -40,7 +40,6 @@ std::vector<const Flag*> positionals_of(const Command& command);
 std::vector<std::string> groups_of(const Command& command);
 /// `NAME`, or `[NAME]` where it can be left out.
 std::string placeholder(const Flag& positional);
-std::vector<std::string> words_in(const Takes& takes);
 /// `text` with a backslash before each of these characters.
 std::string escaped(const std::string& text, const std::string& characters);
 

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "attn/render/cell_view.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

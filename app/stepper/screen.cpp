@@ -1,9 +1,9 @@
 #include <langinfo.h>
 
 #include <algorithm>
+#include <cstring>
 #include <array>
 #include <clocale>
-#include <cstring>
 #include <cwchar>
 #include <map>
 #include <utility>
@@ -12,7 +12,6 @@
 #include "app/stepper/step_commands.hpp"
 #include "app/stepper/step_flags.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/tensor/error.hpp"
 
 // Functions only: as macros, words such as move and erase would be taken.
 #define NCURSES_NOMACROS

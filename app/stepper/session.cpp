@@ -3,10 +3,9 @@
 #include <algorithm>
 
 #include "app/flags/notebook_walk.hpp"
-#include "app/flags/parse.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/render/render.hpp"
 #include "attn/tensor/tensor.hpp"
+#include "attn/walk/prefill.hpp"
 
 namespace app {
 namespace {
@@ -26,15 +25,15 @@ std::vector<std::string> flags_in(const std::string& settings) {
 
 Scene walk_scene(const Arguments& arguments) {
     Scene scene;
-    scene.plan = attn::resolve(config_of(arguments));
-    const attn::Plan& plan = *scene.plan;
-    scene.table = *table_of(arguments, plan);
-    scene.ledger = attn::walk(plan, attn::draw(plan), scene.table);
-    scene.document = attn::document_of(plan, scene.ledger, scene.table);
+    auto [plan, table, ledger] = walk_of(arguments);
+    ledger.chunks = attn::chunks_of_walk(plan, ledger, table);
+    scene.document = attn::document_of(plan, ledger, table);
     scene.document.config = config_entries(arguments, plan);
-    scene.form =
-        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+    scene.form = form_of(plan);
     scene.default_dtype = plan.compute_dtype;
+    scene.plan = std::move(plan);
+    scene.table = std::move(table);
+    scene.ledger = std::move(ledger);
     scene.arguments = arguments;
     return scene;
 }
@@ -148,9 +147,9 @@ Scene Session::walk_of_page() const {
     std::string name = section().name;
     if (name.ends_with(ending)) {
         name.resize(name.size() - ending.size());
-        flags.set("--corrected", "");
+        flags.set(flags::corrected, "");
     }
-    flags.set("--notebook", flags.text("--notebook") + ":" + name);
+    flags.set(flags::notebook, flags[flags::notebook] + ":" + name);
     put_notebook_under(flags);
     return walk_scene(flags);
 }
@@ -160,7 +159,7 @@ attn::Cell Session::cell_of_page(const Scene& walk) const {
     const std::string found = cell_of_walk(section(), *walk.plan, walk.ledger, asked);
     if (found.empty()) {
         throw attn::ConfigError(asked + " is made of all of " + section().parts +
-                                ": step --notebook " + scene_.page->text("--notebook") + ":" +
+                                ": step --notebook " + (*scene_.page)[flags::notebook] + ":" +
                                 section().name + " goes through them");
     }
     return attn::parse_cell(*walk.plan, walk.table, walk.ledger, found);
@@ -235,7 +234,7 @@ std::string Session::replace_scene(Scene scene) {
     } catch (const attn::Error&) {
         // A part that was asked for does not exist any more: show everything.
         Arguments all = print_;
-        for (const char* flag : {"--only", "--from", "--until"}) all.forget(flag);
+        all.forget_any({flags::only, flags::from, flags::until});
         select(all);
     }
     if (!compares) return scene_.page ? "back on the notebook's page" : "in the walk";
@@ -273,24 +272,20 @@ std::string Session::undo() {
 
 void Session::only(const std::string& steps) {
     Arguments print = print_;
-    for (const char* flag : {"--only", "--from", "--until"}) print.forget(flag);
-    if (!steps.empty()) print.set("--only", steps);
+    print.forget_any({flags::only, flags::from, flags::until});
+    if (!steps.empty()) print.set(flags::only, steps);
     select(print);
 }
 
 void Session::toggle_detail() {
     Arguments print = print_;
-    if (print.has("--detail")) {
-        print.forget("--detail");
-    } else {
-        print.set("--detail", "");
-    }
+    const bool shows = print.has(flags::detail);
+    shows ? print.forget_any({flags::detail}) : print.set(flags::detail, "");
     select(print);
 }
 
 std::int64_t Session::precision() const {
-    if (print_.has("--precision")) return *print_.integer("--precision");
-    return scene_.form == attn::TextForm::numpy ? 8 : 4;
+    return print_[flags::precision].value_or(scene_.form == attn::TextForm::numpy ? 8 : 4);
 }
 
 void Session::set_precision(std::int64_t decimals) {
@@ -298,7 +293,7 @@ void Session::set_precision(std::int64_t decimals) {
         throw attn::ConfigError("precision goes from 0 to " + std::to_string(most_decimals_shown) +
                                 " decimals");
     }
-    print_.set("--precision", std::to_string(decimals));
+    print_.set(flags::precision, std::to_string(decimals));
     ++revision_;
 }
 

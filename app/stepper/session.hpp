@@ -6,7 +6,6 @@
 
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/render/render.hpp"
 #include "attn/why/why.hpp"
 
 namespace app {

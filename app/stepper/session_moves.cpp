@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "app/stepper/session.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -57,7 +56,7 @@ void Session::go_to_gradient() {
     const std::string other = name.starts_with("d_") ? name.substr(2) : "d_" + name;
     if (std::ranges::find(sections(), other, &attn::Section::name) == sections().end()) {
         throw attn::ConfigError("there is no " + other + " here" +
-                                (scene_.arguments && scene_.arguments->has("--backward")
+                                (scene_.arguments && scene_.arguments->has(flags::backward)
                                      ? ": the loss does not depend on it"
                                      : ": begin with --backward"));
     }

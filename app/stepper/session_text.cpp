@@ -1,10 +1,7 @@
 
-#include "app/flags/formats.hpp"
 #include "app/stepper/session.hpp"
 #include "attn/io/output_files.hpp"
 #include "attn/notes/labels.hpp"
-#include "attn/render/render.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 
@@ -31,7 +28,8 @@ TextChoices text_choices(const Session& session) {
     TextChoices choices;
     choices.form = choices.program_form = session.scene().form;
     choices.options = session.options();
-    choices.words = session.print_flags().has("--no-notes") ? attn::Words::none : attn::Words::all;
+    choices.words =
+        session.print_flags().has(flags::no_notes) ? attn::Words::none : attn::Words::all;
     return choices;
 }
 

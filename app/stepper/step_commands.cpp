@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "app/flags/parse.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

@@ -4,20 +4,18 @@
 
 #include <fstream>
 #include <iostream>
-#include <istream>
 
 #include "app/stepper/step_commands.hpp"
 #include "app/terminal/color.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
 
 bool has_colors(const Arguments& arguments) {
-    return color_depth(arguments.text("--color"), true) != ColorDepth::none;
+    return color_depth(arguments[flags::color], true) != ColorDepth::none;
 }
 
 /// A screen needs a terminal on both sides, and one that is known to have colours unless it is
@@ -25,8 +23,8 @@ bool has_colors(const Arguments& arguments) {
 bool takes_the_screen(const Arguments& arguments) {
     const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
     const bool by_line =
-        arguments.has("--lines") || arguments.has("--script") || arguments.has("--output");
-    if (arguments.has("--full-screen")) {
+        arguments.has(flags::lines) || arguments.has(flags::script) || arguments.has(flags::output);
+    if (arguments.has(flags::full_screen)) {
         if (by_line) {
             throw attn::ConfigError(
                 "--full-screen reads keys: leave --lines, --script and --output out");
@@ -60,22 +58,21 @@ void show(const Session& session, const Reply& reply, const attn::Sink& write) {
 }  // namespace
 
 const std::vector<Flag>& step_flags() {
-    static const std::vector<Flag> all =
-        grouped("Stepping",
-                {
-                    Flag{"--script", "FILE", "perform the commands in a file, one a line", file()}
-                        .typed_only(),
-                    {"--lines", "", "step line by line, on a terminal too"},
-                    {"--full-screen", "", "use the whole screen, without colours too"},
-                });
+    static const std::vector<Flag> all = grouped(
+        "Stepping",
+        {
+            Flag{flags::script, "FILE", "perform the commands in a file, one a line", file()}
+                .typed_only(),
+            {flags::lines, "", "step line by line, on a terminal too"},
+            {flags::full_screen, "", "use the whole screen, without colours too"},
+        });
     return all;
 }
 
 void step_through(Scene scene, const Arguments& arguments) {
     const bool screen = takes_the_screen(arguments);
-    const std::string script = arguments.text("--script");
-    const std::string path = arguments.text("--output");
-    const bool to_file = !path.empty() && path != "-";
+    const std::string script = arguments[flags::script];
+    const std::string path = output_file(arguments);
     Session session(std::move(scene), arguments);
     if (screen) {
         step_on_screen(session, has_colors(arguments));
@@ -84,7 +81,7 @@ void step_through(Scene scene, const Arguments& arguments) {
     Pager::forbid();
     StandardOutput output;
     std::optional<attn::OutputFile> file;
-    if (to_file) {
+    if (!path.empty()) {
         remove_temporaries_on_signals();
         file.emplace(path);
     }
@@ -94,7 +91,7 @@ void step_through(Scene scene, const Arguments& arguments) {
         output.flush();
     };
     if (script.empty() || script == "-") {
-        const bool person = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !to_file;
+        const bool person = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !file;
         step_by_line(session, {std::cin, "standard input", person}, write);
     } else {
         std::ifstream lines(script);

@@ -2,7 +2,6 @@
 #include <iosfwd>
 #include <string>
 
-#include "app/flags/flag.hpp"
 #include "app/stepper/session.hpp"
 
 namespace app {

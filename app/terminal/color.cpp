@@ -3,7 +3,6 @@
 #include <array>
 
 #include "app/terminal/terminal.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {

@@ -206,6 +206,12 @@ void StandardOutput::flush() {
     gathered_.clear();
 }
 
+void StandardOutput::print(std::string_view text) {
+    StandardOutput output;
+    output.write(text);
+    output.flush();
+}
+
 void StandardOutput::send(std::string_view text) {
     if (kept != nullptr) {
         kept->text += text;

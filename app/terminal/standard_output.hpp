@@ -75,6 +75,8 @@ class StandardOutput {
 public:
     void write(std::string_view text);
     void flush();
+    /// Writes a text by itself.
+    static void print(std::string_view text);
 
 private:
     void send(std::string_view text);

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "app/commands/commands.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "attn/notebooks/notebook.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/text/strings.hpp"
@@ -61,18 +61,16 @@ TourDocument read_document() {
 }
 
 /// The walk that an answer is read from.
-struct Walked {
-    explicit Walked(const std::string& command) : arguments(commands().front().tables) {
-        words = shell_words(command);
-        words.erase(words.begin());
-        arguments.parse(words);
-        plan = attn::resolve(config_of(arguments));
-        table = table_of(arguments, plan);
-        ledger = attn::walk(plan, attn::draw(plan), *table);
-    }
+struct Answering : attn::Walked {
+    explicit Answering(const std::vector<std::string>& flags) : attn::Walked(made_by(flags)) {}
 
+    static attn::Walked made_by(const std::vector<std::string>& flags) {
+        Arguments arguments(commands().front().tables);
+        arguments.parse(flags);
+        return walk_of(arguments);
+    }
     attn::Cell cell(const std::string& text) const {
-        return attn::parse_cell(plan, *table, ledger, text);
+        return attn::parse_cell(plan, table, ledger, text);
     }
     /// The cells of a row: those of `weights[eat]` lie on the last axis.
     std::vector<attn::Cell> row(const std::string& text) const {
@@ -84,12 +82,6 @@ struct Walked {
         }
         return cells;
     }
-
-    std::vector<std::string> words;
-    Arguments arguments;
-    attn::Plan plan;
-    std::shared_ptr<const attn::StepTable> table;
-    attn::Ledger ledger;
 };
 
 /// One operand of an answer: what is asked of which cells.
@@ -98,7 +90,7 @@ struct Operand {
     std::string of;
 };
 
-double number_of(const Operand& operand, const Walked& walked) {
+double number_of(const Operand& operand, const Answering& walked) {
     if (operand.asks.empty()) return walked.cell(operand.of).value;
     if (operand.asks == "the size of") {
         return static_cast<double>(walked.ledger[operand.of].size());
@@ -111,7 +103,7 @@ double number_of(const Operand& operand, const Walked& walked) {
 }
 
 /// The word whose cell is the largest or the smallest of a row.
-TourAnswer name_of(const Operand& operand, const Walked& walked) {
+TourAnswer name_of(const Operand& operand, const Answering& walked) {
     const std::vector<attn::Cell> row = walked.row(operand.of);
     const auto less = [](const attn::Cell& a, const attn::Cell& b) { return a.value < b.value; };
     const auto best = operand.asks == "the largest of" ? std::ranges::max_element(row, less)
@@ -145,7 +137,9 @@ TourAnswer answer_of(const TourPage& page) {
         const std::size_t begin = parts[i].starts_with("/") ? 1 : 0;
         operands.push_back({std::string(attn::trimmed(parts[i].substr(begin))), parts[i + 1]});
     }
-    const Walked walked(parts.at(parts.size() - 2));
+    std::vector<std::string> words = shell_words(parts.at(parts.size() - 2));
+    words.erase(words.begin());
+    const Answering walked(words);
     const Operand& first = operands.at(0);
     TourAnswer answer;
     if (first.asks == "the largest of" || first.asks == "the smallest of") {
@@ -160,7 +154,7 @@ TourAnswer answer_of(const TourPage& page) {
             last.asks.empty() ? walked.cell(last.of) : walked.row(last.of).front();
         answer.shown_by = {"why", attn::cell_text(cell)};
     }
-    answer.shown_by.insert(answer.shown_by.end(), walked.words.begin(), walked.words.end());
+    answer.shown_by.insert(answer.shown_by.end(), words.begin(), words.end());
     return answer;
 }
 

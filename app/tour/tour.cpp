@@ -9,7 +9,6 @@
 
 #include "app/cli.hpp"
 #include "app/commands/commands.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
@@ -124,7 +123,7 @@ private:
     std::vector<std::string> narrowed(std::vector<std::string> words) const {
         const Command* command = find_command(words.size() > 1 ? words[1] : "");
         if (command == nullptr) command = find_command("");
-        const bool prints = Arguments(command->tables).find("--linewidth") != nullptr;
+        const bool prints = Arguments(command->tables).find(flags::linewidth) != nullptr;
         if (prints && columns() < 80) {
             words.insert(words.end(), {"--linewidth", std::to_string(columns())});
         }

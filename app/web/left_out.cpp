@@ -272,12 +272,9 @@ void put_notebook_under(Arguments&) {}
 const std::vector<Flag>& notebook_walk_flags() { return no_flags; }
 const std::vector<Flag>& config_flags() { return no_flags; }
 void set_given_weights(const Arguments& arguments, attn::WalkConfig&) {
-    if (arguments.has("--weights")) attn::refuse("--weights");
+    if (arguments.has(flags::weights)) attn::refuse("--weights");
 }
-std::string next_command(const Arguments&, const attn::Plan&, const attn::StepTable&,
-                         const attn::Ledger&) {
-    return {};
-}
+std::string next_command(const Arguments&, const attn::Plan&, const attn::Ledger&) { return {}; }
 
 std::optional<std::size_t> terminal_columns(const Arguments&) { return std::nullopt; }
 std::string list_entry(const Arguments&, std::string name, std::size_t, const std::string& words) {

@@ -111,15 +111,25 @@ TEST_SUITE("models: readers") {
         };
         CHECK(refusal("{").find("m.json") == 0);
         CHECK(refusal("{}").find("m.json: has no 'config'") == 0);
-        CHECK(refusal("{\"config\": {\"n_embd\": -1}}").find("m.json: 'config' has no n_embd") ==
+        CHECK(refusal("{\"config\": {\"n_embd\": -1}}").find("m.json: n_embd is no size: '-1'") ==
               0);
+        CHECK(
+            refusal("{\"config\": {\"n_embd\": 4}}").find(" or n_head: give the model file of ") !=
+            std::string::npos);
         const std::string sizes =
             "{\"config\": {\"n_embd\": 4, \"n_head\": 2, \"n_layer\": 1, \"vocab_size\": 2, "
             "\"block_size\": 3}";
-        CHECK(refusal(sizes + "}").find("m.json: lacks the tensor transformer.wte.weight") == 0);
-        const std::string begin = sizes + ", \"transformer.wte.weight\": {\"data\": \"";
-        CHECK(refusal(begin + "AAAA\"}}").find("holds 3 bytes, which are not (2, 4)") !=
+        CHECK(refusal(sizes + "}").find("m.json: lacks transformer.wte.weight (mingpt)") == 0);
+        // The file that the program holds, with other bytes in its first tensor.
+        const std::string whole(sorter_json);
+        const std::size_t begin = whole.find("\"data\"", whole.find("wte.weight")) + 6;
+        const std::size_t data = whole.find('"', begin) + 1;
+        const std::string rest = whole.substr(whole.find('"', data));
+        CHECK(refusal(whole) == "");
+        CHECK(refusal(whole.substr(0, data) + "AAAA" + rest)
+                  .find("transformer.wte.weight: holds 3 bytes, which are not (3, 48)") !=
               std::string::npos);
-        CHECK(refusal(begin + "A!AA\"}}").find("'data' is no base64") != std::string::npos);
+        CHECK(refusal(whole.substr(0, data) + "A!AA" + rest).find("'data' is no base64") !=
+              std::string::npos);
     }
 }

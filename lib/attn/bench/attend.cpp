@@ -137,11 +137,12 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
 }
 
 double useful_operations(const BenchShape& shape, bool causal, std::size_t window) {
-    double cells = 0;
-    for (std::size_t q = 0; q < shape.length; ++q) {
-        const std::size_t first = window > 0 && q >= window ? q + 1 - window : 0;
-        cells += static_cast<double>((causal ? q + 1 : shape.length) - first);
-    }
+    const auto sum_to = [](double n) { return n * (n + 1) / 2; };
+    const auto length = static_cast<double>(shape.length);
+    const double left_behind = window > 0 && window < shape.length
+                                   ? sum_to(static_cast<double>(shape.length - window))
+                                   : 0;
+    const double cells = (causal ? sum_to(length) : length * length) - left_behind;
     return 4.0 * static_cast<double>(shape.groups) * static_cast<double>(shape.head_dim) * cells;
 }
 

@@ -17,24 +17,24 @@ namespace {
 constexpr double trusted_seconds = 0.02;
 constexpr double too_slow_seconds = 1;
 
-/// Seconds that `calls` runs take, once they have their memory.
-double timed(const BenchSeries& series, const BenchInput& input, std::size_t calls) {
+/// Seconds that `calls` runs take.
+double timed(const BenchSeries& series, const BenchInput& input, Array<float>& context,
+             std::size_t calls) {
     using Clock = std::chrono::steady_clock;
-    Array<float> context = room_for_context(series, input.shape());
     const Clock::time_point start = Clock::now();
     for (std::size_t i = 0; i < calls; ++i) attend(series, input, context);
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// How many runs take long enough to be timed, when one took some `first_seconds`.
-std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, double first_seconds) {
+/// How many runs take long enough to be timed, when one took some `seconds`.
+std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, double seconds) {
     std::size_t calls = 1;
-    double seconds = first_seconds;
+    Array<float> context = room_for_context(series, input.shape());
     while (seconds < trusted_seconds) {
         const double missing = 1.2 * trusted_seconds / std::max(seconds, 1e-9);
         calls = static_cast<std::size_t>(
             std::ceil(static_cast<double>(calls) * std::clamp(missing, 1.5, 100.0)));
-        seconds = timed(series, input, calls);
+        seconds = timed(series, input, context, calls);
     }
     return calls;
 }
@@ -43,12 +43,10 @@ std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, dou
 double foreseen_seconds(const BenchSeries& series, const BenchShape& shape, bool causal) {
     const BenchShape small{1, std::min<std::size_t>(shape.length, 128), shape.head_dim};
     const BenchInput input = draw_bench_input(small, causal);
-    const double seconds = std::min(timed(series, input, 1), timed(series, input, 1));
-    const auto cells = [](const BenchShape& s) {
-        const auto length = static_cast<double>(s.length);
-        return static_cast<double>(s.groups) * length * length;
-    };
-    return seconds * cells(shape) / cells(small);
+    Array<float> context;
+    const double seconds =
+        std::min(timed(series, input, context, 1), timed(series, input, context, 1));
+    return seconds * useful_operations(shape, false) / useful_operations(small, false);
 }
 
 /// Peak memory of a run: inputs, two contexts to compare and what the series holds.
@@ -89,101 +87,85 @@ public:
         report_.causal = config.causal;
         report_.window = config.window;
         report_.rounds = config.rounds;
-        for (const BenchSeries& series : config.series) {
-            if (peak_of(series) == nullptr) {
-                report_.peaks.push_back({instruction_set_of(series), series.threads, 0});
+        for (const BenchShape& shape : config.shapes) {
+            total_ += operations_of(shape);
+            // Nothing is measured when a later shape is going to be refused.
+            for (const BenchSeries& series : config.series) {
+                if (!config.leave_out) reason_to_leave_out(config, series, shape, machine);
             }
         }
-        for (const BenchShape& shape : config.shapes) total_ += operations_of(shape);
     }
 
     BenchReport run() {
-        refuse_what_is_too_large();
         for (const BenchShape& shape : config_.shapes) {
             measure(shape);
             if (report_.dispute) break;
             done_ += operations_of(shape);
         }
-        fill_in_peaks();
+        // Only the end knows the largest of all measured peaks.
+        for (BenchRow& row : report_.rows) {
+            if (row.left_out.empty()) row.peak_part = row.gflops / peak_of(row.series).gflops;
+        }
         report_.growth = growth_of(report_.rows);
         return std::move(report_);
     }
 
 private:
+    /// A row that is timed, and what its runs took.
     struct Runner {
-        std::size_t row;
+        BenchRow* row;
         std::size_t calls;
-        std::vector<double> seconds;
+        std::vector<double> seconds{};
     };
 
-    // Nothing is measured when a later shape is going to be refused.
-    void refuse_what_is_too_large() const {
-        if (config_.leave_out) return;
-        for (const BenchShape& shape : config_.shapes) {
-            for (const BenchSeries& series : config_.series) {
-                reason_to_leave_out(config_, series, shape, report_.machine);
-            }
-        }
-    }
-
-    BenchPeak* peak_of(const BenchSeries& series) {
+    BenchPeak& peak_of(const BenchSeries& series) {
+        const InstructionSet set = instruction_set_of(series);
         for (BenchPeak& peak : report_.peaks) {
-            if (peak.instruction_set == instruction_set_of(series) &&
-                peak.threads == series.threads) {
-                return &peak;
-            }
+            if (peak.instruction_set == set && peak.threads == series.threads) return peak;
         }
-        return nullptr;
+        return report_.peaks.emplace_back(BenchPeak{set, series.threads, 0});
     }
 
     double operations_of(const BenchShape& shape) const {
         return useful_operations(shape, config_.causal, config_.window);
     }
 
-    void tell(const BenchShape& shape, const BenchSeries& series, double part_of_shape) const {
+    void tell(const BenchRow& row, double part_of_shape) const {
         if (!progress_) return;
-        progress_((done_ + part_of_shape * operations_of(shape)) / total_,
-                  series_name(series) + " " + bench_shape_text(shape));
+        progress_((done_ + part_of_shape * operations_of(row.shape)) / total_,
+                  series_name(row.series) + " " + bench_shape_text(row.shape));
     }
 
     void measure(const BenchShape& shape) {
         // Leave out what takes too much time or memory.
         std::vector<BenchRow> rows;
-        bool any = false;
         for (const BenchSeries& series : config_.series) {
-            tell(shape, series, 0);
-            BenchRow row;
-            row.shape = shape;
-            row.series = series;
+            BenchRow& row = rows.emplace_back(BenchRow{shape, series});
+            tell(row, 0);
             row.left_out = reason_to_leave_out(config_, series, shape, report_.machine);
             row.held_bytes = held_bytes(series, shape, config_.causal || config_.window > 0);
-            any = any || row.left_out.empty();
-            rows.push_back(row);
         }
 
         // Hold every variant against the first, then time them all.
-        if (any) {
+        const auto is_timed = [](const BenchRow& row) { return row.left_out.empty(); };
+        if (std::ranges::any_of(rows, is_timed)) {
             const BenchInput input = draw_bench_input(shape, config_.causal, config_.window);
             std::vector<Runner> runners = agreeing_runners(rows, input);
             if (report_.dispute) return;
-            time_in_rounds(runners, rows, input);
+            time_in_rounds(runners, input);
         }
         report_.rows.insert(report_.rows.end(), rows.begin(), rows.end());
     }
 
     std::vector<Runner> agreeing_runners(std::vector<BenchRow>& rows, const BenchInput& input) {
-        using Clock = std::chrono::steady_clock;
         const double tolerance = agreement_tolerance(input);
         Array<float> first;
         std::vector<Runner> runners;
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            BenchRow& row = rows[i];
+        for (BenchRow& row : rows) {
             if (!row.left_out.empty()) continue;
-            tell(row.shape, row.series, 0);
+            tell(row, 0);
             Array<float> context = room_for_context(row.series, row.shape);
-            const Clock::time_point start = Clock::now();
-            attend(row.series, input, context);
-            const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+            const double seconds = timed(row.series, input, context, 1);
             row.tolerance = tolerance;
             if (runners.empty()) {
                 first = std::move(context);
@@ -191,44 +173,33 @@ private:
                 const Disagreement where = farthest_apart(context, first);
                 row.apart = where.apart;
                 if (where.apart > tolerance) {
-                    const BenchSeries& against = rows[runners.front().row].series;
+                    const BenchSeries& against = runners.front().row->series;
                     report_.dispute = {row.shape, row.series, against, where, tolerance};
                     return {};
                 }
             }
-            runners.push_back({i, enough_calls(row.series, input, seconds), {}});
+            runners.push_back({&row, enough_calls(row.series, input, seconds)});
         }
         return runners;
     }
 
-    void time_in_rounds(std::vector<Runner>& runners, std::vector<BenchRow>& rows,
-                        const BenchInput& input) {
+    void time_in_rounds(std::vector<Runner>& runners, const BenchInput& input) {
         for (std::size_t round = 0; round < config_.rounds; ++round) {
             for (Runner& runner : runners) {
-                const BenchRow& row = rows[runner.row];
-                tell(row.shape, row.series,
-                     static_cast<double>(round) / static_cast<double>(config_.rounds));
-                BenchPeak& peak = *peak_of(row.series);
+                const BenchRow& row = *runner.row;
+                tell(row, static_cast<double>(round) / static_cast<double>(config_.rounds));
+                BenchPeak& peak = peak_of(row.series);
                 peak.gflops =
                     std::max(peak.gflops, measure_peak(peak.instruction_set, peak.threads));
-                runner.seconds.push_back(timed(row.series, input, runner.calls) /
+                Array<float> context = room_for_context(row.series, row.shape);
+                runner.seconds.push_back(timed(row.series, input, context, runner.calls) /
                                          static_cast<double>(runner.calls));
             }
         }
         for (const Runner& runner : runners) {
-            BenchRow& row = rows[runner.row];
-            row.seconds = median(runner.seconds);
-            row.gflops = operations_of(row.shape) / row.seconds * 1e-9;
+            runner.row->seconds = median(runner.seconds);
+            runner.row->gflops = operations_of(runner.row->shape) / runner.row->seconds * 1e-9;
         }
-    }
-
-    // Only the end knows the largest of all measured peaks.
-    void fill_in_peaks() {
-        for (BenchRow& row : report_.rows) {
-            const double peak = peak_of(row.series)->gflops;
-            if (row.left_out.empty() && peak > 0) row.peak_part = row.gflops / peak;
-        }
-        std::erase_if(report_.peaks, [](const BenchPeak& peak) { return peak.gflops <= 0; });
     }
 
     const BenchConfig& config_;
@@ -286,37 +257,39 @@ BenchReport run_bench(const BenchConfig& config, const Machine& machine,
     return Measurement(config, machine, progress).run();
 }
 
+std::vector<BenchLine> lines_of(const std::vector<BenchRow>& rows) {
+    std::vector<BenchLine> lines;
+    for (const BenchRow& row : rows) {
+        if (!row.left_out.empty() || !(row.seconds > 0)) continue;
+        const auto line = std::ranges::find_if(lines, [&](const BenchLine& known) {
+            return known.series == row.series && known.groups == row.shape.groups &&
+                   known.head_dim == row.shape.head_dim;
+        });
+        BenchLine& own =
+            line != lines.end()
+                ? *line
+                : lines.emplace_back(BenchLine{row.series, row.shape.groups, row.shape.head_dim});
+        const auto length = static_cast<double>(row.shape.length);
+        own.times.emplace_back(length, row.seconds);
+        own.memory.emplace_back(length, row.held_bytes);
+    }
+    for (BenchLine& line : lines) {
+        for (auto* points : {&line.times, &line.memory}) {
+            std::ranges::stable_sort(*points, {}, [](const auto& point) { return point.first; });
+        }
+    }
+    return lines;
+}
+
 std::vector<BenchGrowth> growth_of(const std::vector<BenchRow>& rows) {
     std::vector<BenchGrowth> growths;
-    for (const BenchRow& first : rows) {
-        const auto alike = [&first](const auto& other, std::size_t groups, std::size_t head_dim) {
-            return other.series == first.series && groups == first.shape.groups &&
-                   head_dim == first.shape.head_dim;
-        };
-        const bool known =
-            std::any_of(growths.begin(), growths.end(), [&](const BenchGrowth& growth) {
-                return alike(growth, growth.groups, growth.head_dim);
-            });
-        if (known) continue;
-
-        BenchGrowth growth{first.series, first.shape.groups, first.shape.head_dim, 0, 0, 0, 0};
-        std::vector<std::pair<double, double>> times;
-        std::vector<std::pair<double, double>> memory;
-        for (const BenchRow& row : rows) {
-            if (!row.left_out.empty() || !alike(row, row.shape.groups, row.shape.head_dim)) {
-                continue;
-            }
-            const std::size_t length = row.shape.length;
-            growth.from = times.empty() ? length : std::min(growth.from, length);
-            growth.to = std::max(growth.to, length);
-            times.emplace_back(static_cast<double>(length), row.seconds);
-            memory.emplace_back(static_cast<double>(length), row.held_bytes);
-        }
-        const std::optional<double> time_exponent = fitted_exponent(times);
-        if (!time_exponent) continue;
-        growth.time_exponent = *time_exponent;
-        growth.memory_exponent = *fitted_exponent(memory);
-        growths.push_back(growth);
+    for (const BenchLine& line : lines_of(rows)) {
+        const std::optional<double> of_time = fitted_exponent(line.times);
+        if (!of_time) continue;
+        growths.push_back({line.series, line.groups, line.head_dim,
+                           static_cast<std::size_t>(line.times.front().first),
+                           static_cast<std::size_t>(line.times.back().first), *of_time,
+                           *fitted_exponent(line.memory)});
     }
     return growths;
 }

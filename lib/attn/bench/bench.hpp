@@ -41,13 +41,13 @@ struct BenchConfig {
 struct BenchRow {
     BenchShape shape;
     BenchSeries series;
-    std::string left_out;             ///< why it was not timed; empty when it was
-    double seconds = 0;               ///< of one run, the median of the rounds
-    double gflops = 0;                ///< useful ones: hidden cells do not count
-    std::optional<double> peak_part;  ///< of the measured peak of its instruction set and threads
-    double held_bytes = 0;            ///< as held_bytes() counts them
-    std::optional<double> apart;      ///< largest difference from the first variant's context
-    double tolerance = 0;             ///< rounding explains up to this
+    std::string left_out{};             ///< why it was not timed; empty when it was
+    double seconds = 0;                 ///< of one run, the median of the rounds
+    double gflops = 0;                  ///< useful ones: hidden cells do not count
+    std::optional<double> peak_part{};  ///< of the measured peak of its instruction set and threads
+    double held_bytes = 0;              ///< as held_bytes() counts them
+    std::optional<double> apart{};      ///< largest difference from the first variant's context
+    double tolerance = 0;               ///< rounding explains up to this
 };
 
 /// The measured peak of multiply-adds.
@@ -65,6 +65,16 @@ struct BenchGrowth {
     double time_exponent = 0;
     double memory_exponent = 0;
 };
+
+using BenchPoints = std::vector<std::pair<double, double>>;
+
+/// The rows of one series that were timed, all but T held still: (T, seconds) and (T, bytes), by T.
+struct BenchLine {
+    BenchSeries series;
+    std::size_t groups = 0, head_dim = 0;
+    BenchPoints times{}, memory{};
+};
+std::vector<BenchLine> lines_of(const std::vector<BenchRow>& rows);
 
 /// How far two contexts lie apart where they are farthest from each other.
 struct Disagreement {
@@ -140,7 +150,7 @@ std::string dispute_text(const BenchDispute& dispute);
 ///
 /// Shapes  points (x, y), all of them positive.
 /// Range   nothing when fewer than two different x are given.
-std::optional<double> fitted_exponent(const std::vector<std::pair<double, double>>& points);
+std::optional<double> fitted_exponent(const BenchPoints& points);
 
 /// The middle one of the numbers in order; the mean of the two in the middle of an even count.
 /// There must be at least one.
@@ -148,6 +158,8 @@ double median(std::vector<double> numbers);
 
 /// `1.23 ms`: three digits and the unit that suits them, from ns to s.
 std::string time_text(double seconds);
+/// The same without zeros behind: `10 ms`.
+std::string short_time_text(double seconds);
 
 /// `4.19 MB`: three digits, units of 1000.
 std::string bytes_text(double bytes);

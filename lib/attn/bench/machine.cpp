@@ -6,12 +6,12 @@
 #include <array>
 #include <chrono>
 #include <fstream>
-#include <latch>
-#include <system_error>
+#include <numeric>
 #include <thread>
 
 #include "attn/simd/kernels.hpp"
 #include "attn/simd/matmul.hpp"
+#include "attn/simd/parallel.hpp"
 
 namespace attn {
 namespace {
@@ -76,26 +76,9 @@ double measure_peak(InstructionSet instruction_set, std::size_t threads) {
     const simd::Kernels& kernels = simd::kernels_for(instruction_set);
     // Measure on all threads at once: a processor may slow down when all its cores are busy.
     std::vector<double> rates(std::max<std::size_t>(threads, 1));
-    std::latch all_started(static_cast<std::ptrdiff_t>(rates.size()));
-    std::vector<std::jthread> helpers;
-    try {
-        for (std::size_t i = 1; i < rates.size(); ++i) {
-            helpers.emplace_back([&, i] {
-                all_started.arrive_and_wait();
-                rates[i] = rate_of(kernels);
-            });
-        }
-    } catch (const std::system_error&) {
-        // The system has no more threads to give, and nobody may wait for those that never start.
-        all_started.count_down(static_cast<std::ptrdiff_t>(rates.size() - 1 - helpers.size()));
-    }
-    all_started.arrive_and_wait();
-    rates[0] = rate_of(kernels);
-    helpers.clear();
-
-    double sum = 0;
-    for (const double rate : rates) sum += rate;
-    return sum * 1e-9;
+    share_tasks(rates.size(), rates.size(),
+                [&](std::size_t task, std::size_t) { rates[task] = rate_of(kernels); });
+    return 1e-9 * std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
 }  // namespace attn

@@ -13,61 +13,19 @@
 namespace attn {
 namespace {
 
-struct Point {
-    double length;
-    double seconds;
-};
-
-/// One series with all but T held still.
-struct Line {
-    const BenchRow* first;
-    std::string label;
-    std::vector<Point> points;
-};
-
 constexpr double left = 80, right = 540, top = 60, bottom = 400;
 constexpr double usual_label_distance = 17;
 
-bool same_line(const BenchRow& a, const BenchRow& b) {
-    return a.series == b.series && a.shape.groups == b.shape.groups &&
-           a.shape.head_dim == b.shape.head_dim;
-}
-
-std::string label_of(const BenchReport& report, const BenchRow& row, bool several_shapes) {
-    std::string label = series_name(row.series);
-    if (several_shapes) label += fmt::format(" ({},T,{})", row.shape.groups, row.shape.head_dim);
-    for (const BenchGrowth& growth : report.growth) {
-        if (growth.series == row.series && growth.groups == row.shape.groups &&
-            growth.head_dim == row.shape.head_dim) {
-            label += fmt::format(": T^{:.2f}", growth.time_exponent);
-        }
+std::string label_of(const BenchLine& line, const std::vector<BenchLine>& lines) {
+    const auto has_its_shape = [&](const BenchLine& other) {
+        return other.groups == line.groups && other.head_dim == line.head_dim;
+    };
+    std::string label = series_name(line.series);
+    if (!std::ranges::all_of(lines, has_its_shape)) {
+        label += fmt::format(" ({},T,{})", line.groups, line.head_dim);
     }
-    return label;
-}
-
-std::vector<Line> lines_of(const BenchReport& report) {
-    std::vector<const BenchRow*> timed;
-    for (const BenchRow& row : report.rows) {
-        if (row.left_out.empty() && row.seconds > 0) timed.push_back(&row);
-    }
-    bool several_shapes = false;
-    for (const BenchRow* row : timed) {
-        several_shapes = several_shapes || row->shape.groups != timed.front()->shape.groups ||
-                         row->shape.head_dim != timed.front()->shape.head_dim;
-    }
-    std::vector<Line> lines;
-    for (const BenchRow* row : timed) {
-        auto line = std::ranges::find_if(
-            lines, [row](const Line& known) { return same_line(*known.first, *row); });
-        if (line == lines.end()) {
-            line = lines.insert(line, {row, label_of(report, *row, several_shapes), {}});
-        }
-        line->points.push_back({static_cast<double>(row->shape.length), row->seconds});
-    }
-    for (Line& line : lines) {
-        std::ranges::stable_sort(line.points, {}, &Point::length);
-    }
-    return lines;
+    const std::optional<double> exponent = fitted_exponent(line.times);
+    return exponent ? label + fmt::format(": T^{:.2f}", *exponent) : label;
 }
 
 /// From numbers to places on the picture, by their logarithm.
@@ -84,39 +42,30 @@ struct PlotAxes {
     Axis length, seconds;
 };
 
-PlotAxes axes_of(const std::vector<Line>& lines) {
-    double low_length = std::numeric_limits<double>::infinity();
-    double low_seconds = low_length;
-    double high_length = 0;
-    double high_seconds = 0;
-    for (const Line& line : lines) {
-        for (const Point& point : line.points) {
-            low_length = std::min(low_length, point.length);
-            high_length = std::max(high_length, point.length);
-            low_seconds = std::min(low_seconds, point.seconds);
-            high_seconds = std::max(high_seconds, point.seconds);
-        }
+/// The points of all lines, by T.
+BenchPoints points_of(const std::vector<BenchLine>& lines) {
+    BenchPoints all;
+    for (const BenchLine& line : lines) {
+        all.insert(all.end(), line.times.begin(), line.times.end());
     }
+    std::ranges::sort(all);
+    return all;
+}
+
+PlotAxes axes_of(const BenchPoints& points) {
+    double low_length = points.front().first;
+    double high_length = points.back().first;
+    const auto seconds_of = [](const auto& point) { return point.second; };
+    const auto [fastest, slowest] = std::ranges::minmax(points, {}, seconds_of);
     // A single length stands in the middle; times reach to whole powers of ten.
     if (low_length == high_length) {
         low_length /= 2;
         high_length *= 2;
     }
-    const double first = std::floor(std::log10(low_seconds));
-    const double last = std::max(first + 1, std::ceil(std::log10(high_seconds)));
+    const double first = std::floor(std::log10(fastest.second));
+    const double last = std::max(first + 1, std::ceil(std::log10(slowest.second)));
     return {{low_length, high_length, left + 15, right - 15},
             {std::pow(10.0, first), std::pow(10.0, last), bottom, top}};
-}
-
-/// `10 ms`: ten to some power of seconds.
-std::string power_of_ten_text(int power) {
-    static constexpr std::array<const char*, 4> units{"s", "ms", "us", "ns"};
-    static constexpr std::array<const char*, 3> tens{"1", "10", "100"};
-    const int thousands = std::clamp(power >= 0 ? 0 : (2 - power) / 3, 0, 3);
-    const int rest = power + 3 * thousands;
-    if (rest < 0 || rest > 2) return fmt::format("1e{} s", power);
-    return fmt::format("{} {}", tens[static_cast<std::size_t>(rest)],
-                       units[static_cast<std::size_t>(thousands)]);
 }
 
 void draw_line(Svg& svg, double x1, double y1, double x2, double y2) {
@@ -124,21 +73,17 @@ void draw_line(Svg& svg, double x1, double y1, double x2, double y2) {
                         px(y1), px(x2), px(y2)));
 }
 
-void draw_grid(Svg& svg, const PlotAxes& axes, const std::vector<Line>& lines) {
+void draw_grid(Svg& svg, const PlotAxes& axes, const BenchPoints& points) {
     const int first = static_cast<int>(std::lround(std::log10(axes.seconds.low)));
     const int last = static_cast<int>(std::lround(std::log10(axes.seconds.high)));
     for (int power = first; power <= last; ++power) {
-        const double y = axes.seconds.place(std::pow(10.0, power));
+        const double seconds = std::pow(10.0, power);
+        const double y = axes.seconds.place(seconds);
         draw_line(svg, left, y, right, y);
-        svg.text({.x = left - 8, .y = y + 4, .anchor = "end"}, power_of_ten_text(power));
+        svg.text({.x = left - 8, .y = y + 4, .anchor = "end"}, short_time_text(seconds));
     }
-    std::vector<double> lengths;
-    for (const Line& line : lines) {
-        for (const Point& point : line.points) lengths.push_back(point.length);
-    }
-    std::sort(lengths.begin(), lengths.end());
     double before = -std::numeric_limits<double>::infinity();
-    for (const double length : lengths) {
+    for (const auto& [length, seconds] : points) {
         const double x = axes.length.place(length);
         if (x < before + 40) continue;  // its text would run into the one before
         before = x;
@@ -159,11 +104,11 @@ void draw_mark(Svg& svg, std::size_t number, double x, double y) {
             fmt::format(fmt::runtime(shapes[number % shapes.size()]), px(x), px(y)) + "\"/>\n");
 }
 
-void draw_curve(Svg& svg, const Line& line, std::size_t number, const PlotAxes& axes) {
+void draw_curve(Svg& svg, const BenchLine& line, std::size_t number, const PlotAxes& axes) {
     std::string path;
-    for (const Point& point : line.points) {
-        const double x = axes.length.place(point.length);
-        const double y = axes.seconds.place(point.seconds);
+    for (const auto& [length, seconds] : line.times) {
+        const double x = axes.length.place(length);
+        const double y = axes.seconds.place(seconds);
         path += (path.empty() ? "" : " ") + px(x) + "," + px(y);
         draw_mark(svg, number, x, y);
     }
@@ -172,14 +117,14 @@ void draw_curve(Svg& svg, const Line& line, std::size_t number, const PlotAxes& 
 }
 
 /// Each line's label at the height of its end, pushed apart where they would overlap.
-void draw_labels(Svg& svg, const std::vector<Line>& lines, const PlotAxes& axes) {
+void draw_labels(Svg& svg, const std::vector<BenchLine>& lines, const PlotAxes& axes) {
     struct Label {
         std::size_t number;
         double y;
     };
     std::vector<Label> places;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-        places.push_back({i, axes.seconds.place(lines[i].points.back().seconds)});
+        places.push_back({i, axes.seconds.place(lines[i].times.back().second)});
     }
     std::ranges::stable_sort(places, {}, &Label::y);
     const double label_distance =
@@ -193,7 +138,7 @@ void draw_labels(Svg& svg, const std::vector<Line>& lines, const PlotAxes& axes)
         places[i].y = std::min(places[i].y, lowest);
     }
     for (const Label& label : places) {
-        const std::string& words = lines[label.number].label;
+        const std::string words = label_of(lines[label.number], lines);
         draw_mark(svg, label.number, right + 6, label.y);
         svg.text({.x = right + 16, .y = label.y + 4}, words);
         svg.reach(right + 16 + text_width(words), label.y);
@@ -203,7 +148,7 @@ void draw_labels(Svg& svg, const std::vector<Line>& lines, const PlotAxes& axes)
 }  // namespace
 
 std::string bench_svg(const BenchReport& report) {
-    const std::vector<Line> lines = lines_of(report);
+    const std::vector<BenchLine> lines = lines_of(report.rows);
     std::string title = "Time of one attention over its length T";
     if (report.causal) title += ", causal";
     if (report.window > 0) title += fmt::format(", window {}", report.window);
@@ -219,8 +164,9 @@ std::string bench_svg(const BenchReport& report) {
                  "nothing was timed");
         return svg.finish(title);
     }
-    const PlotAxes axes = axes_of(lines);
-    draw_grid(svg, axes, lines);
+    const BenchPoints points = points_of(lines);
+    const PlotAxes axes = axes_of(points);
+    draw_grid(svg, axes, points);
     for (std::size_t i = 0; i < lines.size(); ++i) draw_curve(svg, lines[i], i, axes);
     draw_labels(svg, lines, axes);
     return svg.finish(title);

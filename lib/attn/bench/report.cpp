@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -113,15 +114,24 @@ struct Unit {
     const char* name;
 };
 
-/// Three digits in the largest unit of which there is at least one.
-template <std::size_t N>
-std::string in_units(double number, const std::array<Unit, N>& units) {
+constexpr std::array<Unit, 4> time_units{{{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}}};
+constexpr std::array<Unit, 5> byte_units{
+    {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}}};
+
+/// The largest unit of which there is at least one; 999.5 is written as 1000, and so belongs to the
+/// next.
+const Unit& unit_of(double number, std::span<const Unit> units) {
     std::size_t place = 0;
-    // 999.5 is written as 1000, and so belongs to the next unit.
-    while (place + 1 < N && number >= 0.9995 * units[place + 1].size) ++place;
-    const double shown = number / units[place].size;
+    while (place + 1 < units.size() && number >= 0.9995 * units[place + 1].size) ++place;
+    return units[place];
+}
+
+/// Three digits of it.
+std::string in_units(double number, std::span<const Unit> units) {
+    const Unit& unit = unit_of(number, units);
+    const double shown = number / unit.size;
     const int decimals = shown >= 99.95 ? 0 : shown >= 9.995 ? 1 : 2;
-    return fmt::format("{:.{}f} {}", shown, decimals, units[place].name);
+    return fmt::format("{:.{}f} {}", shown, decimals, unit.name);
 }
 
 using Members = std::vector<std::pair<const char*, JsonText>>;
@@ -204,7 +214,7 @@ std::string bench_text(const BenchReport& report) {
     return text;
 }
 
-std::optional<double> fitted_exponent(const std::vector<std::pair<double, double>>& points) {
+std::optional<double> fitted_exponent(const BenchPoints& points) {
     const auto count = static_cast<double>(points.size());
     double mean_x = 0;
     double mean_y = 0;
@@ -227,23 +237,19 @@ std::optional<double> fitted_exponent(const std::vector<std::pair<double, double
 
 double median(std::vector<double> numbers) {
     assert(!numbers.empty());
-    std::sort(numbers.begin(), numbers.end());
-    const std::size_t middle = numbers.size() / 2;
-    if (numbers.size() % 2 == 1) return numbers[middle];
-    return (numbers[middle - 1] + numbers[middle]) / 2;
+    std::ranges::sort(numbers);
+    return (numbers[(numbers.size() - 1) / 2] + numbers[numbers.size() / 2]) / 2;
 }
 
-std::string time_text(double seconds) {
-    static constexpr std::array<Unit, 4> units{
-        {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}}};
-    return in_units(seconds, units);
+std::string time_text(double seconds) { return in_units(seconds, time_units); }
+
+std::string short_time_text(double seconds) {
+    const Unit& unit = unit_of(seconds, time_units);
+    return fmt::format("{:g} {}", seconds / unit.size, unit.name);
 }
 
 std::string bytes_text(double bytes) {
-    static constexpr std::array<Unit, 5> units{
-        {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}}};
-    if (bytes < 999.5) return fmt::format("{:.0f} B", bytes);
-    return in_units(bytes, units);
+    return bytes < 999.5 ? fmt::format("{:.0f} B", bytes) : in_units(bytes, byte_units);
 }
 
 std::string bench_json(const BenchReport& report) {

@@ -5,7 +5,6 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/chunks.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
 

@@ -2,7 +2,6 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/chunks.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/softcap.hpp"
 

@@ -118,7 +118,6 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) 
     }
     const bool in_double = coarser_type(a, b) == DType::float64;
     Distance far;
-    double squares = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double x = a.at(i);
         const double y = b.at(i);
@@ -126,7 +125,6 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) 
         const bool finite = std::isfinite(x) && std::isfinite(y);
         const double difference =
             finite ? std::abs(x - y) : std::numeric_limits<double>::infinity();
-        squares += difference * difference;
         if (difference > far.absolute) {
             far.absolute = difference;
             far.worst = i;
@@ -142,7 +140,6 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) 
             if (!far.first) far.first = i;
         }
     }
-    far.mean_square = a.size() == 0 ? 0 : squares / static_cast<double>(a.size());
     return far;
 }
 

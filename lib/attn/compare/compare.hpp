@@ -19,11 +19,10 @@ struct Tolerance {
 /// How far apart two tensors of the same shape are. Two nan are equal, and so are equal
 /// infinities.
 struct Distance {
-    double absolute = 0;    ///< largest |a - b|; infinite where only one of them is finite
-    double relative = 0;    ///< largest |a - b| / |b| over the cells where b is not 0
-    std::uint64_t ulp = 0;  ///< most floating numbers between a and b, in the coarser type
-    double mean_square = 0;
-    std::size_t beyond = 0;            ///< cells farther apart than the tolerance
+    double absolute = 0;     ///< largest |a - b|; infinite where only one of them is finite
+    double relative = 0;     ///< largest |a - b| / |b| over the cells where b is not 0
+    std::uint64_t ulp = 0;   ///< most floating numbers between a and b, in the coarser type
+    std::size_t beyond = 0;  ///< cells farther apart than the tolerance
     std::optional<std::size_t> first;  ///< the first of these, as a flat index
     std::size_t worst = 0;             ///< where the largest absolute difference is
 

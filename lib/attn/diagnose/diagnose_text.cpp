@@ -22,19 +22,18 @@ std::string verdict_text(Verdict verdict, double difference, bool harmless) {
 }
 
 void add_paragraph(std::string& text, const std::string& head, const std::string& body) {
-    const std::string indent(head.size(), ' ');
-    bool first = true;
+    std::string indent = head;
     for (const std::string& line : wrap(body, 80 - head.size())) {
-        text += (first ? head : indent) + line + "\n";
-        first = false;
+        text += indent + line + "\n";
+        indent.assign(head.size(), ' ');
     }
 }
 
 /// What was compared and is right, and how much was not.
 std::string summary(const Diagnosis& diagnosis) {
-    std::string names;
-    for (const StepVerdict& step : diagnosis.steps)
-        names += (names.empty() ? "" : ", ") + step.name;
+    std::vector<std::string> steps;
+    for (const StepVerdict& step : diagnosis.steps) steps.push_back(step.name);
+    const std::string names = joined(steps);
     const std::size_t skipped = diagnosis.skipped.size();
     if (!diagnosis.judges_a_step()) {
         return "nothing that attention computes was compared: it starts from " + names;
@@ -67,13 +66,11 @@ void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
                 "\n";
         add_paragraph(text, "  first     ", mistake.title + ": " + mistake.effect);
         add_paragraph(text, "  second    ", finding.second->title + ": " + finding.second->effect);
-        std::string pairs;
+        std::vector<std::string> pairs;
         for (const auto& [first, second] : finding.pairs) {
-            pairs += (pairs.empty() ? "" : ", ") + first->id + " and " + second->id;
+            pairs.push_back(first->id + " and " + second->id);
         }
-        if (!pairs.empty()) {
-            add_paragraph(text, "  tie       ", "so do these: " + pairs);
-        }
+        if (!pairs.empty()) add_paragraph(text, "  tie       ", "so do these: " + joined(pairs));
         return;
     }
     text += "\n" +
@@ -111,6 +108,12 @@ void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
     add_paragraph(text, "  lesson    ", mistake.lesson);
 }
 
+std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes) {
+    std::vector<std::string> ids;
+    for (const Mistake* mistake : mistakes) ids.push_back(mistake->id);
+    return ids;
+}
+
 nlohmann::ordered_json json_of(const Finding& finding) {
     nlohmann::ordered_json json;
     json["step"] = finding.step;
@@ -118,9 +121,7 @@ nlohmann::ordered_json json_of(const Finding& finding) {
     if (finding.second != nullptr) json["second"] = finding.second->id;
     if (finding.beside != nullptr) json["beside"] = finding.beside->id;
     if (finding.also_beside != nullptr) json["also_beside"] = finding.also_beside->id;
-    std::vector<std::string> ties;
-    for (const Mistake* tie : finding.ties) ties.push_back(tie->id);
-    json["ties"] = ties;
+    json["ties"] = ids_in(finding.ties);
     for (const auto& [first, second] : finding.pairs) {
         json["pairs"].push_back({first->id, second->id});
     }
@@ -152,11 +153,7 @@ void add_lines(std::string& text, const std::string& head, const std::string& bo
 
 }  // namespace
 
-std::string ids_of(const std::vector<const Mistake*>& mistakes) {
-    std::vector<std::string> ids;
-    for (const Mistake* mistake : mistakes) ids.push_back(mistake->id);
-    return joined(ids, ", ");
-}
+std::string ids_of(const std::vector<const Mistake*>& mistakes) { return joined(ids_in(mistakes)); }
 
 std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     std::string text;
@@ -179,7 +176,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     };
     text += ink.of(ink.heading, columns(0) + "from your own step before") + "\n";
     bool diverged = false;
-    std::string names;
+    std::vector<std::string> names;
     for (std::size_t row = 1; row < rows.size(); ++row) {
         const StepVerdict& step = diagnosis.steps[row - 1];
         std::string line =
@@ -194,10 +191,10 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
         text += (wrong_here && !step.harmless ? ink.of(ink.mistake, line) : line) + "\n";
         if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
         if (step.theirs_name != step.name) {
-            names += (names.empty() ? "" : ", ") + visible(step.theirs_name) + " is " + step.name;
+            names.push_back(visible(step.theirs_name) + " is " + step.name);
         }
     }
-    if (!names.empty()) add_paragraph(text, "names         ", names);
+    if (!names.empty()) add_paragraph(text, "names         ", joined(names));
     for (const Skipped& skipped : diagnosis.skipped) {
         add_paragraph(text, "not compared  ", visible(skipped.name) + ": " + skipped.reason);
     }
@@ -271,13 +268,8 @@ std::string power_text(const Power& power) {
 std::string power_json(const Power& power) {
     nlohmann::ordered_json json;
     json["groups"] = nlohmann::ordered_json::array();
-    for (const auto& group : power.groups) {
-        std::vector<std::string> ids;
-        for (const Mistake* mistake : group) ids.push_back(mistake->id);
-        json["groups"].push_back(ids);
-    }
-    json["inside"] = nlohmann::ordered_json::array();
-    for (const Mistake* mistake : power.inside) json["inside"].push_back(mistake->id);
+    for (const auto& group : power.groups) json["groups"].push_back(ids_in(group));
+    json["inside"] = ids_in(power.inside);
     json["blind"] = nlohmann::ordered_json::array();
     for (const Power::Blind& blind : power.blind) {
         json["blind"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});

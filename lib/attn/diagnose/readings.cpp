@@ -8,6 +8,7 @@
 #include <set>
 
 #include "attn/cards/step_table.hpp"
+#include "attn/io/elements.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/slice.hpp"
 
@@ -20,46 +21,41 @@ std::vector<std::size_t> all_axes(const Shape& shape) {
     return axes;
 }
 
-/// A number in another type; what a whole number cannot hold is 0.
-template <class T, class From>
-T converted(From number) {
-    if constexpr (std::is_same_v<T, std::int64_t> && std::is_floating_point_v<From>) {
-        if (!(std::abs(number) < 9e18)) return 0;
-    }
-    return static_cast<T>(number);
+/// A tensor in any other type; what a whole number cannot hold is 0.
+Tensor of_type(const Tensor& tensor, DType dtype) {
+    if (tensor.dtype() == dtype) return tensor;
+    const auto with_type = [&]<class T>(T) -> Tensor {
+        Array<T> cells = empty_array<T>(tensor.shape());
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            const double number = tensor.at(i);
+            const bool fits = !std::is_same_v<T, std::int64_t> || std::abs(number) < 9e18;
+            cells.data()[i] = fits ? static_cast<T>(number) : T{};
+        }
+        return {tensor.axes(), std::move(cells)};
+    };
+    if (dtype == DType::int64) return with_type(std::int64_t{});
+    if (dtype == DType::boolean) return with_type(false);
+    return with_floating(dtype, with_type);
 }
 
 /// `theirs` as a tensor of ours, whose axes its memory holds in that order; those of length 1 need
 /// not be in it.
 Tensor laid_out(const Tensor& theirs, const Axes& axes, const Shape& shape, DType dtype,
                 const std::vector<std::size_t>& order) {
-    std::vector<std::size_t> stride(shape.size(), 0);
+    Shape stride(shape.size(), 0);
     std::size_t next = 1;
     for (const std::size_t axis : std::views::reverse(order)) {
         stride[axis] = next;
         next *= shape[axis];
     }
-    const auto with_type = [&]<class T>(T) -> Tensor {
-        Array<T> cells = empty_array<T>(shape);
-        const auto fill = [&](const auto& array) {
-            std::vector<std::size_t> index(shape.size(), 0);
-            std::size_t from = 0;
-            for (std::size_t i = 0; i < cells.size(); ++i) {
-                cells.data()[i] = converted<T>(array.data()[from]);
-                for (std::size_t axis = shape.size(); axis-- > 0;) {
-                    from += stride[axis];
-                    if (++index[axis] < shape[axis]) break;
-                    from -= stride[axis] * shape[axis];
-                    index[axis] = 0;
-                }
-            }
-        };
-        std::visit(fill, theirs.values());
-        return {axes, std::move(cells)};
-    };
-    if (dtype == DType::int64) return with_type(std::int64_t{});
-    if (dtype == DType::boolean) return with_type(false);
-    return with_floating(dtype, with_type);
+    return of_type(strided(theirs, shape, stride), dtype).renamed(axes);
+}
+
+/// How far apart neighbours along each axis lie.
+Shape row_strides(const Shape& shape) {
+    Shape strides(shape.size(), 1);
+    for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+    return strides;
 }
 
 bool is_position(const std::string& axis) {
@@ -147,11 +143,9 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
     if (others != shape || (has < needs && (axis != "query" || has != 1))) return std::nullopt;
     const std::size_t inner = axis_view(lengths, longer).inner;
     if (has < needs) {
-        Array<double> rows = empty_array<double>(shape);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            rows.data()[i] = theirs.at(i / inner / needs * inner + i % inner);
-        }
-        return Reading{{axes, std::move(rows)}, "the same for each query"};
+        Shape stride = row_strides(lengths);
+        stride[longer] = 0;
+        return Reading{strided(theirs, shape, stride).renamed(axes), "the same for each query"};
     }
     std::vector<AxisPart> parts;
     for (const std::size_t length : shape) parts.push_back({0, 1, length, false});
@@ -290,21 +284,18 @@ std::vector<MaskReading> mask_readings(const Tensor& theirs, const Plan& plan) {
     const Shape full{plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1,
                      plan.query_len, plan.key_len};
     for (const auto& [shape, layout] : mask_shapes(theirs.shape(), full)) {
+        Shape stride = row_strides(shape);
+        for (std::size_t axis = 0; axis < 4; ++axis) {
+            if (shape[axis] == 1) stride[axis] = 0;
+        }
+        const Tensor everywhere = strided(theirs, full, stride);
         for (const bool says_keep : {false, true}) {
             if (values->added && says_keep) continue;
-            const Axes axes = plan.per_head_axes("query", "key");
             Array<bool> hidden = empty_array<bool>(plan.per_head_shape(full[2], full[3]));
             for (std::size_t i = 0; i < hidden.size(); ++i) {
-                std::size_t rest = i;
-                std::array<std::size_t, 4> at{};
-                for (std::size_t axis = 4; axis-- > 0;) {
-                    at[axis] = shape[axis] == 1 ? 0 : rest % full[axis];
-                    rest /= full[axis];
-                }
-                const std::size_t cell =
-                    ((at[0] * shape[1] + at[1]) * shape[2] + at[2]) * shape[3] + at[3];
-                hidden.data()[i] = (theirs.at(cell) == values->second) != says_keep;
+                hidden.data()[i] = (everywhere.at(i) == values->second) != says_keep;
             }
+            const Axes axes = plan.per_head_axes("query", "key");
             result.push_back({Tensor(axes, std::move(hidden)), says_keep, layout});
         }
     }

@@ -73,7 +73,6 @@ void Replay::make(const Mistake& mistake) {
     const auto first = std::find_if(table_.begin(), table_.end(), was_replaced);
     forget_from(static_cast<std::size_t>(first - table_.begin()));
     table_ = marked(std::move(table_));
-    tables_ = std::make_shared<Tables>();
 }
 
 /// The steps from one place up to another, this one included. The parts of softmax are left out
@@ -109,26 +108,10 @@ bool Replay::reads_any_of(const Step& step, const std::set<std::string>& names) 
     });
 }
 
-StepTable Replay::made_of(StepTable table, std::span<const Mistake* const> made) const {
-    for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
-    return table;
-}
-
-const StepTable& Replay::table_with(const Mistake& mistake) {
-    const auto [place, is_new] = tables_->try_emplace(&mistake);
-    const Mistake* const made[]{&mistake};
-    if (is_new) place->second = made_of(table_, made);
-    return place->second;
-}
-
 std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
                                         const std::string& name) {
-    const StepTable& first = table_with(*made.front());
-    if (made.size() == 1) return step_of(first, name);
-    return step_of(made_of(first, std::span(made).subspan(1)), name);
-}
-
-std::optional<Tensor> Replay::step_of(const StepTable& table, const std::string& name) {
+    StepTable table = table_;
+    for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
     const std::size_t place = place_of(table_, name);
     const bool details = table.at(place).kind == Step::Kind::detail;
     std::set<std::string> changed;

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -41,27 +40,15 @@ public:
     std::optional<Tensor> step_with(const std::vector<const Mistake*>& made,
                                     const std::string& name);
 
-    /// The same with an entry that is tried once.
-    std::optional<Tensor> step_once(const Mistake& mistake, const std::string& name) {
-        const Mistake* const made[]{&mistake};
-        return step_of(made_of(table_, made), name);
-    }
-
 private:
-    std::optional<Tensor> step_of(const StepTable& table, const std::string& name);
     void run(const StepTable& table, std::size_t from, std::size_t to, Ledger& ledger) const;
     void forget_from(std::size_t place);
-    StepTable made_of(StepTable table, std::span<const Mistake* const> made) const;
-    const StepTable& table_with(const Mistake& mistake);
     bool reads_any_of(const Step& step, const std::set<std::string>& names) const;
 
     const Plan* plan_;
     Ledger given_;
-    using Tables = std::map<const Mistake*, StepTable>;
     StepTable table_;            ///< each computation marked, so that one that is replaced shows
     std::vector<bool> applies_;  ///< of each step, to this walk
-    /// The table with one more mistake made, which copies of a replay share.
-    std::shared_ptr<Tables> tables_ = std::make_shared<Tables>();
     Chains chains_ = chains_of(table_);
     std::set<std::string> altered_;  ///< steps that a mistake replaced: they may read anything
     Ledger known_;                   ///< what has been computed

@@ -112,8 +112,8 @@ double read_off(const NumberedEntry& family, double start, Replay& replay, const
     double before = HUGE_VAL;
     for (int tries = 0; tries < 12; ++tries) {
         const double more = 1e-3 * std::max(1.0, std::abs(at));
-        const auto near = replay.step_once(family.entry(number(at)), step);
-        const auto next = replay.step_once(family.entry(number(at + more)), step);
+        const auto near = replay.step_with({&family.entry(number(at))}, step);
+        const auto next = replay.step_with({&family.entry(number(at + more))}, step);
         if (!near || !next || near->shape() != theirs.shape()) return nowhere;
         const Newton newton(theirs, *near, *next, more);
         if (!std::isfinite(newton.step)) return nowhere;
@@ -192,9 +192,9 @@ std::optional<Match> numbered(const Scene& scene) {
         if (std::abs(number) > 1e6) return std::nullopt;
         const Mistake& mistake = family.entry(number);
         if (!mistake.applies(plan)) return std::nullopt;
-        const auto begun = replay.step_once(mistake, scene.step);
+        const auto begun = replay.step_with({&mistake}, scene.step);
         if (!begun || !scene.judge(scene.step, scene.theirs, part, *begun, true).right()) return {};
-        const auto wrong = scene.replay.step_once(mistake, scene.step);
+        const auto wrong = scene.replay.step_with({&mistake}, scene.step);
         if (!wrong || judged(*wrong, scene.expected, {}).right()) return std::nullopt;
         const Judged answer = scene.judged_as(reading.tensor, *wrong);
         if (!answer.right()) return std::nullopt;

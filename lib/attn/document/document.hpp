@@ -41,7 +41,7 @@ struct Section {
     /// Of a notebook: the walk that makes these numbers, and which parts of its steps they are, as
     /// --only takes them; empty where no walk does.
     std::string walk{}, parts{};
-    /// What is said of each of its matrices by itself, empty where that is `note`. Empty unless
+    /// Notes on each of its matrices by itself, empty where that is `note`. Empty unless
     /// asked for.
     std::vector<std::string> notes{};
     std::string derived_by{};  ///< the command whose page derives these numbers; may be empty

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "attn/tensor/error.hpp"
 
@@ -15,17 +16,24 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "values are written as they lie in memory");
 
-template <class Bits>
-Bits load(const char* from, bool big_endian) {
-    Bits bits = 0;
-    std::memcpy(&bits, from, sizeof(Bits));
-    if (!big_endian) return bits;
-    Bits swapped = 0;
-    for (std::size_t i = 0; i < sizeof(Bits); ++i) {
-        swapped = static_cast<Bits>(swapped << 8U | (bits >> (8U * i) & 0xFFU));
-    }
-    return swapped;
-}
+using Kind = StoredType::Kind;
+
+constexpr TypeNames type_names[] = {
+    {{Kind::floating, 4}, "f4", "F32", "torch FloatStorage"},
+    {{Kind::floating, 8}, "f8", "F64", "torch DoubleStorage"},
+    {{Kind::signed_integer, 8}, "i8", "I64", "torch LongStorage"},
+    {{Kind::boolean, 1}, "b1", "BOOL", "torch BoolStorage"},
+    {{Kind::boolean, 1}, "?", "", ""},
+    {{Kind::floating, 2}, "f2", "F16", "torch HalfStorage"},
+    {{Kind::brain_floating, 2}, "", "BF16", "torch BFloat16Storage"},
+    {{Kind::signed_integer, 1}, "i1", "I8", "torch CharStorage"},
+    {{Kind::signed_integer, 2}, "i2", "I16", "torch ShortStorage"},
+    {{Kind::signed_integer, 4}, "i4", "I32", "torch IntStorage"},
+    {{Kind::unsigned_integer, 1}, "u1", "U8", "torch ByteStorage"},
+    {{Kind::unsigned_integer, 2}, "u2", "U16", ""},
+    {{Kind::unsigned_integer, 4}, "u4", "U32", ""},
+    {{Kind::unsigned_integer, 8}, "u8", "U64", ""},
+};
 
 // Every half-precision number is a float32 exactly: the exponent is moved from bias 15 to bias 127.
 float half_to_float(std::uint16_t half) {
@@ -45,60 +53,40 @@ float brain_to_float(std::uint16_t brain) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16U);
 }
 
-// Converts piece by piece, so that the values lie in memory once and not twice.
-template <class Bits, class Result, class Convert>
-Tensor converted(const Shape& shape, const Fetch& fetch, bool big_endian, Convert convert) {
-    constexpr std::size_t piece = std::size_t{1} << 16U;
+// The values that `convert` makes of those stored, piece by piece, so that they lie in memory once
+// and not twice; what needs no change is read to where it stays.
+template <class Result, class Stored, class Convert>
+Tensor values_of(const StoredType& type, const Shape& shape, const Fetch& fetch,
+                 const Convert& convert) {
+    constexpr bool stays = std::is_same_v<Result, Stored>;
     Array<Result> values = empty_array<Result>(shape);
-    std::vector<char> bytes(std::min(piece, values.size()) * sizeof(Bits));
+    const std::size_t piece = stays ? values.size() : std::size_t{1} << 16U;
+    std::vector<Stored> apart(stays ? 0 : std::min(piece, values.size()));
     for (std::size_t start = 0; start < values.size(); start += piece) {
         const std::size_t count = std::min(piece, values.size() - start);
-        fetch(bytes.data(), count * sizeof(Bits));
-        for (std::size_t i = 0; i < count; ++i) {
-            const Bits bits = load<Bits>(bytes.data() + i * sizeof(Bits), big_endian);
-            values.data()[start + i] = convert(bits, start + i);
+        char* const bytes =
+            stays ? reinterpret_cast<char*>(values.data()) : reinterpret_cast<char*>(apart.data());
+        fetch(bytes, count * sizeof(Stored));
+        for (std::size_t i = 0; type.big_endian && i < count; ++i) {
+            std::reverse(bytes + i * sizeof(Stored), bytes + (i + 1) * sizeof(Stored));
+        }
+        for (std::size_t i = 0; !stays && i < count; ++i) {
+            values.data()[start + i] = convert(apart[i], start + i);
         }
     }
     return {numbered_axes(shape.size()), std::move(values)};
-}
-
-// The same type as in the file: read to where it stays when the byte order agrees too.
-template <class Bits, class Result>
-Tensor copied(const Shape& shape, const Fetch& fetch, bool big_endian) {
-    static_assert(sizeof(Bits) == sizeof(Result));
-    if (big_endian) {
-        return converted<Bits, Result>(
-            shape, fetch, true, [](Bits bits, std::size_t) { return std::bit_cast<Result>(bits); });
-    }
-    Array<Result> values = empty_array<Result>(shape);
-    if (values.size() > 0) {
-        fetch(reinterpret_cast<char*>(values.data()), values.size() * sizeof(Result));
-    }
-    return {numbered_axes(shape.size()), std::move(values)};
-}
-
-template <class Bits>
-Tensor integers(const StoredType& type, const Shape& shape, const Fetch& fetch,
-                const std::string& label) {
-    if (type.kind == StoredType::Kind::signed_integer) {
-        using Signed = std::make_signed_t<Bits>;
-        return converted<Bits, std::int64_t>(
-            shape, fetch, type.big_endian,
-            [](Bits bits, std::size_t) { return static_cast<Signed>(bits); });
-    }
-    const auto checked = [&label](Bits bits, std::size_t index) {
-        constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
-        if (static_cast<std::uint64_t>(bits) > largest) {
-            throw InputError(label + ": element " + std::to_string(index) + " is " +
-                             std::to_string(bits) +
-                             ", which int64 cannot hold: store floating-point numbers instead");
-        }
-        return static_cast<std::int64_t>(bits);
-    };
-    return converted<Bits, std::int64_t>(shape, fetch, type.big_endian, checked);
 }
 
 }  // namespace
+
+std::optional<StoredType> type_called(std::string_view word, std::string_view TypeNames::*column) {
+    for (const TypeNames& each : type_names) {
+        if (each.*column == word && !word.empty()) return each.type;
+    }
+    return std::nullopt;
+}
+
+const TypeNames& names_of(DType dtype) { return type_names[static_cast<std::size_t>(dtype)]; }
 
 void check_names(const std::string& label, const std::vector<TensorRef>& tensors) {
     std::set<std::string_view> names;
@@ -143,33 +131,42 @@ Fetch fetch_rows(const InputFile& file, std::uint64_t place, std::size_t row_byt
 
 Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fetch,
                      const std::string& label) {
-    const bool swap = type.big_endian;
-    if (type.kind == StoredType::Kind::boolean) {
-        return converted<std::uint8_t, bool>(
-            shape, fetch, swap, [](std::uint8_t bits, std::size_t) { return bits != 0; });
+    const auto integer = [&label](auto number, std::size_t index) {
+        if (!std::in_range<std::int64_t>(number)) {
+            throw InputError(label + ": element " + std::to_string(index) + " is " +
+                             std::to_string(number) +
+                             ", which int64 cannot hold: store floating-point numbers instead");
+        }
+        return static_cast<std::int64_t>(number);
+    };
+    const auto integers = [&]<class Stored>(Stored) {
+        return values_of<std::int64_t, Stored>(type, shape, fetch, integer);
+    };
+    const auto of_size = [&](auto one, auto two, auto four, auto eight) {
+        if (type.size == 1) return integers(one);
+        if (type.size == 2) return integers(two);
+        return type.size == 4 ? integers(four) : integers(eight);
+    };
+    const auto same = [](auto number, std::size_t) { return number; };
+    const auto as_float = [](float (*wide)(std::uint16_t)) {
+        return [wide](std::uint16_t bits, std::size_t) { return wide(bits); };
+    };
+    switch (type.kind) {
+        case Kind::boolean:
+            return values_of<bool, std::uint8_t>(
+                type, shape, fetch, [](std::uint8_t bits, std::size_t) { return bits != 0; });
+        case Kind::brain_floating:
+            return values_of<float, std::uint16_t>(type, shape, fetch, as_float(brain_to_float));
+        case Kind::signed_integer:
+            return of_size(std::int8_t{}, std::int16_t{}, std::int32_t{}, std::int64_t{});
+        case Kind::unsigned_integer:
+            return of_size(std::uint8_t{}, std::uint16_t{}, std::uint32_t{}, std::uint64_t{});
+        case Kind::floating:
+            break;
     }
-    if (type.kind == StoredType::Kind::brain_floating) {
-        return converted<std::uint16_t, float>(
-            shape, fetch, swap,
-            [](std::uint16_t bits, std::size_t) { return brain_to_float(bits); });
-    }
-    if (type.kind == StoredType::Kind::floating) {
-        if (type.size == 8) return copied<std::uint64_t, double>(shape, fetch, swap);
-        if (type.size == 4) return copied<std::uint32_t, float>(shape, fetch, swap);
-        return converted<std::uint16_t, float>(
-            shape, fetch, swap,
-            [](std::uint16_t bits, std::size_t) { return half_to_float(bits); });
-    }
-    switch (type.size) {
-        case 1:
-            return integers<std::uint8_t>(type, shape, fetch, label);
-        case 2:
-            return integers<std::uint16_t>(type, shape, fetch, label);
-        case 4:
-            return integers<std::uint32_t>(type, shape, fetch, label);
-        default:
-            return integers<std::uint64_t>(type, shape, fetch, label);
-    }
+    if (type.size == 8) return values_of<double, double>(type, shape, fetch, same);
+    if (type.size == 4) return values_of<float, float>(type, shape, fetch, same);
+    return values_of<float, std::uint16_t>(type, shape, fetch, as_float(half_to_float));
 }
 
 Tensor strided(const Tensor& flat, const Shape& shape, const Shape& strides, std::size_t offset) {

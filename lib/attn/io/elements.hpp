@@ -79,6 +79,18 @@ struct StoredType {
     }
 };
 
+/// What files call a type that can be read.
+struct TypeNames {
+    StoredType type;
+    std::string_view numpy;  ///< behind the byte order
+    std::string_view safetensors;
+    std::string_view torch;  ///< the class of its storages
+};
+/// Nothing for a word that is none of that column.
+std::optional<StoredType> type_called(std::string_view word, std::string_view TypeNames::*column);
+/// The row of what is written as it lies in memory.
+const TypeNames& names_of(DType dtype);
+
 /// The number of bytes that `shape` takes with elements of `item_size` bytes, or nothing when no
 /// memory could hold it. An axis of length 0 makes it 0, but the others must be sane even then.
 std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size);

@@ -1,11 +1,12 @@
 #include "attn/io/array_files.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "attn/io/zip.hpp"
 #include "attn/tensor/error.hpp"
@@ -14,160 +15,101 @@
 namespace attn {
 namespace {
 
-struct Header {
-    std::optional<StoredType> type;
-    std::optional<bool> column_major;
-    std::optional<Shape> shape;
-};
-
-// Reads the header, which is a Python dictionary written out:
-// {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
-class HeaderParser {
-public:
-    HeaderParser(std::string_view bytes, std::size_t begin, std::size_t end,
-                 const std::string& label)
-        : text_(bytes.substr(0, end)), position_(begin), label_(label) {}
-
-    Header parse() {
-        Header header;
-        expect('{');
-        while (!accept('}')) {
-            const std::size_t start = position_;
-            const std::string_view key = string();
-            expect(':');
-            if (key == "descr" && !header.type) {
-                header.type = type();
-            } else if (key == "fortran_order" && !header.column_major) {
-                header.column_major = boolean();
-            } else if (key == "shape" && !header.shape) {
-                header.shape = shape();
-            } else {
-                fail(start, "the header has an unexpected key " + shown(key));
-            }
-            if (!accept(',')) {
-                expect('}');
-                break;
-            }
-        }
-        skip_blanks();
-        if (position_ != text_.size()) fail(position_, "the header goes on after its '}'");
-        if (!header.type || !header.column_major || !header.shape) {
-            fail(position_, "the header lacks one of 'descr', 'fortran_order' and 'shape'");
-        }
-        return header;
-    }
-
-private:
-    [[noreturn]] void fail(std::size_t offset, const std::string& what) const {
-        throw InputError(label_ + ": " + what + " at offset " + std::to_string(offset) +
-                         ": save it anew with numpy.save");
-    }
-
-    [[noreturn]] void refuse_type(std::size_t offset, const std::string& what) const {
-        throw NotATensor(label_, what + " at offset " + std::to_string(offset),
-                         "convert it with .astype('float32') and save it anew");
-    }
-
-    void skip_blanks() {
-        while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n')) {
-            ++position_;
-        }
-    }
-
-    bool accept(char letter) {
-        skip_blanks();
-        if (position_ == text_.size() || text_[position_] != letter) return false;
-        ++position_;
-        return true;
-    }
-
-    void expect(char letter) {
-        if (!accept(letter)) {
-            fail(position_, "the header lacks a " + shown(std::string_view(&letter, 1)));
-        }
-    }
-
-    std::string_view string() {
-        skip_blanks();
-        const char quote = position_ < text_.size() ? text_[position_] : ' ';
-        const std::size_t end =
-            quote == '\'' || quote == '"' ? text_.find(quote, position_ + 1) : text_.npos;
-        if (end == text_.npos) fail(position_, "the header lacks a quoted word");
-        const std::string_view content = text_.substr(position_ + 1, end - position_ - 1);
-        position_ = end + 1;
-        return content;
-    }
-
-    bool boolean() {
-        skip_blanks();
-        for (const bool value : {false, true}) {
-            const std::string_view word = value ? "True" : "False";
-            if (text_.substr(position_).starts_with(word)) {
-                position_ += word.size();
-                return value;
-            }
-        }
-        fail(position_, "'fortran_order' is neither True nor False");
-    }
-
-    Shape shape() {
-        Shape result;
-        expect('(');
-        while (!accept(')')) {
-            skip_blanks();
-            std::size_t extent = 0;
-            const char* const end = text_.data() + text_.size();
-            const auto [rest, error] = std::from_chars(text_.data() + position_, end, extent);
-            if (error != std::errc()) fail(position_, "'shape' is not a tuple of sizes");
-            if (result.size() == most_axes) fail(position_, "'shape' has more than 32 axes");
-            result.push_back(extent);
-            position_ = static_cast<std::size_t>(rest - text_.data());
-            accept('L');  // Python 2 marked long numbers so
-            if (!accept(',')) {
-                expect(')');
-                break;
-            }
-        }
-        return result;
-    }
-
-    StoredType type() {
-        skip_blanks();
-        const std::size_t start = position_;
-        if (accept('[')) refuse_type(start, "a structured array is no tensor");
-        const std::string_view word = string();
-        if (word == "|O" || word == "O") {
-            refuse_type(start, "the array holds pickled Python objects, not numbers");
-        }
-        StoredType result;
-        std::string_view rest = word;
-        if (!rest.empty() && std::string_view("<>=|").find(rest[0]) != rest.npos) {
-            result.big_endian = rest[0] == '>';
-            rest.remove_prefix(1);
-        }
-        if (rest == "b1" || rest == "?") {
-            result.kind = StoredType::Kind::boolean;
-            result.size = 1;
-            return result;
-        }
-        if (rest.size() == 2 && std::string_view("1248").find(rest[1]) != rest.npos) {
-            result.size = static_cast<std::size_t>(rest[1] - '0');
-            if (rest[0] == 'f' && result.size > 1) return result;
-            result.kind = rest[0] == 'i' ? StoredType::Kind::signed_integer
-                                         : StoredType::Kind::unsigned_integer;
-            if (rest[0] == 'i' || rest[0] == 'u') return result;
-        }
-        refuse_type(start, "the type " + shown(word) + " is not supported");
-    }
-
-    std::string_view text_;
-    std::size_t position_;
-    const std::string& label_;
-};
+using Json = nlohmann::json;
 
 [[noreturn]] void fail(const std::string& label, const std::string& what, std::size_t offset) {
     throw InputError(label + ": " + what + " at offset " + std::to_string(offset) +
                      ": save it anew with numpy.save");
+}
+
+/// A header, which is a Python dictionary written out, as JSON whose letters stand where they
+/// stood.
+///
+///     {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+std::string as_json(std::string_view header) {
+    constexpr std::string_view python{"()TFL"}, json{"[]tf "};  // Python 2 wrote 2L
+    std::string text(header);
+    char quote = '\0';
+    std::size_t last = 0;  // letter that was no blank
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        char& letter = text[i];
+        const bool ends = letter == quote;
+        if (ends || (quote == '\0' && (letter == '\'' || letter == '"'))) {
+            quote = ends ? '\0' : letter;
+            letter = '"';
+        } else if (const std::size_t at = python.find(letter); quote == '\0' && at != python.npos) {
+            letter = json[at];
+        }
+        if ((letter == ']' || letter == '}') && quote == '\0' && text[last] == ',') {
+            text[last] = ' ';
+        }
+        if (letter != ' ' && letter != '\n') last = i;
+    }
+    return text;
+}
+
+/// The type of `<f4`; `place` is the offset of the header.
+StoredType type_of(const Json& descr, std::string_view header, std::size_t place,
+                   const std::string& label) {
+    const auto refuse = [&](std::size_t offset, const std::string& what) {
+        throw NotATensor(label, what + " at offset " + std::to_string(place + offset),
+                         "convert it with .astype('float32') and save it anew");
+    };
+    if (descr.is_array()) refuse(header.find('['), "a structured array is no tensor");
+    if (!descr.is_string()) fail(label, "'descr' is no word", place);
+    const auto word = descr.get<std::string>();
+    const std::size_t at = header.find(word) - 1;
+    if (word == "|O" || word == "O") {
+        refuse(at, "the array holds pickled Python objects, not numbers");
+    }
+    const bool has_order = !word.empty() && std::string_view("<>=|").find(word[0]) != word.npos;
+    std::optional<StoredType> type = type_called(word.substr(has_order ? 1 : 0), &TypeNames::numpy);
+    if (!type) refuse(at, "the type " + shown(word) + " is not supported");
+    type->big_endian = word[0] == '>';
+    return *type;
+}
+
+NpyLayout parse_header(std::string_view header, std::size_t place, const std::string& label) {
+    std::set<std::string> missing{"descr", "fortran_order", "shape"};
+    const auto take_key = [&](int, Json::parse_event_t event, const Json& key) {
+        if (event == Json::parse_event_t::key && missing.erase(key.get<std::string>()) == 0) {
+            const auto name = key.get<std::string>();
+            fail(label, "the header has an unexpected key " + shown(name),
+                 place + header.rfind(name) - 1);
+        }
+        return true;
+    };
+    // The parser would take a NUL for the end of the text.
+    if (const std::size_t nul = header.find('\0'); nul != header.npos) {
+        fail(label, "the header holds a NUL", place + nul);
+    }
+    Json read;
+    try {
+        read = Json::parse(as_json(header), take_key);
+    } catch (const Json::parse_error& error) {
+        fail(label, "the header is no dictionary of Python", place + error.byte - 1);
+    } catch (const Json::exception&) {
+        fail(label, "the header holds a number out of range", place);
+    }
+    if (!read.is_object() || !missing.empty()) {
+        fail(label, "the header lacks one of 'descr', 'fortran_order' and 'shape'",
+             place + header.size());
+    }
+    NpyLayout layout;
+    layout.type = type_of(read["descr"], header, place, label);
+    const auto refuse = [&](const char* key, const std::string& what) {
+        fail(label, "'" + std::string(key) + "' is " + what, place + header.find(key) - 1);
+    };
+    if (!read["fortran_order"].is_boolean()) refuse("fortran_order", "neither True nor False");
+    layout.column_major = read["fortran_order"].get<bool>();
+    const auto natural = [](const Json& extent) { return extent.is_number_unsigned(); };
+    const Json& shape = read["shape"];
+    if (!shape.is_array() || !std::all_of(shape.begin(), shape.end(), natural)) {
+        refuse("shape", "not a tuple of sizes");
+    }
+    if (shape.size() > most_axes) refuse("shape", "a tuple of more than 32 axes");
+    layout.shape = shape.get<Shape>();
+    return layout;
 }
 
 }  // namespace
@@ -191,10 +133,12 @@ NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
     }
 
     // Read it, and see to it that some memory could hold what it describes.
-    Header header = HeaderParser(bytes, begin, begin + length, label).parse();
-    const std::optional<std::size_t> size = byte_count(*header.shape, header.type->size);
-    if (!size) fail(label, "no memory can hold the shape " + shape_text(*header.shape), begin);
-    return {*header.type, *header.column_major, *std::move(header.shape), begin + length, *size};
+    NpyLayout layout = parse_header(bytes.substr(begin, length), begin, label);
+    const std::optional<std::size_t> size = byte_count(layout.shape, layout.type.size);
+    if (!size) fail(label, "no memory can hold the shape " + shape_text(layout.shape), begin);
+    layout.values_offset = begin + length;
+    layout.values_size = *size;
+    return layout;
 }
 
 NamedTensor read_npy_values(const NpyLayout& layout, const Fetch& fetch, const std::string& label) {
@@ -238,11 +182,11 @@ std::vector<StoredArray> npy_arrays(const InputFile& file) {
 }
 
 std::string npy_header(const Tensor& tensor) {
-    constexpr std::string_view codes[] = {"<f4", "<f8", "<i8", "|b1"};
     const Shape shape = tensor.shape();
-    std::string text = "{'descr': '";
-    text += codes[static_cast<std::size_t>(tensor.dtype())];
-    text += "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
+    const TypeNames& type = names_of(tensor.dtype());
+    std::string text = "{'descr': '" + std::string(type.type.size == 1 ? "|" : "<") +
+                       std::string(type.numpy) +
+                       "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
     // NumPy leaves room for the first axis to grow in place to 21 digits, ...
     if (!shape.empty()) text.append(21 - std::to_string(shape[0]).size(), ' ');
     // ... and aligns the values to 64 bytes.

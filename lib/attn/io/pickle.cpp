@@ -10,35 +10,12 @@
 namespace attn {
 namespace {
 
-struct StorageName {
-    std::string_view name;
-    StoredType type;
-};
-constexpr StorageName storage_names[] = {
-    {"torch FloatStorage", {StoredType::Kind::floating, 4}},
-    {"torch DoubleStorage", {StoredType::Kind::floating, 8}},
-    {"torch HalfStorage", {StoredType::Kind::floating, 2}},
-    {"torch BoolStorage", {StoredType::Kind::boolean, 1}},
-    {"torch LongStorage", {StoredType::Kind::signed_integer, 8}},
-    {"torch IntStorage", {StoredType::Kind::signed_integer, 4}},
-    {"torch ShortStorage", {StoredType::Kind::signed_integer, 2}},
-    {"torch CharStorage", {StoredType::Kind::signed_integer, 1}},
-    {"torch ByteStorage", {StoredType::Kind::unsigned_integer, 1}},
-    {"torch BFloat16Storage", {StoredType::Kind::brain_floating, 2}},
-};
 constexpr std::string_view dictionary_name{"collections OrderedDict"};
 constexpr std::string_view size_name{"torch Size"};
 constexpr std::string_view tensor_name{"torch._utils _rebuild_tensor_v2"};
 constexpr std::string_view parameter_name{"torch._utils _rebuild_parameter"};
 
 }  // namespace
-
-std::optional<StoredType> storage_type(std::string_view class_name) {
-    for (const StorageName& each : storage_names) {
-        if (each.name == class_name) return each.type;
-    }
-    return std::nullopt;
-}
 
 Pickle::Pickle(std::string_view bytes, const std::string& label) : rest_(bytes), label_(label) {
     while (true) {
@@ -115,7 +92,7 @@ void Pickle::recall(std::uint64_t place) {
 
 void Pickle::push_name(const std::string& name) {
     const bool known = name == dictionary_name || name == size_name || name == tensor_name ||
-                       name == parameter_name || storage_type(name);
+                       name == parameter_name || type_called(name, &TypeNames::torch);
     if (!known)
         throw InputError(label_ + ": it holds more than tensors, " + shown(name) + ": " +
                          pickle_advice);

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,8 +68,5 @@ private:
     std::map<std::uint64_t, std::size_t> memory_;
     std::size_t result_ = 0;
 };
-
-/// The type of the numbers in a storage of that class (`torch FloatStorage`), if it is one.
-std::optional<StoredType> storage_type(std::string_view class_name);
 
 }  // namespace attn

@@ -72,9 +72,29 @@ std::vector<StoredArray> in_memory(std::vector<NamedTensor> tensors) {
     return arrays;
 }
 
+bool begins_with(const InputFile& file, std::string_view magic) {
+    return file.text(0, magic.size()) == magic;
+}
+bool looks_like_npy(const InputFile& file) { return begins_with(file, npy_magic); }
+bool looks_like_zip(const InputFile& file) {
+    return begins_with(file, "PK\x03\x04") || begins_with(file, "PK\x05\x06");
+}
+
 std::vector<StoredArray> zip_arrays(const InputFile& file) {
     return looks_like_torch(file) ? torch_arrays(file) : npz_arrays(file);
 }
+
+/// The formats that are no text.
+struct Format {
+    std::vector<std::string_view> endings;
+    bool (*looks_like)(const InputFile&);
+    std::vector<StoredArray> (*read)(const InputFile&);
+};
+const Format binary_formats[] = {
+    {{".npy"}, looks_like_npy, npy_arrays},
+    {{".npz", ".pt", ".pth"}, looks_like_zip, zip_arrays},
+    {{".safetensors"}, looks_like_safetensors, safetensors_arrays},
+};
 
 std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& notes) {
     const std::string_view text = file.all();
@@ -108,32 +128,20 @@ TensorFile::TensorFile(std::string_view bytes, const std::string& label)
 void TensorFile::find_arrays() {
     InputFile& file = *file_;
     if (file.size() == 0) throw InputError(label() + ": the file is empty: " + formats);
-    const std::string start = file.text(0, 16);
-    const auto begins = [&start](std::string_view magic) { return start.starts_with(magic); };
-    const auto is_called = [this](std::string_view ending) { return label().ends_with(ending); };
-
     // The content is the better witness, ...
-    if (begins(npy_magic)) {
-        arrays_ = npy_arrays(file);
-    } else if (begins("PK\x03\x04") || begins("PK\x05\x06")) {
-        arrays_ = zip_arrays(file);
-    } else if (looks_like_safetensors(file)) {
-        arrays_ = safetensors_arrays(file);
-    } else {
-        for (const Foreign& each : foreign_formats) {
-            if (begins(each.magic)) throw InputError(label() + ": " + each.advice);
-        }
-        // ... but a damaged file is best explained as what its name says it was.
-        if (is_called(".npy")) {
-            arrays_ = npy_arrays(file);
-        } else if (is_called(".npz") || is_called(".pt") || is_called(".pth")) {
-            arrays_ = zip_arrays(file);
-        } else if (is_called(".safetensors")) {
-            arrays_ = safetensors_arrays(file);
-        } else {
-            arrays_ = text_arrays(file, notes_);
+    for (const Format& each : binary_formats) {
+        if (each.looks_like(file)) return void(arrays_ = each.read(file));
+    }
+    for (const Foreign& each : foreign_formats) {
+        if (begins_with(file, each.magic)) throw InputError(label() + ": " + each.advice);
+    }
+    // ... but a damaged file is best explained as what its name says it was.
+    for (const Format& each : binary_formats) {
+        for (const std::string_view ending : each.endings) {
+            if (label().ends_with(ending)) return void(arrays_ = each.read(file));
         }
     }
+    arrays_ = text_arrays(file, notes_);
 }
 
 NamedTensor TensorFile::read(const std::string& name) const {

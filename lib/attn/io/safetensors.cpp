@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -20,25 +21,6 @@ using Json = nlohmann::json;
 constexpr std::size_t length_size = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // the format's own limit
 
-struct TypeName {
-    std::string_view name;
-    StoredType type;
-};
-constexpr TypeName type_names[] = {
-    {"F16", {StoredType::Kind::floating, 2}},
-    {"BF16", {StoredType::Kind::brain_floating, 2}},
-    {"F32", {StoredType::Kind::floating, 4}},
-    {"F64", {StoredType::Kind::floating, 8}},
-    {"I8", {StoredType::Kind::signed_integer, 1}},
-    {"I16", {StoredType::Kind::signed_integer, 2}},
-    {"I32", {StoredType::Kind::signed_integer, 4}},
-    {"I64", {StoredType::Kind::signed_integer, 8}},
-    {"U8", {StoredType::Kind::unsigned_integer, 1}},
-    {"U16", {StoredType::Kind::unsigned_integer, 2}},
-    {"U32", {StoredType::Kind::unsigned_integer, 4}},
-    {"U64", {StoredType::Kind::unsigned_integer, 8}},
-    {"BOOL", {StoredType::Kind::boolean, 1}},
-};
 // Types of the format that no tensor here has: the arrays beside them can be read.
 constexpr std::string_view other_types[] = {"F8_E4M3",     "F8_E5M2",     "F8_E8M0",
                                             "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F4",
@@ -83,9 +65,7 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
     Entry entry;
     entry.name = name;
     if (value["dtype"].is_string()) entry.type_word = value["dtype"].get<std::string>();
-    for (const TypeName& each : type_names) {
-        if (each.name == entry.type_word) entry.type = each.type;
-    }
+    entry.type = type_called(entry.type_word, &TypeNames::safetensors);
     if (!entry.type && std::ranges::find(other_types, entry.type_word) == std::end(other_types)) {
         fail(place, "the type " + shown(entry.type_word) + " is none of the format's");
     }
@@ -197,26 +177,21 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
 }
 
 void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors) {
-    constexpr std::string_view codes[] = {"F32", "F64", "I64", "BOOL"};
-    constexpr std::size_t widths[] = {4, 8, 8, 1};
     check_names(file.path(), tensors);
 
     // Lay the widest types first.
     std::vector<const TensorRef*> order;
     for (const TensorRef& each : tensors) order.push_back(&each);
-    const auto width = [&](const TensorRef* each) {
-        return widths[static_cast<std::size_t>(each->tensor.dtype())];
-    };
-    std::stable_sort(
-        order.begin(), order.end(),
-        [&](const TensorRef* left, const TensorRef* right) { return width(left) > width(right); });
+    const auto names = [](const TensorRef* each) { return names_of(each->tensor.dtype()); };
+    const auto width = [&](const TensorRef* each) { return names(each).type.size; };
+    std::ranges::stable_sort(order, std::greater(), width);
 
     // Describe each array in the header.
     Json header = Json::object();
     std::size_t offset = 0;
     for (const TensorRef* each : order) {
         const std::size_t end = offset + value_bytes(each->tensor).size();
-        header[each->name] = {{"dtype", codes[static_cast<std::size_t>(each->tensor.dtype())]},
+        header[each->name] = {{"dtype", names(each).safetensors},
                               {"shape", each->tensor.shape()},
                               {"data_offsets", {offset, end}}};
         offset = end;

@@ -55,7 +55,7 @@ Described described(const Pickle& pickle, const PickleValue& tensor, const std::
     if (storage.sort != Sort::storage) refuse(label, "it has no storage");
     Described result;
     result.type_name = pickle[storage.items[0]].text;
-    const std::optional<StoredType> type = storage_type(result.type_name);
+    const std::optional<StoredType> type = type_called(result.type_name, &TypeNames::torch);
     if (!type) refuse(label, "it has no storage");
     result.key = storage.text;
     result.type = *type;

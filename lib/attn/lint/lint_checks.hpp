@@ -4,7 +4,7 @@
 
 #include "attn/walk/walk.hpp"
 
-/// What the rules of lint look for, each a line with the numbers of this walk where it is met.
+/// The rules of lint, each a line with the numbers of this walk where it is met.
 namespace attn::lint_checks {
 
 using Answer = std::optional<std::string>;

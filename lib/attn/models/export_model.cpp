@@ -109,7 +109,7 @@ std::vector<NamedTensor> tensors_for_hugging_face(const Model& model) {
     const auto whole = [&](const char* name) { return cast(model.read(name), DType::float32); };
     std::vector<NamedTensor> all;
     const auto add = [&all](const std::string& before, const char* ours, const Tensor& tensor) {
-        all.push_back({before + name_in(Family::llama, ours), tensor});
+        all.push_back({before + name_in_llama(ours), tensor});
     };
     add("model.", "embedding", whole("embedding"));
     for (std::size_t n = 0; n < model.architecture.layers.size(); ++n) {

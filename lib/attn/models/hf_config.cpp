@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 
 #include "attn/models/hf_config.hpp"
 
@@ -10,25 +8,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::pair<std::string_view, Family>, 14> family_words{{
-    {"llama", Family::llama},
-    {"mistral", Family::mistral},
-    {"qwen2", Family::qwen2},
-    {"qwen3", Family::qwen3},
-    {"gemma2", Family::gemma2},
-    {"gemma3", Family::gemma3},
-    {"gemma3_text", Family::gemma3},
-    {"olmo2", Family::olmo2},
-    {"phi", Family::phi},
-    {"phi3", Family::phi3},
-    {"gpt_neox", Family::neox},
-    {"gpt2", Family::gpt2},
-    {"bert", Family::bert},
-    {"gpt_oss", Family::gpt_oss},
-}};
-
-Activation activation_in(const Config& config, const char* key) {
-    const std::string word = config.word({key}, "");
+Activation activation_in(const Config& config, const std::string& key) {
+    const std::string word = config.word({key.c_str()}, "");
     if (word == "silu" || word == "swish") return Activation::silu;
     if (word == "gelu" || word == "gelu_python") return Activation::gelu;
     if (word == "gelu_new" || word == "gelu_fast" || word == "gelu_pytorch_tanh") {
@@ -37,35 +18,19 @@ Activation activation_in(const Config& config, const char* key) {
     config.refuse("the activation " + shown(word) + " is not known here");
 }
 
-constexpr bool is_one_of(Family family, std::initializer_list<Family> all) {
-    return std::find(all.begin(), all.end(), family) != all.end();
-}
-
-/// Whether a family's classes read what kind a layer is.
-bool has_kinds(Family family) {
-    return is_one_of(
-        family, {Family::qwen2, Family::qwen3, Family::gemma2, Family::gemma3, Family::gpt_oss});
-}
-
 /// Whether layer n slides a window, as the class of the family has it.
-bool slides_by_itself(const Config& config, Family family, std::size_t window, std::size_t n) {
-    switch (family) {
-        case Family::gemma2:
-        case Family::gpt_oss:
-            return n % 2 == 0;
-        case Family::gemma3:
-            return (n + 1) % config.size({"sliding_window_pattern"}, 6) != 0;
-        case Family::qwen2:
-        case Family::qwen3:
-            return window > 0 && static_cast<double>(n) >= config.number({"max_window_layers"}, 28);
-        default:
-            return window > 0;
-    }
+bool slides_by_itself(const Config& config, const Family& family, std::size_t window,
+                      std::size_t n) {
+    const std::string which = family.facts.word({"sliding"}, "all");
+    if (which == "even") return n % 2 == 0;
+    if (which == "pattern") return (n + 1) % config.size({"sliding_window_pattern"}, 6) != 0;
+    return window > 0 &&
+           (which == "all" || static_cast<double>(n) >= config.number({"max_window_layers"}, 28));
 }
 
 /// The same where the configuration may say so itself. Some classes do not read what it says, which
 /// then has to agree with them.
-bool slides(const Config& config, Family family, std::size_t window, std::size_t n) {
+bool slides(const Config& config, const Family& family, std::size_t window, std::size_t n) {
     const Json* types = config.find({"layer_types"});
     bool slides = slides_by_itself(config, family, window, n);
     if (types != nullptr) {
@@ -75,7 +40,7 @@ bool slides(const Config& config, Family family, std::size_t window, std::size_t
             config.refuse("layer_types does not say what layer " + std::to_string(n) +
                           " is: sliding_attention or full_attention");
         }
-        if (!has_kinds(family) && said != slides) {
+        if (!family.is("reads_layer_types") && said != slides) {
             config.refuse("layer_types contradicts what such a model does in its attention");
         }
         slides = said;
@@ -86,28 +51,28 @@ bool slides(const Config& config, Family family, std::size_t window, std::size_t
 
 /// The keys that a query of a sliding layer sees; 0 where there are no such layers. Other classes
 /// do not read sliding_window.
-std::size_t window_in(const Config& config, Family family) {
-    const bool qwen = is_one_of(family, {Family::qwen2, Family::qwen3});
-    const bool reads = has_kinds(family) || is_one_of(family, {Family::mistral, Family::phi3});
-    if (!reads || config.find({"sliding_window"}) == nullptr) return 0;
-    return qwen && !config.flag("use_sliding_window", false) ? 0 : config.size({"sliding_window"});
+std::size_t window_in(const Config& config, const Family& family) {
+    const bool has = family.is("reads_window") && config.find({"sliding_window"}) != nullptr;
+    const bool asks = family.facts.word({"sliding"}, "") == "from_layer";
+    if (!has || (asks && !config.flag("use_sliding_window", false))) return 0;
+    return config.size({"sliding_window"});
 }
 
 /// What is said of the rotation in layers of a kind: in rope_parameters, in some models by kind of
 /// layer, or under the older name rope_scaling.
-Config rope_in(const Config& config, Family family, const char* kind) {
+Config rope_in(const Config& config, const Family& family, const char* kind) {
     const Config older = config.part("rope_scaling");
     const Config newer = config.part("rope_parameters");
     if (!older.empty() && !newer.empty() && !(older == newer)) {
         config.refuse("rope_scaling and rope_parameters are both there, and differ");
     }
     const bool by_kind = newer.find({"full_attention", "sliding_attention"}) != nullptr;
-    if (by_kind != (family == Family::gemma3) && !newer.empty()) {
+    if (by_kind != family.is("rope_by_kind") && !newer.empty()) {
         config.refuse(std::string("rope_parameters are ") + (by_kind ? "" : "not ") +
                       "given by kind of layer, unlike those of such models");
     }
     if (by_kind) return newer.part(kind);
-    const bool local = family == Family::gemma3 && std::string_view(kind) == "sliding_attention";
+    const bool local = family.is("rope_by_kind") && std::string_view(kind) == "sliding_attention";
     return local ? newer : (newer.empty() ? older : newer);
 }
 
@@ -182,25 +147,20 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
 }
 
 /// How layers of a kind rotate their queries and keys.
-LayerKind rotation_in(const Config& config, Family family, const char* kind, Architecture& made) {
+LayerKind rotation_in(const Config& config, const Family& family, const char* kind,
+                      Architecture& made) {
     const Config rope = rope_in(config, family, kind);
-    const bool gemma3 = family == Family::gemma3;
-    const bool local = gemma3 && std::string_view(kind) == "sliding_attention";
-    const double theta = local
-                             ? agreed(config, rope, "rope_theta", {"rope_local_base_freq"}, 10000)
-                             : agreed(config, rope, "rope_theta", {"rope_theta", "rotary_emb_base"},
-                                      gemma3                      ? 1e6
-                                      : family == Family::gpt_oss ? 150000
-                                                                  : 10000);
+    const bool local = family.is("rope_by_kind") && std::string_view(kind) == "sliding_attention";
+    const double usual = family.facts.number({"theta"}, 10000);
+    const double theta =
+        local ? agreed(config, rope, "rope_theta", {"rope_local_base_freq"}, 10000)
+              : agreed(config, rope, "rope_theta", {"rope_theta", "rotary_emb_base"}, usual);
     const double partial =
         agreed(config, rope, "partial_rotary_factor", {"partial_rotary_factor", "rotary_pct"},
-               family == Family::neox  ? 0.25
-               : family == Family::phi ? 0.5
-                                       : 1.0);
+               family.facts.number({"partial"}, 1));
     const auto dim = static_cast<std::size_t>(static_cast<double>(made.head_dim) * partial);
-    const bool part_rotates = is_one_of(family, {Family::neox, Family::phi, Family::phi3});
     if (dim < 2 || dim > made.head_dim || !(theta > 0) || dim % 2 != 0 ||
-        (!part_rotates && partial != 1)) {
+        (!family.is("part_rotates") && partial != 1)) {
         config.refuse("rope_theta or partial_rotary_factor cannot be");
     }
     const std::optional<RopeScaling> scaling = scaling_in(config, rope);
@@ -218,7 +178,7 @@ LayerKind rotation_in(const Config& config, Family family, const char* kind, Arc
     return {.pairing = Pairing::half, .theta = theta, .scaling = scaling, .rotary_dim = dim};
 }
 
-void set_layers(const Config& config, Family family, Architecture& made) {
+void set_layers(const Config& config, const Family& family, Architecture& made) {
     const std::size_t layers = config.size({"num_hidden_layers", "n_layer"});
     constexpr std::size_t most_layers = 1000;
     constexpr std::size_t widest_head = 8192;
@@ -228,7 +188,7 @@ void set_layers(const Config& config, Family family, Architecture& made) {
     }
     const std::size_t window = window_in(config, family);
     LayerKind usual, sliding;
-    if (family != Family::gpt2 && family != Family::bert) {
+    if (family.facts.flag("rotates", true)) {
         usual = rotation_in(config, family, "full_attention", made);
         sliding = rotation_in(config, family, "sliding_attention", made);
     }
@@ -248,7 +208,8 @@ void set_sizes(const Config& config, Architecture& made) {
     made.head_dim =
         config.size({"head_dim"}, std::max<std::size_t>(1, made.embed_dim / made.heads));
     made.vocab_size = config.size({"vocab_size"});
-    made.most_tokens = config.size({"max_position_embeddings", "n_positions", "n_ctx"}, 2048);
+    made.most_tokens =
+        config.size({"max_position_embeddings", "n_positions", "n_ctx", "block_size"}, 2048);
     if (made.heads % made.kv_heads != 0) {
         config.refuse("num_key_value_heads " + std::to_string(made.kv_heads) +
                       " does not divide num_attention_heads " + std::to_string(made.heads));
@@ -257,35 +218,19 @@ void set_sizes(const Config& config, Architecture& made) {
 
 }  // namespace
 
-Family family_in(const Json& config, const std::string& label) {
-    const std::string word = Config(config, label).word({"model_type"}, "");
-    std::vector<std::string> known;
-    for (const auto& [each, family] : family_words) {
-        if (each == word) return family;
-        known.emplace_back(each);
-    }
-    throw InputError(label + ": the model_type " + shown(word) +
-                     " is not known here: give a model of " + joined(known));
-}
-
-Architecture architecture_of(const Json& json, Family family, const std::string& label) {
-    const Json completed = completed_config(json, family, label);
-    const Config config(completed, label);
+Architecture architecture_of(const Config& said, const Family& family) {
+    const Config config = completed(said, family);
     Architecture made;
-    made.family = config.word({"model_type"}, "");
+    made.family = family.word;
     set_sizes(config, made);
     set_layers(config, family, made);
-    const bool gemma = is_one_of(family, {Family::gemma2, Family::gemma3});
-    const bool layer_norm =
-        is_one_of(family, {Family::phi, Family::neox, Family::gpt2, Family::bert});
-    made.norm = layer_norm ? NormKind::layer : NormKind::rms;
-    const char* const eps = family == Family::gpt2 ? "layer_norm_epsilon"
-                            : layer_norm           ? "layer_norm_eps"
-                                                   : "rms_norm_eps";
-    made.norm_eps = config.number({eps});
-    if (made.norm_eps < 0) config.refuse(std::string(eps) + " is below 0");
+    const bool gemma = family.is("gemma");
+    const std::string eps = family.facts.word({"eps"}, "rms_norm_eps");
+    made.norm = eps == "rms_norm_eps" ? NormKind::rms : NormKind::layer;
+    made.norm_eps = config.number({eps.c_str()});
+    if (made.norm_eps < 0) config.refuse(eps + " is below 0");
     made.norm_adds_one = gemma;
-    if (family == Family::gpt_oss) {
+    if (family.is("experts")) {
         made.experts = config.size({"num_local_experts"});
         made.experts_per_token = config.size({"num_experts_per_tok", "experts_per_token"}, 4);
         made.experts_limit = config.above_zero("swiglu_limit", 7);
@@ -293,26 +238,25 @@ Architecture architecture_of(const Json& json, Family family, const std::string&
             config.refuse("num_experts_per_tok asks for more than num_local_experts");
         }
     }
-    made.activation = activation_in(config, gemma                    ? "hidden_activation"
-                                            : family == Family::gpt2 ? "activation_function"
-                                                                     : "hidden_act");
-    made.attention_bias = family == Family::qwen2 || family == Family::phi ||
-                          (family != Family::mistral && config.flag("attention_bias", false));
-    made.mlp_bias = family == Family::llama && config.flag("mlp_bias", false);
+    made.activation = activation_in(config, family.facts.word({"activation"}, "hidden_act"));
+    const bool decides = family.facts.find({"attention_bias"}) != nullptr;
+    made.attention_bias = (decides ? family.facts : config).flag("attention_bias", false);
+    made.mlp_bias = family.is("mlp_bias") && config.flag("mlp_bias", false);
     made.tied = config.flag("tie_word_embeddings", false);
-    if (family == Family::olmo2) made.qk_norm = NormOver::all;
-    if (family == Family::qwen3 || family == Family::gemma3) made.qk_norm = NormOver::head;
+    const std::string over = family.facts.word({"qk_norm"}, "");
+    if (!over.empty()) made.qk_norm = over == "all" ? NormOver::all : NormOver::head;
     const auto head_dim = static_cast<double>(made.head_dim);
     const double width = gemma ? config.above_zero("query_pre_attn_scalar", 256) : head_dim;
-    const bool scales = family != Family::gpt2 || config.flag("scale_attn_weights", true);
-    made.scale = scales ? 1 / std::sqrt(width) : 1;
+    made.scale = config.flag("scale_attn_weights", true) ? 1 / std::sqrt(width) : 1;
     if (gemma) made.embedding_scale = std::sqrt(static_cast<double>(made.embed_dim));
     made.attention_softcap = config.above_zero("attn_logit_softcapping", 0);
     made.logit_softcap = config.above_zero("final_logit_softcapping", 0);
-    made.causal = family != Family::bert;
-    made.parallel = family == Family::phi ||
-                    (family == Family::neox && config.flag("use_parallel_residual", true));
-    made.norm_after_sum = family == Family::bert;
+    const Config usual = family.facts.part("defaults");
+    made.parallel =
+        family.is("parallel") ||
+        config.flag("use_parallel_residual", usual.flag("use_parallel_residual", false));
+    made.norm_after_sum = family.is("encodes");
+    made.causal = !made.norm_after_sum;
     if (const Json* end = config.find({"eos_token_id"})) {
         for (const Json& id : end->is_array() ? *end : Json::array({*end})) {
             if (!id.is_number_integer()) config.refuse("eos_token_id is no token's id");

@@ -1,13 +1,14 @@
 #pragma once
 #include <cmath>
 #include <optional>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "attn/models/hugging_face.hpp"
+#include "attn/io/elements.hpp"
+#include "attn/models/model.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -16,11 +17,17 @@ namespace attn::models {
 /// A configuration and how messages call it.
 class Config {
 public:
-    Config(const nlohmann::json& json, const std::string& label) : json_(json), label_(label) {}
+    Config(nlohmann::json json, std::string label,
+           std::string advice = "give the config.json of the model")
+        : json_(std::move(json)), label_(std::move(label)), advice_(std::move(advice)) {}
 
     [[noreturn]] void refuse(const std::string& what) const {
-        throw InputError(label_ + ": " + what + ": give the config.json of the model");
+        throw InputError(label_ + ": " + what + ": " + advice_);
     }
+    /// The same, of this.
+    Config with(nlohmann::json json) const { return {std::move(json), label_, advice_}; }
+    const nlohmann::json& json() const { return json_; }
+    const std::string& label() const { return label_; }
 
     /// The first of these keys that is there and not null.
     const nlohmann::json* find(std::initializer_list<const char*> keys) const {
@@ -30,11 +37,18 @@ public:
         }
         return nullptr;
     }
+    /// The one of these keys that is there, or all that may be.
+    std::string named(std::initializer_list<const char*> keys) const {
+        for (const char* key : keys) {
+            if (find({key}) != nullptr) return key;
+        }
+        return joined({keys.begin(), keys.end()}, " or ");
+    }
     std::size_t size(std::initializer_list<const char*> keys, std::size_t usual = 0) const {
         constexpr std::uint64_t most = 1U << 22U;
         const nlohmann::json* value = find(keys);
         if (value == nullptr && usual > 0) return usual;
-        const std::string key = *keys.begin();
+        const std::string key = named(keys);
         if (value == nullptr) refuse("lacks " + key);
         if (!value->is_number_unsigned() || value->get<std::uint64_t>() < 1 ||
             value->get<std::uint64_t>() > most) {
@@ -46,9 +60,9 @@ public:
     double number(std::initializer_list<const char*> keys, std::optional<double> usual = {}) const {
         const nlohmann::json* value = find(keys);
         if (value == nullptr && usual) return *usual;
-        if (value == nullptr) refuse("lacks " + std::string(*keys.begin()));
+        if (value == nullptr) refuse("lacks " + named(keys));
         if (!value->is_number() || !std::isfinite(value->get<double>())) {
-            refuse(std::string(*keys.begin()) + " is no number");
+            refuse(named(keys) + " is no number");
         }
         return value->get<double>();
     }
@@ -67,7 +81,7 @@ public:
     std::string word(std::initializer_list<const char*> keys, const std::string& usual) const {
         const nlohmann::json* value = find(keys);
         if (value == nullptr) return usual;
-        if (!value->is_string()) refuse(std::string(*keys.begin()) + " is no word");
+        if (!value->is_string()) refuse(named(keys) + " is no word");
         return value->get<std::string>();
     }
     std::vector<double> numbers(const char* key) const {
@@ -83,29 +97,16 @@ public:
         return all;
     }
     Config part(const char* key) const {
-        static const nlohmann::json nothing = nlohmann::json::object();
         const nlohmann::json* value = find({key});
         if (value != nullptr && !value->is_object()) refuse(std::string(key) + " is no object");
-        return {value != nullptr ? *value : nothing, label_};
+        return with(value != nullptr ? *value : nlohmann::json::object());
     }
     bool operator==(const Config& other) const { return json_ == other.json_; }
     bool empty() const { return json_.empty(); }
 
 private:
-    const nlohmann::json& json_;
-    const std::string& label_;
-};
-
-/// The part of a tensor of theirs that is ours: all, or one of those that lie one behind another in
-/// [query | key | value] and [gate | up].
-enum class Part { all, query, key, value, gate, up };
-
-/// How a parameter lies in a tensor of theirs.
-struct Lies {
-    Part part = Part::all;
-    bool columns = false;  ///< theirs is (in, out): our rows are its columns
-    bool by_head = false;  ///< its rows go head by head [q | k | v]
-    bool experts = false;  ///< (expert, in, out), or in blocks of 32 numbers of 4 bits with a scale
+    nlohmann::json json_;
+    std::string label_, advice_;
 };
 
 /// What stands beside a tensor of theirs: no bias, one always, or one where the configuration says
@@ -115,25 +116,51 @@ enum class Bias { none, always, attention, mlp, whole };
 /// Our name of a parameter, theirs behind the layer's number and in front of .weight, how it lies
 /// there, and its bias: b_query beside w_query.
 struct Name {
-    const char* ours;
-    const char* theirs;
-    Lies lies{};
+    std::string ours;
+    std::string theirs;
+    std::string part{};    ///< of [query | key | value] or [gate | up] in theirs; empty: all
+    bool columns = false;  ///< theirs is (in, out): our rows are its columns
+    bool by_head = false;  ///< its rows go head by head [q | k | v]
+    bool experts = false;  ///< (expert, in, out), or in blocks of 32 numbers of 4 bits with a scale
     Bias bias = Bias::none;
-    const char* plus = nullptr;  ///< a table of theirs whose first row is added to each row
+    std::string plus{};  ///< a table of theirs whose first row is added to each row
 
     /// What they call it: .weight, or .bias, behind the name.
-    std::string named(const char* end) const {
-        return std::string(theirs) + (bias == Bias::whole ? "" : end);
-    }
+    std::string named(const char* end) const { return theirs + (bias == Bias::whole ? "" : end); }
 };
 
-/// The names of one family. Those without a layer stand by themselves.
-struct Names {
-    const char* layer;  ///< in front of the layer's number
-    std::span<const Name> outside;
-    std::vector<std::span<const Name>> inside;
+/// A family of models: what families.json says of it.
+struct Family {
+    std::string word;
+    Config facts;       ///< what its classes do
+    std::string layer;  ///< in front of the layer's number
+    std::vector<Name> outside, inside;
+
+    bool is(const char* fact) const { return facts.flag(fact, false); }
 };
 
-Names names_of(Family family);
+/// The family of a configuration.  Errors  InputError, listing those that are known.
+Family family_in(const Config& config);
+/// The family of llm-viz's models, which say none.
+Family family_of_llm_viz();
+
+/// A configuration with what its class in transformers takes for the keys that it leaves out.
+///
+/// Errors  InputError naming a key that changes what the model computes and that is not read here,
+///         where its value is not the one that changes nothing.
+Config completed(const Config& config, const Family& family);
+
+/// What config.json says of a model.
+///
+/// Errors  InputError, starting with the label, naming the key: sizes that are missing or
+///         contradict each other, a frequency scaling that is not known.
+/// Source  the configurations and modeling files of transformers.
+Architecture architecture_of(const Config& config, const Family& family);
+
+/// States all tensors of a model under our names, whatever prefix theirs have.
+///
+/// Errors  InputError naming a tensor that is missing and the shape that it should have, or one
+///         that nothing reads and that would change what the model computes.
+void add_tensors(Model& model, const Family& family, const std::vector<StoredArray>& arrays);
 
 }  // namespace attn::models

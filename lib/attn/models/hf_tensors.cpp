@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,29 +25,19 @@ struct Picked {
     std::size_t stride = 0;
 };
 
-Picked picked(Lies lies, const Architecture& a) {
-    const std::size_t d = a.head_dim;
-    const std::size_t queries = a.heads * d;
-    const std::size_t keys = a.kv_heads * d;
-    const std::size_t both = queries + 2 * keys;
-    const auto of_each_head = [&](std::size_t part) {
-        return Picked{part * d, d, both, a.heads, 3 * d};
-    };
-    switch (lies.part) {
-        case Part::all:
-            break;
-        case Part::query:
-            return lies.by_head ? of_each_head(0) : Picked{0, queries, both};
-        case Part::key:
-            return lies.by_head ? of_each_head(1) : Picked{queries, keys, both};
-        case Part::value:
-            return lies.by_head ? of_each_head(2) : Picked{queries + keys, keys, both};
-        case Part::gate:
-            return {0, a.mlp_dim, 2 * a.mlp_dim};
-        case Part::up:
-            return {a.mlp_dim, a.mlp_dim, 2 * a.mlp_dim};
-    }
-    return {};
+Picked picked(const Name& name, const Architecture& a) {
+    const std::size_t queries = a.heads * a.head_dim;
+    const std::size_t keys = a.kv_heads * a.head_dim;
+    const std::size_t all = queries + 2 * keys;
+    const std::map<std::string, Picked> parts{{"", {}},
+                                              {"query", {0, queries, all}},
+                                              {"key", {queries, keys, all}},
+                                              {"value", {queries + keys, keys, all}},
+                                              {"gate", {0, a.mlp_dim, 2 * a.mlp_dim}},
+                                              {"up", {a.mlp_dim, a.mlp_dim, 2 * a.mlp_dim}}};
+    const Picked& part = parts.at(name.part);
+    if (!name.by_head) return part;
+    return {part.first / a.heads, a.head_dim, all, a.heads, 3 * a.head_dim};
 }
 
 /// Their tensor as ours, or as it is where it has another shape, which reading it then refuses.
@@ -66,10 +59,76 @@ Tensor taken_from(const Tensor& theirs, bool columns, const Picked& ours) {
     return rows_of(theirs, rows);
 }
 
+/// (expert, in, out) as (expert, out, in).
+Tensor transposed_each(const Tensor& tensor) {
+    const Shape shape = tensor.shape();
+    if (shape.size() != 3) return tensor;
+    const std::size_t area = shape[1] * shape[2];
+    return strided(tensor, {shape[0], shape[2], shape[1]}, {area, 1, shape[2]});
+}
+
+/// Numbers of 4 bits, a sign, 2 bits of exponent and 1 of mantissa, each block with a power of two:
+/// blocks (expert, out, block, byte), the low half of a byte first; scales (expert, out, block).
+Tensor unpacked(const Tensor& blocks, const Tensor& scales) {
+    static constexpr std::array<float, 8> sizes{0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+    constexpr int exponent_of_one = 127;
+    const Shape shape = blocks.shape();
+    if (shape.size() != 4 || blocks.dtype() != DType::int64 || scales.dtype() != DType::int64 ||
+        scales.shape() != Shape(shape.begin(), shape.end() - 1)) {
+        return blocks;
+    }
+    Array<float> numbers = empty_array<float>({shape[0], shape[1], 2 * shape[2] * shape[3]});
+    const auto& bytes = blocks.as<std::int64_t>();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const auto byte = static_cast<std::uint64_t>(bytes.data()[i / 2]);
+        const std::uint64_t code = (i % 2 == 0 ? byte : byte >> 4U) & 15U;
+        const std::int64_t scale = scales.as<std::int64_t>().data()[i / 2 / shape[3]];
+        const float size = std::ldexp(sizes[code & 7U], static_cast<int>(scale) - exponent_of_one);
+        numbers.data()[i] = code < 8 ? size : -size;
+    }
+    return {numbered_axes(3), std::move(numbers)};
+}
+
+/// Some rows of an array, or all.
+Tensor read_of(const StoredArray& array, const std::vector<std::size_t>* rows) {
+    return (rows != nullptr ? array.read_rows(*rows) : array.read()).tensor;
+}
+
+/// An array that `made` makes, of some rows or of all.
+StoredArray made_array(const std::string& name, Shape shape,
+                       const std::function<Tensor(const std::vector<std::size_t>*)>& made) {
+    return {name,
+            [=] {
+                return NamedTensor{name, made(nullptr)};
+            },
+            [=](const std::vector<std::size_t>& rows) {
+                return NamedTensor{name, made(&rows)};
+            },
+            std::move(shape)};
+}
+
+/// The matrices of all experts of a layer, (expert, out, in), from (expert, in, out).
+StoredArray transposed_experts(const StoredArray& plain) {
+    const Shape& s = plain.shape;
+    return made_array(plain.name, s.size() == 3 ? Shape{s[0], s[2], s[1]} : s,
+                      [plain](const auto* rows) { return transposed_each(read_of(plain, rows)); });
+}
+
+/// The same from blocks of 32 numbers of 4 bits (MXFP4) and their scales, where both are there.
+std::optional<StoredArray> unpacked_experts(const StoredArray* blocks, const StoredArray* scales) {
+    if (blocks == nullptr || scales == nullptr) return std::nullopt;
+    const Shape& s = blocks->shape;
+    return made_array(blocks->name, s.size() == 4 ? Shape{s[0], s[1], 2 * s[2] * s[3]} : s,
+                      [b = *blocks, of = *scales](const auto* rows) {
+                          return unpacked(read_of(b, rows), read_of(of, rows));
+                      });
+}
+
 /// The arrays of a model, and which of them were asked for.
 class Arrays {
 public:
-    explicit Arrays(const std::vector<StoredArray>& all, const std::string& label) {
+    Arrays(const std::vector<StoredArray>& all, const std::string& label, std::string prefix)
+        : prefix_(std::move(prefix)) {
         for (const StoredArray& each : all) {
             if (arrays_.try_emplace(each.name, &each).second) continue;
             throw InputError(label + ": has " + shown(each.name) +
@@ -79,9 +138,9 @@ public:
 
     /// The array of that name, behind one of the prefixes that models have.
     const StoredArray* find(const std::string& name) {
-        for (const char* prefix :
-             {prefix_, "", "model.", "transformer.", "gpt_neox.", "bert.", "language_model.model.",
-              "model.language_model.", "language_model."}) {
+        for (const std::string& prefix : std::vector<std::string>{
+                 prefix_, "", "model.", "transformer.", "gpt_neox.", "bert.",
+                 "language_model.model.", "model.language_model.", "language_model."}) {
             const auto found = arrays_.find(prefix + name);
             if (found == arrays_.end()) continue;
             if (used_.empty()) prefix_ = prefix;
@@ -99,7 +158,7 @@ public:
                     (name.ends_with("weight") ? "LayerNorm.gamma" : "LayerNorm.beta"));
     }
     /// The prefix of what was found first, the embedding.
-    std::string prefix() const { return prefix_; }
+    const std::string& prefix() const { return prefix_; }
 
     /// An array that was not asked for and is none of those that change nothing; empty: none.
     std::string unread() const {
@@ -132,7 +191,7 @@ private:
 
     std::map<std::string, const StoredArray*, std::less<>> arrays_;
     std::set<std::string, std::less<>> used_;
-    const char* prefix_ = "";
+    std::string prefix_;
 };
 
 /// The matrix of the logits where the configuration says that it is the embedding.
@@ -168,25 +227,20 @@ Model::Read with_first_row(const StoredArray& positions, const StoredArray& type
 /// Adds the tensors of a model one after another.
 class Adding {
 public:
-    Adding(Model& model, Family family, const std::vector<StoredArray>& all)
+    Adding(Model& model, const Family& family, const std::vector<StoredArray>& all)
         : model_(model),
           a_(model.architecture),
-          names_(names_of(family)),
-          arrays_(all, model.label) {}
+          family_(family),
+          arrays_(all, model.label, family.facts.word({"prefix"}, "")) {}
 
     void add_all() {
-        for (const Name& name : names_.outside) {
-            if (name.ours != std::string_view("w_vocab")) {
-                add(name, "", "");
-            } else if (arrays_.find(name.named(".weight")) != nullptr) {
-                add(name, "", "");
-            }
+        for (const Name& name : family_.outside) {
+            const bool may_lack = name.ours == "w_vocab";
+            if (!may_lack || arrays_.find(name.named(".weight")) != nullptr) add(name, "", "");
         }
         for (std::size_t n = 0; n < a_.layers.size(); ++n) {
-            for (const std::span<const Name> part : names_.inside) {
-                for (const Name& name : part) {
-                    add(name, in_layer(n, ""), names_.layer + in_layer(n, ""));
-                }
+            for (const Name& name : family_.inside) {
+                add(name, in_layer(n, ""), family_.layer + in_layer(n, ""));
             }
         }
         const std::string unread = arrays_.unread();
@@ -206,8 +260,8 @@ private:
             return;
         }
         Name bias = name;
-        bias.lies.columns = false;
-        add_one(bias, "b_" + std::string(name.ours + 2), layer, theirs + name.named(".bias"));
+        bias.columns = false;
+        add_one(bias, "b_" + name.ours.substr(2), layer, theirs + name.named(".bias"));
     }
 
     [[noreturn]] void lack(const std::string& theirs, const std::string& what) const {
@@ -220,28 +274,26 @@ private:
         const Shape shape = a_.shape_of(ours);
         std::optional<StoredArray> found;
         if (const StoredArray* const array = arrays_.find_by_any_name(theirs)) found = *array;
-        if (name.lies.experts && !found) {
+        if (name.experts && !found) {
             found = unpacked_experts(arrays_.find(theirs + "_blocks"),
                                      arrays_.find(theirs + "_scales"));
-        } else if (name.lies.experts) {
+        } else if (name.experts) {
             found = transposed_experts(*found);
         }
         if (!found) lack(theirs, ours + " " + shape_text(shape));
-        Model::Read read = [array = *found, columns = name.lies.columns,
-                            rows = picked(name.lies, a_)] {
+        Model::Read read = [array = *found, columns = name.columns, rows = picked(name, a_)] {
             return taken_from(array.read().tensor, columns, rows);
         };
-        if (name.plus != nullptr) {
+        if (!name.plus.empty()) {
             const StoredArray* const types = arrays_.find(name.plus);
             if (types == nullptr) lack(name.plus, ours);
             read = with_first_row(*found, *types);
         }
         if (ours == "w_vocab" && a_.tied) {
-            const std::string embedding = names_.outside.front().named(".weight");
+            const std::string embedding = family_.outside.front().named(".weight");
             read = tied(*found, *arrays_.find(embedding), model_.label);
         }
-        const bool as_it_is =
-            name.lies.part == Part::all && !name.lies.columns && name.plus == nullptr;
+        const bool as_it_is = name.part.empty() && !name.columns && name.plus.empty();
         Model::ReadRows read_rows;
         if (as_it_is && found->read_rows && found->shape == shape) {
             read_rows = [array = *found](const std::vector<std::size_t>& rows) {
@@ -253,13 +305,13 @@ private:
 
     Model& model_;
     const Architecture& a_;
-    Names names_;
+    const Family& family_;
     Arrays arrays_;
 };
 
 }  // namespace
 
-void add_tensors(Model& model, Family family, const std::vector<StoredArray>& all) {
+void add_tensors(Model& model, const Family& family, const std::vector<StoredArray>& all) {
     Adding(model, family, all).add_all();
 }
 

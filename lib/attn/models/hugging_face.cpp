@@ -9,6 +9,7 @@
 
 #include "attn/io/array_files.hpp"
 #include "attn/io/json.hpp"
+#include "attn/models/hf_config.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -109,7 +110,7 @@ Json config_in(const fs::path& folder, const std::string& label) {
         }
         return of_text;
     }
-    family_in(config, label);  // says which are known
+    family_in({config, label});  // says which are known
     return config;
 }
 
@@ -191,12 +192,12 @@ Model open_hugging_face(const std::string& path, const std::string& named_tokeni
     const std::vector<std::string> files =
         one_file ? std::vector<std::string>{path} : shards_in(folder);
     const std::string label = file_label(config_path.string());
-    const Json config = config_in(folder, label);
+    const Config config(config_in(folder, label), label);
 
     Model model;
     model.label = file_label(path);
-    const Family family = family_in(config, label);
-    model.architecture = architecture_of(config, family, label);
+    const Family family = family_in(config);
+    model.architecture = architecture_of(config, family);
     std::vector<StoredArray> arrays;
     for (const std::string& name : files) {
         const std::shared_ptr<const InputFile> file = open_model_file(name);

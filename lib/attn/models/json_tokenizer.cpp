@@ -36,9 +36,7 @@ std::string bytes_of(const std::string& piece) {
     return text;
 }
 
-std::string with_blanks(std::string text) {
-    return replaced_all(std::move(text), word_mark, " ");
-}
+std::string with_blanks(std::string text) { return replaced_all(std::move(text), word_mark, " "); }
 
 /// A token for itself.
 struct Added {

@@ -1,11 +1,9 @@
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
-#include <numeric>
-
-#include <nlohmann/json.hpp>
 
 #include "attn/io/json.hpp"
+#include "attn/models/hf_config.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -48,18 +46,18 @@ std::string from_base64(std::string_view text, const std::string& label) {
     return bytes;
 }
 
-/// The tensor under `name`, which holds a shape and float32 numbers in base64.
-Tensor tensor_in(const Json& file, const std::string& name, const Shape& shape,
-                 const std::string& label) {
-    const std::string where = label + ": " + name;
-    const auto found = file.find(name);
-    if (found == file.end() || !found->is_object() || !found->contains("data") ||
-        !(*found)["data"].is_string()) {
-        refuse_viz(label, "lacks the tensor " + name);
+/// A tensor of the file: its shape, and float32 numbers in base64.
+Tensor tensor_in(const Json& stored, const std::string& label) {
+    const auto& data = stored["data"].get_ref<const std::string&>();
+    const std::string bytes = from_base64(data, label);
+    Shape shape{bytes.size() / sizeof(float)};
+    if (const Json said = stored.value("shape", Json()); said.is_array()) {
+        const auto natural = [](const Json& each) { return each.is_number_unsigned(); };
+        if (!std::all_of(said.begin(), said.end(), natural)) refuse_viz(label, "has no shape");
+        shape.assign(said.begin(), said.end());
     }
-    const std::string bytes = from_base64((*found)["data"].get_ref<const std::string&>(), where);
-    if (bytes.size() != element_count(shape) * sizeof(float)) {
-        refuse_viz(where, "holds " + std::to_string(bytes.size()) + " bytes, which are not " +
+    if (byte_count(shape, sizeof(float)) != bytes.size()) {
+        refuse_viz(label, "holds " + std::to_string(bytes.size()) + " bytes, which are not " +
                               shape_text(shape) + " numbers");
     }
     Array<float> numbers = empty_array<float>(shape);
@@ -67,94 +65,30 @@ Tensor tensor_in(const Json& file, const std::string& name, const Shape& shape,
     return {numbered_axes(shape.size()), std::move(numbers)};
 }
 
-/// Some rows of a tensor: one third of c_attn.
-Tensor rows_from(const Tensor& tensor, std::size_t first, const Shape& shape) {
-    std::vector<std::size_t> rows(shape[0]);
-    std::iota(rows.begin(), rows.end(), first);
-    return rows_of(tensor, rows);
-}
-
-std::size_t size_in(const Json& config, const char* key, const std::string& label) {
-    constexpr std::size_t most = 10'000;
-    const auto found = config.find(key);
-    if (found == config.end() || !found->is_number_unsigned() || found->get<std::uint64_t>() < 1 ||
-        found->get<std::uint64_t>() > most) {
-        refuse_viz(label, "'config' has no " + std::string(key) + " from 1 to 10000");
-    }
-    return found->get<std::size_t>();
-}
-
-Architecture architecture_in(const Json& file, const std::string& label) {
-    if (!file.is_object() || !file.contains("config") || !file["config"].is_object()) {
-        refuse_viz(label, "has no 'config'");
-    }
-    const Json& config = file["config"];
-    Architecture made;
-    made.family = "mingpt";
-    made.embed_dim = size_in(config, "n_embd", label);
-    made.mlp_dim = 4 * made.embed_dim;
-    made.heads = size_in(config, "n_head", label);
-    made.kv_heads = made.heads;
-    if (made.embed_dim % made.heads != 0) refuse_viz(label, "n_head does not divide n_embd");
-    made.head_dim = made.embed_dim / made.heads;
-    made.vocab_size = size_in(config, "vocab_size", label);
-    made.most_tokens = size_in(config, "block_size", label);
-    made.layers.resize(size_in(config, "n_layer", label));
-    made.norm = NormKind::layer;
-    made.activation = Activation::gelu_tanh;
-    made.scale = 1 / std::sqrt(static_cast<double>(made.head_dim));
-    return made;
-}
-
 }  // namespace
 
 Model read_llm_viz(std::string_view text, const std::string& label) {
     const auto file = std::make_shared<const Json>(parse_json(text, label));
+    if (!file->is_object() || !file->contains("config") || !(*file)["config"].is_object()) {
+        refuse_viz(label, "has no 'config'");
+    }
     Model model;
     model.label = label;
-    model.architecture = architecture_in(*file, label);
+    const Family family = family_of_llm_viz();
+    model.architecture =
+        architecture_of(Config((*file)["config"], label, "give the model file of llm-viz"), family);
     const Architecture& a = model.architecture;
-    const std::size_t c = a.embed_dim;
-    const auto add = [&](const std::string& name, const std::string& theirs, const Shape& shape) {
-        model.add(name, shape,
-                  [file, theirs, shape, label] { return tensor_in(*file, theirs, shape, label); });
-    };
-    add("embedding", "transformer.wte.weight", {a.vocab_size, c});
-    add("position_embedding", "transformer.wpe.weight", {a.most_tokens, c});
-    add("g_final", "transformer.ln_f.weight", {c});
-    add("b_final", "transformer.ln_f.bias", {c});
-    add("w_vocab", "lm_head.weight", {a.vocab_size, c});
-    for (std::size_t n = 0; n < a.layers.size(); ++n) {
-        const std::string layer = "transformer.h." + std::to_string(n) + ".";
-        const char* parts[] = {"query", "key", "value"};
-        for (std::size_t part = 0; part < 3; ++part) {
-            const std::string weight = layer + "attn.c_attn.weight";
-            const std::string bias = layer + "attn.c_attn.bias";
-            const std::size_t first = part * c;
-            model.add(in_layer(n, std::string("w_") + parts[part]), {c, c},
-                      [file, weight, first, c, label] {
-                          const Tensor all = tensor_in(*file, weight, {3 * c, c}, label);
-                          return rows_from(all, first, {c, c});
-                      });
-            model.add(in_layer(n, std::string("b_") + parts[part]), {c},
-                      [file, bias, first, c, label] {
-                          return rows_from(tensor_in(*file, bias, {3 * c}, label), first, {c});
-                      });
+    if (a.embed_dim != a.heads * a.head_dim) refuse_viz(label, "n_head does not divide n_embd");
+    std::vector<StoredArray> arrays;
+    for (const auto& [name, stored] : file->items()) {
+        if (!stored.is_object() || !stored.contains("data") || !stored["data"].is_string()) {
+            continue;
         }
-        const auto add_in_layer = [&](const char* name, const char* theirs, const Shape& shape) {
-            add(in_layer(n, name), layer + theirs, shape);
-        };
-        add_in_layer("g_attention", "ln_1.weight", {c});
-        add_in_layer("b_attention", "ln_1.bias", {c});
-        add_in_layer("w_output", "attn.c_proj.weight", {c, c});
-        add_in_layer("b_output", "attn.c_proj.bias", {c});
-        add_in_layer("g_mlp", "ln_2.weight", {c});
-        add_in_layer("b_mlp", "ln_2.bias", {c});
-        add_in_layer("w_up", "mlp.c_fc.weight", {a.mlp_dim, c});
-        add_in_layer("b_up", "mlp.c_fc.bias", {a.mlp_dim});
-        add_in_layer("w_down", "mlp.c_proj.weight", {c, a.mlp_dim});
-        add_in_layer("b_down", "mlp.c_proj.bias", {c});
+        arrays.push_back({name, [file, &stored = stored, where = label + ": " + name] {
+                              return NamedTensor{"", tensor_in(stored, where)};
+                          }});
     }
+    add_tensors(model, family, arrays);
     if (a.vocab_size <= 26) model.tokenizer = letter_tokenizer(a.vocab_size);
     return model;
 }

@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// What a notebook shows, made of the walks and the page that lie in the program.
+/// The content of a notebook, made of the walks and the page that lie in the program.
 ///
 /// A page has a block for each section: `[name]`, then a field on each line, `title: words`. Lines
 /// that begin with blanks go on with the field before, those of `code` as they are. Behind a name
@@ -86,7 +86,7 @@ void settle(WalkConfig& config, const ReplayOptions& replay);
 Ledger walk_with(const Plan& plan, const Ledger& given, const ReplayOptions& replay,
                  const std::vector<std::string>& ids);
 
-// What the notes measure.
+// Measurements of the notes.
 double sum_of(const Tensor& tensor);
 double variance_of(const Tensor& tensor);  ///< unbiased
 /// The sums along the last axis of a matrix, `1.0000 1.0000`; down its columns with `columns`.

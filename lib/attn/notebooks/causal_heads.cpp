@@ -14,8 +14,8 @@
 namespace attn {
 namespace {
 
-/// What the attention cells have in common: 4 samples of 8 tokens, 16 features for each head, keys
-/// drawn before queries, each token seeing itself and the past.
+/// The setting that the attention cells share: 4 samples of 8 tokens, 16 features for each head,
+/// keys drawn before queries, each token seeing itself and the past.
 WalkConfig cell(std::int64_t heads, std::int64_t embed_dim) {
     WalkConfig config;
     config.batch = 4;

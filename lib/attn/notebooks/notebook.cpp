@@ -155,7 +155,7 @@ Document one_after_the_other(const Document& faithful, const Document& corrected
         Section added = section;
         if (added.expression.empty()) added.expression = section.name;
         if (other != both.sections.end()) {
-            // What both have alike is run again and not shown again.
+            // Lines that both share are run again and not shown again.
             added.shown = !same_content(*other, section);
             added.name += added.shown ? ending : "_again";
             other->shown = other->shown || added.shown;

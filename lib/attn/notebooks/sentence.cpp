@@ -90,7 +90,7 @@ std::string sum_text(const Tensor& tensor) {
     return python_float_text(static_cast<double>(static_cast<float>(sum_of(tensor))));
 }
 
-/// What the sum of a step's numbers prints as.
+/// The sum of a step's numbers as it is printed.
 Section::Remake sum_of_step(const char* step, const char* part) {
     return
         [step, part](const Plan&, const Ledger& walk) { return sum_text(slice(walk[step], part)); };

@@ -8,7 +8,7 @@
 
 namespace attn::notes {
 
-/// What one row of weights, one query's, looks like.
+/// Properties of one row of weights, one query's.
 struct AttentionRow {
     std::size_t visible = 0;  ///< keys whose score is not -inf
     std::size_t best = 0;     ///< the key with the largest weight, the first of equals
@@ -50,7 +50,7 @@ std::optional<LargestScore> largest_score(const Subject& subject);
 /// The row that chooses most strongly; nothing where none does.
 std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows);
 
-/// What the rows of all matrices add up to, as far as they are worth scanning.
+/// The sums of the rows of all matrices, as far as they are worth scanning.
 struct RowSums {
     bool any = false;       ///< a row is neither nan nor 0
     bool no_key = false;    ///< a row that sees no key is nan or 0

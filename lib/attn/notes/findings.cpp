@@ -38,6 +38,16 @@ std::vector<std::size_t> leading_indices(const Shape& shape, std::size_t group) 
     return indices;
 }
 
+/// Whether a row of the chunk is looked at.
+bool looks_at(const Subject& subject, const PrefillChunk& chunk) {
+    const Excerpt& excerpt = subject.excerpt;
+    for (std::size_t q = 0; q < excerpt.count("query", subject.plan.query_len); ++q) {
+        const std::size_t row = excerpt.index("query", q);
+        if (row >= chunk.first && row < chunk.first + chunk.count) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 std::size_t batch_of(const Subject& subject, std::size_t group) {
@@ -195,6 +205,48 @@ std::string not_finite(const Tensor& tensor) {
     return std::to_string(all) + " of its " + counted(tensor.size(), "number") +
            (all == 1 ? " is " + kind + ": it spreads to what is computed from it."
                      : " are " + kind + ": they spread to what is computed from them.");
+}
+
+std::string chunk_rows(const Subject& subject) {
+    if (!subject.plan.config.prefill) return {};
+    constexpr std::size_t most = 4;
+    std::string text;
+    std::size_t told = 0;
+    const std::vector<PrefillChunk> chunks = prefill_chunks(subject.plan);
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+        if (!looks_at(subject, chunks[c])) continue;
+        if (++told > most) return text + " and so on.";
+        text += (told == 1 ? "Chunk " + std::to_string(c) + " is "
+                           : ", chunk " + std::to_string(c) + " ") +
+                numbered("row", chunks[c].first, chunks[c].count);
+    }
+    return text + ".";
+}
+
+std::string chunk_check(const Subject& subject) {
+    // A tensor that is cut to some rows has no chunks.
+    const std::vector<Ledger>& ledgers = subject.ledger.chunks;
+    if (ledgers.empty() || subject.tensor.size() > most_cells) return {};
+    const std::vector<PrefillChunk> chunks = prefill_chunks(subject.plan);
+    const std::size_t columns = subject.tensor.shape().back();
+    const std::size_t matrices = subject.tensor.size() / (columns * subject.plan.query_len);
+    double apart = 0;
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+        const Tensor& part = ledgers[c][subject.step.name];
+        for (std::size_t i = 0; i < part.size(); ++i) {
+            const std::size_t row = i / columns;
+            const std::size_t matrix = row / chunks[c].count;
+            const std::size_t query = chunks[c].first + row % chunks[c].count;
+            const std::size_t whole =
+                (matrix % matrices * subject.plan.query_len + query) * columns + i % columns;
+            const double difference = std::abs(part.at(i) - subject.tensor.at(whole));
+            if (difference > apart) apart = difference;
+        }
+    }
+    const std::string chunked = "Walked through the cache in " + counted(chunks.size(), "chunk") +
+                                ", each reading the keys and values of those before it, ";
+    if (apart == 0) return chunked + "every row is the same, bit for bit.";
+    return chunked + "every row is the same but for rounding (at most " + number(apart) + ").";
 }
 
 }  // namespace attn::notes

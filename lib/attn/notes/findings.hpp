@@ -95,4 +95,10 @@ std::string features_of_heads(const std::vector<std::size_t>& heads, std::size_t
 /// A sentence on nan and infinite numbers in a tensor; empty when all are finite.
 std::string not_finite(const Tensor& tensor);
 
+/// `Chunk 0 is rows 0 to 2, chunk 1 rows 3 to 5.` for a walk in chunks; empty otherwise.
+std::string chunk_rows(const Subject& subject);
+
+/// The context of the chunks that went through the cache, beside the context of the whole walk.
+std::string chunk_check(const Subject& subject);
+
 }  // namespace attn::notes

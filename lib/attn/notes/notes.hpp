@@ -8,7 +8,7 @@
 namespace attn {
 namespace notes {
 
-/// What a note is about: one step of one walk, or an excerpt of it. A note claims only what these
+/// The subject of a note: one step of one walk, or an excerpt of it. A note claims only what these
 /// numbers show, so that it stays true when a step was replaced.
 struct Subject : PlannedStep {
     const Ledger& ledger;    ///< holds this step and those before it, cut to the excerpt

@@ -4,14 +4,14 @@
 #include <cmath>
 
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/chunks.hpp"
+#include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/tensor/matrix_view.hpp"
 
 namespace attn::notes {
 namespace {
 
-/// What sums to 1, as words: one row over keys, one column over queries, ...
+/// The name of a set of weights that sums to 1: one row over keys, one column over queries, ...
 struct AxisWords {
     const char* axis;     ///< name of the axis
     const char* subject;  ///< what sums to 1
@@ -32,7 +32,7 @@ AxisWords axis_words(const Plan& plan) {
     }
 }
 
-/// What softmax looks through at a time, in words.
+/// The name of the axis that softmax looks through at a time.
 std::string line_text(const Plan& plan) {
     switch (plan.config.softmax_axis) {
         case SoftmaxAxis::query:

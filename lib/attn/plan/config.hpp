@@ -48,7 +48,7 @@ struct Tokens {
     std::optional<std::int64_t> vocab_size;
     std::optional<std::int64_t> pad_id;
     bool batch_axis = false;  ///< present even for one sequence
-    /// What a model calls each token of each sequence; empty: the words above, or the ids.
+    /// Names of each token of each sequence in a model; empty: the words above, or the ids.
     std::vector<std::vector<std::string>> labels{};
     /// A model has made x of them: x, token_embedding and perhaps position_embedding are given.
     bool embedded = false;
@@ -63,7 +63,7 @@ struct RandomInput {
 /// (batch, tokens, features).
 using Source = std::variant<Tokens, RandomInput, Tensor>;
 
-/// What divides (or, for a number, multiplies) the scores.
+/// The divisor (or, as a number, the factor) of the scores.
 struct ScaleChoice {
     enum class By { head_dim, embed_dim, none, number };
     By by = By::head_dim;
@@ -128,7 +128,7 @@ struct Latent {
     bool absorbed = false;  ///< queries meet the latent itself, in the place of keys and values
 };
 
-/// What is added to each token for its position: a row of a table, or a fixed pattern.
+/// The vector that is added to each token for its position: a row of a table, or a fixed pattern.
 enum class PositionEmbedding { learned, sinusoidal };
 
 /// Draws that are spent and not used.
@@ -145,7 +145,7 @@ struct WalkConfig {
     std::optional<std::int64_t> query_len;  ///< for a drawn input; default 4
     std::optional<std::int64_t> key_len;    ///< for a drawn memory
     std::vector<std::int64_t> lengths;      ///< true lengths of the key sequences; may be empty
-    /// What the tokens of x (or memory) are called, for each sequence or one list for all: `_`
+    /// Names of the tokens of x (or memory), for each sequence or one list for all: `_`
     /// leaves the word, the id or the number that is there. Empty where they have no other names.
     std::vector<std::vector<std::string>> names, memory_names;
 
@@ -169,7 +169,7 @@ struct WalkConfig {
     std::int64_t layer = 0;
 
     /// The trained model whose layer (above) this is; empty without one.
-    /// What was changed in a trained model's layer, as flags, and the settings of that layer
+    /// Changes of a trained model's layer, as flags, and the settings of that layer
     /// itself.
     std::string changes;
     std::shared_ptr<const WalkConfig> models_own;

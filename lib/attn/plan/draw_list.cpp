@@ -63,7 +63,7 @@ public:
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
         }
-        // What is thrown away is drawn in front of the next tensor that is drawn.
+        // Numbers that are thrown away are drawn before the next tensor that is drawn.
         std::string next;
         for (std::size_t i = list_.size(); i-- > 0;) {
             if (list_[i].step.empty()) list_[i].step = next;
@@ -145,8 +145,8 @@ private:
         list_.push_back(std::move(row));
     }
 
-    /// What a model makes of the ids, and x where layers before this one have made it: given, so
-    /// that nothing is drawn.
+    /// Tensors that a model makes of the ids, and x where layers before this one have made it:
+    /// given, so that nothing is drawn.
     void list_embedded(DrawnTensor x) {
         x.how = Initialisation::zeros;
         for (const char* name : {"token_embedding", "position_embedding", "x"}) {

@@ -5,8 +5,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
-// What the shapes of given parameters tell of the sizes that nobody set, and what no setting may
-// be.
+// Sizes that nobody set, as the shapes of given parameters tell them; what no setting may be.
 
 namespace attn {
 namespace {

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// What attention does to one thing is a chain of steps, each of which begins or extends it: the
+/// A chain: the steps that attention takes with one thing, each of which begins or extends it: the
 /// scores are scaled, then masked. Whoever needs the thing asks for the latest of its chain.
 enum class Chain { none, queries, keys, values, scores, weights, contexts };
 
@@ -52,6 +52,10 @@ public:
     Ledger without(std::string_view name) const;
 
     const std::vector<Entry>& entries() const { return entries_; }
+
+    /// Of a walk in chunks: the walks of its chunks up to the context, one after the other through
+    /// the cache.
+    std::vector<Ledger> chunks{};
 
 private:
     const Entry* entry(std::string_view name) const;

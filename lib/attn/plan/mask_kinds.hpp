@@ -34,7 +34,7 @@ struct MaskKind {
     std::string (*reason)(const Plan& plan, const ScoreCell& cell);
     std::string (*keys)(const Plan& plan);  ///< `keys that come after the query`
     std::string_view also;                  ///< the same behind another kind: `..., and padding`
-    /// What other libraries call it and how they count; null where there is nothing to say.
+    /// The name in other libraries and how they count; null where there is nothing to say.
     std::string (*elsewhere)(const Plan& plan) = nullptr;
 };
 

@@ -77,7 +77,7 @@ double bytes_needed(const Plan& plan, Kept kept) {
 void require_bytes(const Plan& plan, double needed) {
     const double machine =
         static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-    // What is larger than this nobody reads, however much memory there is.
+    // Nobody reads more than this, however much memory there is.
     constexpr double readable = 32e9;
     if (needed <= std::min(0.8 * machine, readable)) return;
     std::string advice = "make $seq-len, $batch, $heads or the dimensions smaller"_told;

@@ -3,7 +3,8 @@
 
 namespace attn {
 
-/// What of a walk is held: what grows with the tokens, or also a cell for each query and key.
+/// The part of a walk that is held: what grows with the tokens, or also a cell for each query and
+/// key.
 enum class Kept { inputs, everything };
 
 /// How many bytes the tensors of the walk take together. With --variant fused there are no cells

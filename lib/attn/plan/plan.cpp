@@ -6,7 +6,6 @@
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/memory.hpp"
-#include "attn/plan/prefill.hpp"
 #include "attn/plan/resolve.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/plan/tokenize.hpp"
@@ -25,7 +24,7 @@ std::size_t positive(std::int64_t size, const char* what) {
     return static_cast<std::size_t>(size);
 }
 
-/// What one source says of the sizes; 0 where it says nothing.
+/// Sizes as one source says them; 0 where it says nothing.
 struct SourceSizes {
     std::size_t sequences = 0;
     std::size_t length = 0;

@@ -43,7 +43,7 @@ struct Plan {
     /// The number of the document that each key is in; empty without a mask of documents.
     std::vector<std::size_t> key_documents;
 
-    /// What query, key and value are projected from: x, or its norm.
+    /// The source of query, key and value: x, or its norm.
     std::string projected_x() const { return config.x_norm ? "normed_x" : "x"; }
     bool adds_positions() const { return config.position_embedding.has_value(); }
     bool norms() const { return config.qk_norm.over.has_value(); }
@@ -56,7 +56,7 @@ struct Plan {
     std::int64_t rotary_tokens() const;
     /// The base of the frequencies: theta, or what a scaling makes of it for these positions.
     double rotary_base() const;
-    /// What cosines and sines are multiplied by.
+    /// The factor of cosines and sines.
     double rotary_factor() const {
         return config.rotary.scaling ? config.rotary.scaling->cosine_factor() : 1;
     }
@@ -82,7 +82,7 @@ struct Plan {
     /// The heads of value, and those that mix values.
     std::size_t value_heads() const { return kv_heads / softmaxes(); }
     std::size_t context_heads() const { return heads / softmaxes(); }
-    /// What scores are multiplied by beside the scale: 1, but with yarn and a latent.
+    /// The factor of scores beside the scale: 1, but with yarn and a latent.
     double score_factor() const;
     bool scales() const { return config.scale.by != ScaleChoice::By::none; }
     bool caps() const { return config.softcap > 0; }
@@ -138,5 +138,13 @@ void move_on(Plan& plan, std::size_t past, std::size_t tokens);
 ///
 /// Errors  ConfigError as resolve(), of how parameters are drawn.
 std::vector<std::string> parameter_names(WalkConfig config);
+
+/// Some tokens that go through the cache together: `count` from `first` on.
+struct PrefillChunk {
+    std::size_t first = 0, count = 0;
+};
+
+/// The tokens of x in chunks of config.prefill; one of all without it.
+std::vector<PrefillChunk> prefill_chunks(const Plan& plan);
 
 }  // namespace attn

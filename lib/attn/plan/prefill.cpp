@@ -1,4 +1,4 @@
-#include "attn/plan/prefill.hpp"
+#include "attn/plan/resolve.hpp"
 
 #include <algorithm>
 #include <string>

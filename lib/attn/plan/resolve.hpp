@@ -20,4 +20,9 @@ void resolve_latent(Plan& plan);
 /// Errors  ConfigError naming the setting.
 void check_differential(const Plan& plan);
 
+/// Refuses chunks where the keys of a later one would be seen, or are not made from x.
+///
+/// Errors  ConfigError naming the setting.
+void refuse_prefill(const Plan& plan);
+
 }  // namespace attn

@@ -8,11 +8,11 @@ namespace attn {
 /// How T5 sorts distances: under a causal mask it tells no later keys apart.
 BucketRule bucket_rule(const Plan& plan);
 
-/// What a bias by distance is made of, from the plan and the ledger's slopes or table.
+/// The parts of a bias by distance, from the plan and the ledger's slopes or table.
 template <class T>
 DistanceBias<T> distance_bias(const Plan& plan, const Ledger& ledger);
 
-/// What each query and key add to their score, as steps and kernels read it: the ledger's
+/// The bias of each query and key, as steps and kernels read it: the ledger's
 /// position_bias where it has one, else the same from the plan, with no number for each cell.
 template <class T>
 class ScoreBias {

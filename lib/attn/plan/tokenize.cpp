@@ -197,7 +197,7 @@ std::vector<std::vector<std::string>> token_names(
         const std::vector<std::string>& row = names[std::min(b, names.size() - 1)];
         for (std::size_t i = labels[b].size(); i < length; ++i)
             labels[b].push_back(std::to_string(i));
-        // What fills a sequence up need not be named.
+        // Padding need not be named.
         std::size_t needed = length;
         while (tokens != nullptr && tokens->pad_id && needed > row.size() &&
                tokens->sequences[std::min(b, tokens->sequences.size() - 1)][needed - 1] ==

@@ -39,7 +39,7 @@ Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splittin
 /// Where a word stands among the tokens of one sequence, in any case.
 std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word);
 
-/// What the tokens of a source are called, for each sequence: their words, or ids, with the given
+/// The names of the tokens of a source, for each sequence: their words, or ids, with the given
 /// names in place of them. Rows without either are numbered where some of them are named; without
 /// names there is nothing to call them by.
 ///

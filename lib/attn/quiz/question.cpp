@@ -37,7 +37,7 @@ std::string formula_in(const Made& made, const std::string& step) {
     return formula_of(find_step(made.table, step), made.plan, made.table);
 }
 
-/// What mistakes make of a cell, by its number: each value once, and none that is nearly right.
+/// Numbers that mistakes make of a cell: each value once, and none that is nearly right.
 std::vector<QuizChoice> mistaken_cells(const QuizWalk& walk, const std::string& step,
                                        const Tensor& right, std::size_t cell) {
     const Plan plan = resolve(walk.config);

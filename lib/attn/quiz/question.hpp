@@ -25,7 +25,7 @@ struct RightAnswer {
     std::vector<std::string> others{};  ///< names that are wrong here; empty: all others are
 };
 
-/// What is to be said of an answer.
+/// The judgement of an answer.
 struct Verdict {
     enum class Is { right, wrong, unread };
     Is is = Is::wrong;
@@ -76,7 +76,7 @@ struct QuizWalk {
     Made made(const Mistake* mistake = nullptr) const;
 };
 
-/// What could be answered, and whose answer that would be.
+/// A possible answer, and whose answer that would be.
 struct QuizChoice {
     std::string text;
     const Mistake* mistake = nullptr;  ///< none for the right one
@@ -131,7 +131,7 @@ private:
 /// The mistake of somebody who gave this answer; none where it is nobody's.
 const Mistake* mistake_behind(const Question& question, std::string_view typed);
 
-// What kinds of questions are made of.
+// Parts of the kinds of questions.
 
 using Asks = decltype(QuizEntry::asks);
 /// Asks for a cell of a step beside other tensors, at times as a choice between what mistakes make.
@@ -148,7 +148,7 @@ std::optional<Question> ask_mistake(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_line(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_rule(const QuizWalk& walk, Dice& dice);
 
-/// What a question begins with: `Here: 2 heads. `
+/// The beginning of a question: `Here: 2 heads. `
 std::string given(const QuizWalk& walk);
 /// `query = [[1, 0], [2, 1]]`, in numbers as they are written by hand: `0.5`, `ln 3`, else four
 /// significant digits.

@@ -93,7 +93,7 @@ void draw_box(Svg& svg, const Section& section, const FlowNode& node, double shi
 
 void draw_flow(Svg& svg, const Document& document) {
     std::vector<const Section*> boxes = boxes_of(document);
-    // What comes back to a box stands beside it, on the same height.
+    // An arrow back to a box stands beside it, on the same height.
     std::map<std::string, const Section*> gradients;
     std::erase_if(boxes, [&](const Section* section) {
         if (section->name.starts_with("d_")) gradients[section->name.substr(2)] = section;

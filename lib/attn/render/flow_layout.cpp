@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace attn {
 namespace {
@@ -57,7 +58,18 @@ double mean_of(const std::vector<double>& places, const std::vector<std::size_t>
     return sum / static_cast<double>(of.size());
 }
 
-/// Orders each layer by the mean place of what its nodes are joined to, down and up alternately.
+/// Visits all layers so many times, down and up alternately.
+template <class Visit>
+void sweep(Layers& layers, int times, const Visit& visit) {
+    for (int i = 0; i < times; ++i) {
+        const bool down = i % 2 == 0;
+        for (std::size_t step = 0; step < layers.size(); ++step) {
+            visit(layers[down ? step : layers.size() - 1 - step], down);
+        }
+    }
+}
+
+/// Orders each layer by the mean place of what its nodes are joined to.
 void order_layers(Layers& layers, const std::vector<FlowNode>& nodes, const Neighbours& readers) {
     std::vector<double> place(nodes.size());
     const auto number = [&](const std::vector<std::size_t>& layer) {
@@ -66,21 +78,14 @@ void order_layers(Layers& layers, const std::vector<FlowNode>& nodes, const Neig
         }
     };
     for (const auto& layer : layers) number(layer);
-    for (int sweep = 0; sweep < 24; ++sweep) {
-        const bool down = sweep % 2 == 0;
-        for (std::size_t step = 0; step < layers.size(); ++step) {
-            auto& layer = layers[down ? step : layers.size() - 1 - step];
-            std::vector<std::pair<double, std::size_t>> wanted;
-            for (const std::size_t i : layer) {
-                wanted.emplace_back(mean_of(place, down ? nodes[i].reads : readers[i], place[i]),
-                                    i);
-            }
-            std::stable_sort(wanted.begin(), wanted.end(),
-                             [](const auto& a, const auto& b) { return a.first < b.first; });
-            for (std::size_t i = 0; i < layer.size(); ++i) layer[i] = wanted[i].second;
-            number(layer);
+    sweep(layers, 24, [&](std::vector<std::size_t>& layer, bool down) {
+        std::map<std::size_t, double> wanted;
+        for (const std::size_t i : layer) {
+            wanted[i] = mean_of(place, down ? nodes[i].reads : readers[i], place[i]);
         }
-    }
+        std::ranges::stable_sort(layer, {}, [&](std::size_t i) { return wanted[i]; });
+        number(layer);
+    });
 }
 
 /// The places nearest to those wanted that keep order and distance: isotonic regression by pooling
@@ -114,22 +119,17 @@ void place_layer(const std::vector<std::size_t>& layer, const std::vector<double
     }
 }
 
-void choose_places(const Layers& layers, std::vector<FlowNode>& nodes, const Neighbours& readers) {
-    for (int sweep = 0; sweep < 40; ++sweep) {
-        const bool down = sweep % 2 == 0;
-        for (std::size_t step = 0; step < layers.size(); ++step) {
-            const auto& layer = layers[down ? step : layers.size() - 1 - step];
-            std::vector<double> places(nodes.size());
-            for (std::size_t i = 0; i < nodes.size(); ++i) places[i] = nodes[i].x;
-            std::vector<double> wanted;
-            for (const std::size_t i : layer) {
-                std::vector<std::size_t> joined = nodes[i].reads;
-                joined.insert(joined.end(), readers[i].begin(), readers[i].end());
-                wanted.push_back(mean_of(places, joined, places[i]));
-            }
-            place_layer(layer, wanted, nodes);
+void choose_places(Layers& layers, std::vector<FlowNode>& nodes, const Neighbours& readers) {
+    sweep(layers, 40, [&](const std::vector<std::size_t>& layer, bool) {
+        std::vector<double> places, wanted;
+        for (const FlowNode& node : nodes) places.push_back(node.x);
+        for (const std::size_t i : layer) {
+            std::vector<std::size_t> joined = nodes[i].reads;
+            joined.insert(joined.end(), readers[i].begin(), readers[i].end());
+            wanted.push_back(mean_of(places, joined, places[i]));
         }
-    }
+        place_layer(layer, wanted, nodes);
+    });
     double left = std::numeric_limits<double>::infinity();
     for (const FlowNode& node : nodes) left = std::min(left, node.x - node.width / 2);
     for (FlowNode& node : nodes) node.x -= left;

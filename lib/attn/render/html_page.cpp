@@ -13,35 +13,19 @@
 namespace attn {
 namespace {
 
-template <class Numbers>
-void write_numbers(TextPieces& out, const Numbers& numbers) {
-    out << '[';
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        out << (i > 0 ? "," : "") << std::to_string(numbers[i]);
-    }
-    out << ']';
-}
-
 /// `["query",[0,4,1]]`, or `["embedding",{"cells":[12,13]}]` where the cells lie irregularly.
 void write_source(TextPieces& out, const SourceCells& source) {
-    out << '[' << json_string(source.step) << ',';
-    if (!source.strides.empty()) {
-        write_numbers(out, source.strides);
-    } else {
-        out << "{\"cells\":";
-        write_numbers(out, source.numbers);
-        out << '}';
-    }
-    out << ']';
+    out << '[' << json_string(source.step) << ','
+        << (source.strides.empty() ? "{\"cells\":" + json_numbers(source.numbers) + "}"
+                                   : json_numbers(source.strides))
+        << ']';
 }
 
 void write_pattern(TextPieces& out, const DerivationPattern& pattern) {
     out << "{\"rule\":" << json_string(pattern.rule);
     if (!pattern.arithmetic.empty()) out << ",\"text\":" << json_string(pattern.arithmetic);
     if (pattern.is_sum) out << ",\"sum\":true";
-    out << ",\"cells\":";
-    write_numbers(out, pattern.cells);
-    out << ",\"terms\":[";
+    out << ",\"cells\":" << json_numbers(pattern.cells) << ",\"terms\":[";
     for (std::size_t i = 0; i < pattern.terms.size(); ++i) {
         out << (i > 0 ? ",[" : "[") << std::to_string(pattern.terms[i].count);
         if (pattern.terms[i].is_exponential) out << ",\"exp\"";
@@ -74,17 +58,6 @@ std::vector<DerivationPattern> patterns_of(const Section& section) {
     return merged;
 }
 
-/// The tokens along an axis, one list for each sequence, as they are shown.
-void write_tokens(TextPieces& out, const std::vector<std::vector<std::string>>& sequences) {
-    out << '[';
-    for (std::size_t i = 0; i < sequences.size(); ++i) {
-        std::vector<std::string> shown;
-        for (const std::string& token : sequences[i]) shown.push_back(visible(token));
-        out << (i > 0 ? "," : "") << json_list(shown);
-    }
-    out << ']';
-}
-
 /// The ends of a colour scale. Two walks side by side share theirs: equal numbers look equal.
 void write_scale(TextPieces& out, const Document& document, const Section& section,
                  const FigureChoices& choices, const CellView& own) {
@@ -104,7 +77,7 @@ void write_scale(TextPieces& out, const Document& document, const Section& secti
 
 void write_view(TextPieces& out, const Document& document, const Section& section,
                 const FigureChoices& choices) {
-    // What is left out is what most tensors have (walk.js).
+    // Left out: all that most tensors have (walk.js).
     static constexpr std::array<const char*, 3> forms{",\"form\":\"whole\"", "",
                                                       ",\"form\":\"scientific\""};
     const auto* tensor = std::get_if<Tensor>(&section.content);
@@ -114,8 +87,7 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
         out << ",\"derived_by\":" << json_string(section.derived_by);
     }
     if (!section.opened_at.empty()) {
-        out << ",\"opened_at\":";
-        write_numbers(out, section.opened_at);
+        out << ",\"opened_at\":" << json_numbers(section.opened_at);
     }
     if (tensor != nullptr) {
         const CellView view(section, document, choices.options, Shown(tensor->shape()),
@@ -148,11 +120,8 @@ void write_views(TextPieces& out, const Document& document, const FigureChoices&
     out << "{\"command\":" << json_string(document.command)
         << ",\"name\":" << json_string(document.name)
         << ",\"row_scale\":" << (choices.end == ScaleEnd::row ? "true" : "false")
-        << ",\"levels\":" << std::to_string(scale_levels) << ",\"tokens\":{\"query\":";
-    write_tokens(out, document.query_tokens);
-    out << ",\"key\":";
-    write_tokens(out, document.key_tokens);
-    out << "},\n\"sections\":{";
+        << ",\"levels\":" << std::to_string(scale_levels)
+        << ",\"tokens\":" << json_tokens(document, visible) << ",\n\"sections\":{";
     for (std::size_t i = 0; i < document.sections.size(); ++i) {
         if (i > 0) out << ",\n";
         write_view(out, document, document.sections[i], choices);
@@ -223,7 +192,7 @@ std::string plain_weights(const Document& document, const FigureChoices& choices
     return text + "</noscript>\n";
 }
 
-/// What a page has beside its walks.
+/// The parts of a page beside its walks.
 struct Frame {
     std::string command;
     bool of_heads;             ///< of a model's heads, which have more style and script

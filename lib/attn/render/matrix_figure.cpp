@@ -15,19 +15,10 @@ namespace {
 constexpr std::size_t most_written_cells = 1024;
 constexpr double widest_row = 900;
 
+/// As JSON says it.
 std::string shortest(const Tensor& tensor, std::size_t flat) {
-    NumberBuffer buffer;
-    const auto text = [&](auto value) {
-        using T = decltype(value);
-        if constexpr (std::is_floating_point_v<T>) {
-            return std::string(buffer.data(), write_scalar(buffer.data(), value));
-        } else if constexpr (std::is_same_v<T, bool>) {
-            return std::string(value ? "true" : "false");
-        } else {
-            return std::string(buffer.data(), write_integer(buffer.data(), value));
-        }
-    };
-    return std::visit([&](const auto& array) { return text(array.data()[flat]); }, tensor.values());
+    if (tensor.dtype() == DType::boolean) return tensor.at(flat) != 0 ? "true" : "false";
+    return scalar_text(tensor, flat);
 }
 
 /// Draws the matrices of one tensor side by side.

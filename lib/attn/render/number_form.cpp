@@ -220,18 +220,31 @@ Cells integer_cells(const std::int64_t* data, const Shown& shown) {
         return written_length([&](char* out) { return write_integer(out, value); });
     };
     const std::size_t width = std::max(length(least), length(greatest));
-    return {
-        width, [data, width](char* out, std::size_t i) {
-            NumberBuffer buffer;
-            char* const begin = buffer.data();
-            return write_padded(out, written(begin, write_integer(begin, data[i])), width);
-        }};
+    return {width, [data, width](char* out, std::size_t i) {
+                NumberBuffer buffer;
+                char* const begin = buffer.data();
+                return write_padded(out, written(begin, write_integer(begin, data[i])), width);
+            }};
 }
 
 Cells word_cells(const bool* data, std::size_t width) {
     return {width, [data, width](char* out, std::size_t i) {
                 return write_padded(out, data[i] ? "True" : "False", width);
             }};
+}
+
+std::string scalar_text(const Tensor& tensor, std::size_t i) {
+    NumberBuffer buffer;
+    const auto text = [&](auto value) -> std::string {
+        if constexpr (std::is_same_v<decltype(value), bool>) {
+            return value ? "True" : "False";
+        } else if constexpr (std::is_integral_v<decltype(value)>) {
+            return {buffer.data(), write_integer(buffer.data(), value)};
+        } else {
+            return {buffer.data(), write_scalar(buffer.data(), value)};
+        }
+    };
+    return std::visit([&](const auto& array) { return text(array.data()[i]); }, tensor.values());
 }
 
 template NumberForm numpy_form(const float*, const Shown&, const Settings&);

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <string>
+#include <type_traits>
 
 #include "attn/render/shown.hpp"
 
@@ -59,5 +61,21 @@ Cells integer_cells(const std::int64_t* data, const Shown& shown);
 
 /// Bools as words, aligned to the right.
 Cells word_cells(const bool* data, std::size_t width);
+
+/// The cells of any tensor: bools as words of that width, floating values in the form that
+/// `form_of(data)` chooses.
+template <class T, class FormOf>
+Cells cells_of(const T* data, const Shown& shown, std::size_t word_width, const FormOf& form_of) {
+    if constexpr (std::is_same_v<T, bool>) {
+        return word_cells(data, word_width);
+    } else if constexpr (std::is_same_v<T, std::int64_t>) {
+        return integer_cells(data, shown);
+    } else {
+        return number_cells(data, form_of(data));
+    }
+}
+
+/// The text of element number `i` by itself: the digits that identify it, `True`.
+std::string scalar_text(const Tensor& tensor, std::size_t i);
 
 }  // namespace attn

@@ -10,19 +10,6 @@
 namespace attn {
 namespace {
 
-template <class T>
-Cells numpy_cells_of(const T* data, const Shown& shown, const Settings& settings) {
-    return number_cells(data, numpy_form(data, shown, settings));
-}
-
-Cells numpy_cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
-    return integer_cells(data, shown);
-}
-
-Cells numpy_cells_of(const bool* data, const Shown& shown, const Settings&) {
-    return word_cells(data, shown.dimension() == 0 ? 0 : 5);
-}
-
 class NumpyLayout final : public Layout {
 public:
     /// `indent` columns are before the array. With edgeitems 0 NumPy still prints the last index.
@@ -60,7 +47,11 @@ std::size_t write_values(TextPieces& text, const Tensor& tensor, const Settings&
             const Shown shown(tensor.shape(), settings);
             // NumPy's slice of the last 0 items is everything, so everything decides the style.
             const Shown measured = settings.edgeitems == 0 ? Shown(tensor.shape()) : shown;
-            const Cells cells = numpy_cells_of(array.data(), measured, settings);
+            const auto form_of = [&](const auto* data) {
+                return numpy_form(data, measured, settings);
+            };
+            const Cells cells =
+                cells_of(array.data(), measured, shown.dimension() == 0 ? 0 : 5, form_of);
             NumpyLayout layout(text, shown, cells, separator, indent, linewidth);
             layout.write_axis(0, 0);
             return layout.last_line();
@@ -68,28 +59,12 @@ std::size_t write_values(TextPieces& text, const Tensor& tensor, const Settings&
         tensor.values());
 }
 
-std::string scalar_text(const Tensor& tensor) {
-    NumberBuffer buffer;
-    char* const begin = buffer.data();
-    switch (tensor.dtype()) {
-        case DType::float32:
-            return {begin, write_scalar(begin, *tensor.as<float>().data())};
-        case DType::float64:
-            return {begin, write_scalar(begin, *tensor.as<double>().data())};
-        case DType::int64:
-            return {begin, write_integer(begin, *tensor.as<std::int64_t>().data())};
-        case DType::boolean:
-            break;
-    }
-    return *tensor.as<bool>().data() ? "True" : "False";
-}
-
 }  // namespace
 
 void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options) {
     const Settings settings = settings_for(options, numpy_defaults);
     if (tensor.dimension() == 0) {
-        text << scalar_text(tensor);
+        text << scalar_text(tensor, 0);
     } else if (tensor.size() == 0) {
         text << "[]";
     } else {

@@ -40,6 +40,18 @@ void render_markdown(const Document& document, TextForm form, const PrintOptions
 /// Numbers are the shortest text that reads back to the same bits; nan, inf and -inf are strings.
 void render_json(const Document& document, const Sink& sink);
 
+/// `[0,4,1]`
+template <class Numbers>
+std::string json_numbers(const Numbers& numbers) {
+    std::string text;
+    for (const auto number : numbers) {
+        text += (text.empty() ? "" : ",") + std::to_string(number);
+    }
+    return "[" + text + "]";
+}
+/// The tokens of queries and keys, one list for each sequence: `{"query":[["a","b"]],"key":...}`.
+std::string json_tokens(const Document& document, std::string (*shown)(std::string_view) = nullptr);
+
 /// Writes a document whose sections carry code as a Jupyter notebook (nbformat 4): a cell that
 /// names the settings, then for every printed section a cell of words and one with its lines and
 /// the text that they print.

@@ -3,6 +3,7 @@
 #include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/text_pieces.hpp"
 #include "attn/version.hpp"
 
@@ -39,16 +40,9 @@ const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::si
 }
 
 void write_tensor(TextPieces& out, const Tensor& tensor) {
-    out << ",\"axes\":[";
-    for (std::size_t i = 0; i < tensor.axes().size(); ++i) {
-        out << (i > 0 ? "," : "") << json_string(tensor.axes()[i]);
-    }
-    out << "],\"shape\":[";
     const Shape shape = tensor.shape();
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        out << (i > 0 ? "," : "") << std::to_string(shape[i]);
-    }
-    out << "],\"dtype\":\"" << dtype_name(tensor.dtype()) << "\",\"data\":";
+    out << ",\"axes\":" << json_list(tensor.axes()) << ",\"shape\":" << json_numbers(shape)
+        << ",\"dtype\":\"" << dtype_name(tensor.dtype()) << "\",\"data\":";
     std::visit([&](const auto& array) { write_axis(out, array.data(), shape, 0); },
                tensor.values());
 }
@@ -69,15 +63,20 @@ void write_section(TextPieces& out, const Section& section) {
     out << "}";
 }
 
-std::string json_lists(const std::vector<std::vector<std::string>>& sequences) {
-    std::string text;
-    for (const std::vector<std::string>& words : sequences) {
-        text += (text.empty() ? "" : ",") + json_list(words);
-    }
-    return "[" + text + "]";
-}
-
 }  // namespace
+
+std::string json_tokens(const Document& document, std::string (*shown)(std::string_view)) {
+    const auto lists = [&](const std::vector<std::vector<std::string>>& sequences) {
+        std::vector<std::string> texts;
+        for (std::vector<std::string> words : sequences) {
+            for (std::string& word : words) word = shown == nullptr ? word : shown(word);
+            texts.push_back(json_list(words));
+        }
+        return "[" + joined(texts, ",") + "]";
+    };
+    return "{\"query\":" + lists(document.query_tokens) + ",\"key\":" + lists(document.key_tokens) +
+           "}";
+}
 
 void render_json(const Document& document, const Sink& sink) {
     TextPieces out(sink);
@@ -89,8 +88,7 @@ void render_json(const Document& document, const Sink& sink) {
     out << "},\n";
     if (!document.command.empty()) out << "\"command\":" << json_string(document.command) << ",\n";
     if (!document.query_tokens.empty() || !document.key_tokens.empty()) {
-        out << "\"tokens\":{\"query\":" << json_lists(document.query_tokens)
-            << ",\"key\":" << json_lists(document.key_tokens) << "},\n";
+        out << "\"tokens\":" << json_tokens(document) << ",\n";
     }
     out << "\"steps\":[\n";
     for (std::size_t i = 0; i < document.sections.size(); ++i) {

@@ -104,16 +104,7 @@ void render_text(const Document& document, const ContentForm& form, const PrintO
 
 namespace {
 
-template <class T>
-Cells plain_cells_of(const T* data, const Shown& shown, const Settings& settings) {
-    return number_cells(data, plain_form(survey(data, shown), settings));
-}
-
-Cells plain_cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
-    return integer_cells(data, shown);
-}
-
-Cells plain_cells_of(const bool* data, const Shown&, const Settings&) {
+Cells plain_cells(const bool* data) {
     return {1, [data](char* out, std::size_t i) {
                 *out = data[i] ? '1' : '0';
                 return out + 1;
@@ -144,10 +135,17 @@ void write_rows(TextPieces& text, const Cells& cells, const Shape& shape) {
 void write_plain_text(TextPieces& text, const Tensor& tensor, const PrintOptions& options) {
     const Settings settings = settings_for(options, torch_defaults);
     if (tensor.size() == 0) return;
+    const Shape shape = tensor.shape();
+    const Shown shown(shape);
+    if (tensor.dtype() == DType::boolean) {
+        return write_rows(text, plain_cells(tensor.as<bool>().data()), shape);
+    }
+    const auto form_of = [&](const auto* data) {
+        return plain_form(survey(data, shown), settings);
+    };
     std::visit(
         [&](const auto& array) {
-            const Shape shape = tensor.shape();
-            write_rows(text, plain_cells_of(array.data(), Shown(shape), settings), shape);
+            write_rows(text, cells_of(array.data(), shown, 0, form_of), shape);
         },
         tensor.values());
 }

@@ -77,7 +77,7 @@ private:
     }
 };
 
-/// What one pass over the printed floating values finds: all that a style decision needs.
+/// Findings of one pass over the printed floating values: all that a style decision needs.
 struct Survey {
     /// Finite non-zero values by sign, negative ones at [1]: the least and the greatest magnitude.
     double least[2] = {std::numeric_limits<double>::infinity(),

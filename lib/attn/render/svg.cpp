@@ -22,7 +22,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> line_colors{{{"#007
                                                                           {"#5b3fb5", "#b9a5ff"},
                                                                           {"#444444", "#dddddd"}}};
 
-/// What is behind all; on paper nothing.
+/// The background; on paper nothing.
 std::string paper_color(Page page, bool print) {
     return print ? "none" : page == Page::dark ? "#14161a" : "#ffffff";
 }
@@ -90,29 +90,14 @@ std::string xml_text(std::string_view text) {
         }
         text.remove_prefix(std::min(text.size(), next > 0 ? next : 3));
     }
-    std::string safe;
-    for (const char character : plain) {
-        switch (character) {
-            case '&':
-                safe += "&amp;";
-                break;
-            case '<':
-                safe += "&lt;";
-                break;
-            case '>':
-                safe += "&gt;";
-                break;
-            case '"':
-                safe += "&quot;";
-                break;
-            case '\'':
-                safe += "&#39;";
-                break;
-            default:
-                safe += character;
-        }
+    for (const auto& [letter, written] : {std::pair{"&", "&amp;"},
+                                          {"<", "&lt;"},
+                                          {">", "&gt;"},
+                                          {"\"", "&quot;"},
+                                          {"'", "&#39;"}}) {
+        plain = replaced_all(std::move(plain), letter, written);
     }
-    return safe;
+    return plain;
 }
 
 std::string px(double length) {

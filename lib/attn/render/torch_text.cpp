@@ -13,21 +13,15 @@ namespace {
 
 constexpr std::string_view prefix = "tensor(";
 
-template <class T>
-Cells torch_cells_of(const T* data, const Shown& shown, const Settings& settings) {
-    return number_cells(data, torch_form(survey(data, shown), settings));
-}
-
-Cells torch_cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
-    return integer_cells(data, shown);
-}
-
-Cells torch_cells_of(const bool* data, const Shown& shown, const Settings&) {
+/// The width of `True`, or of `False` where that is printed.
+std::size_t word_width(const Tensor& tensor, const Shown& shown) {
     std::size_t width = 4;
+    if (tensor.dtype() != DType::boolean) return width;
+    const bool* const data = tensor.as<bool>().data();
     shown.for_each_range([&](std::size_t begin, std::size_t end) {
         if (!std::all_of(data + begin, data + end, std::identity())) width = 5;
     });
-    return word_cells(data, width);
+    return width;
 }
 
 class TorchLayout final : public Layout {
@@ -73,7 +67,9 @@ void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions
         std::visit(
             [&](const auto& array) {
                 const Shown shown(tensor.shape(), settings);
-                const Cells cells = torch_cells_of(array.data(), shown, settings);
+                const Cells cells = cells_of(
+                    array.data(), shown, word_width(tensor, shown),
+                    [&](const auto* data) { return torch_form(survey(data, shown), settings); });
                 TorchLayout layout(text, shown, cells, settings.linewidth);
                 layout.write_axis(0, 0);
                 line += layout.last_line();

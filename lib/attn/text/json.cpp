@@ -49,10 +49,14 @@ std::string json_list(const std::vector<std::string>& texts) {
     return "[" + json + "]";
 }
 
+/// What stands behind a key, with a blank where one stands before the next.
+static const char* colon(std::string_view between) { return between.ends_with(' ') ? ": " : ":"; }
+
 JsonText::JsonText(std::initializer_list<std::pair<std::string_view, JsonText>> members,
                    std::string_view between) {
     for (const auto& [key, value] : members) {
-        text += (text.empty() ? "{" : std::string(between)) + json_string(key) + ": " + value.text;
+        text += (text.empty() ? "{" : std::string(between)) + json_string(key) + colon(between) +
+                value.text;
     }
     text += "}";
 }
@@ -68,7 +72,7 @@ JsonText JsonText::with(std::string_view key, const JsonText& value,
                         std::string_view between) const {
     JsonText object = *this;
     object.text.pop_back();
-    object.text += std::string(between) + json_string(key) + ": " + value.text + "}";
+    object.text += std::string(between) + json_string(key) + colon(between) + value.text + "}";
     return object;
 }
 

@@ -66,7 +66,7 @@ std::string visible_lines(std::string_view text, bool keeps_colors);
 /// The same as `visible` in quotes, cut to 40 characters: foreign text for a message of one line.
 std::string shown(std::string_view text);
 
-/// What texts write before the name of a setting. Nothing: whoever calls the library knows `heads`.
+/// The prefix of a setting's name in texts. Nothing: whoever calls the library knows `heads`.
 /// A program whose flags they are says so once, before anything else: `--`.
 inline std::string_view setting_prefix;
 

@@ -83,7 +83,6 @@ Tensor rows_of_chunk(const Tensor& tensor, const PrefillChunk& chunk) {
 }  // namespace
 
 std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const StepTable& table) {
-    refuse_prefill(plan);
     std::vector<Ledger> ledgers;
     const DrawList drawn = draw_list(plan);
     for (const PrefillChunk& chunk : prefill_chunks(plan)) {
@@ -103,6 +102,13 @@ std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const Ste
         ledgers.push_back(walk(part, given, table));
     }
     return ledgers;
+}
+
+std::vector<Ledger> chunks_of_walk(const Plan& plan, const Ledger& whole, const StepTable& table) {
+    const bool is_right = std::ranges::all_of(table, &std::string::empty, &Step::mistake);
+    if (!plan.config.prefill || !is_right) return {};
+    const auto context = std::ranges::find(table, Chain::contexts, &Step::chain);
+    return walk_chunks(plan, whole, StepTable(table.begin(), context + 1));
 }
 
 }  // namespace attn

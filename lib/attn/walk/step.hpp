@@ -92,7 +92,7 @@ struct Step {
     /// Its arithmetic in index notation (attn/rules/rule.hpp), with names of settings and chains
     /// and without the leading axes that all share; empty where the walk starts from it.
     std::function<std::string(const PlannedStep&)> rule{};
-    /// What stands beside the rule: how the field writes it, `query @ key^T`. Without a rule where
+    /// Printed beside the rule: how the field writes it, `query @ key^T`. Without a rule where
     /// it comes from.
     std::function<std::string(const PlannedStep&)> formula{};
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
@@ -106,7 +106,7 @@ struct Step {
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
     /// One or two sentences on its numbers (attn/notes/notes.hpp).
     std::function<std::string(const notes::Subject&)> note{};
-    /// What its rule does not say of a cell (attn/why/why.hpp).
+    /// A remark on a cell that its rule does not make (attn/why/why.hpp).
     std::function<std::string(const WalkView&)> remark{};
     /// The lines of Python that make it (attn/codegen/step_lines.hpp).
     std::function<std::string(const StepLines&)> code{};

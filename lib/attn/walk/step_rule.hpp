@@ -17,13 +17,13 @@ Chain chain_called(const std::string& name);
 /// are divided by, `cap` of the scores where there is one, and `pi`.
 std::map<std::string, double> rule_settings(const Plan& plan);
 
-/// What the names in a rule of this step stand for: the steps of the walk before it; `queries`,
+/// The meaning of names in a rule of this step: the steps of the walk before it; `queries`,
 /// `keys`, `values`, `scores` and `weights` are the latest of their chains.
 RuleNames rule_names(const PlannedStep& of);
 
-/// What a rule of this step calls by a name in a ledger: a tensor, or the latest of a chain.
+/// The tensor of a name in a rule of this step: one of the ledger, or the latest of a chain.
 std::string tensor_called(const Ledger& ledger, const std::string& name, const std::string& step);
-/// What the names in a rule of this step stand for in a ledger.
+/// The meaning of names in a rule of this step in a ledger.
 RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step);
 
 /// The rule of a step as it is told: the names of this walk's steps in the place of chains, numbers

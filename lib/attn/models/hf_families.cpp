@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <sstream>
+
+#include "attn/models/hf_config.hpp"
+#include "attn/models/hugging_face.hpp"
+
+/// families.json, laid into the program: what the families of models are, call their tensors, take
+/// for keys that a file leaves out, and which values of other keys change nothing beside null.
+extern "C" const char attn_model_families[];
+
+namespace attn::models {
+namespace {
+
+using Json = nlohmann::json;
+
+const Json& families() {
+    static const Json all = Json::parse(attn_model_families);
+    return all;
+}
+
+/// `w_query attn.c_attn query columns bias`
+Name name_of(const std::string& row) {
+    Name name;
+    std::istringstream words(row);
+    words >> name.ours >> name.theirs;
+    for (std::string word; words >> word;) {
+        if (word == "columns") {
+            name.columns = true;
+        } else if (word == "by_head") {
+            name.by_head = true;
+        } else if (word == "experts") {
+            name.experts = true;
+        } else if (word.starts_with("plus:")) {
+            name.plus = word.substr(5);
+        } else if (word == "whole") {
+            name.bias = Bias::whole;
+        } else if (word.starts_with("bias")) {
+            name.bias = word == "bias?attention" ? Bias::attention
+                        : word == "bias?mlp"     ? Bias::mlp
+                                                 : Bias::always;
+        } else {
+            name.part = word;
+        }
+    }
+    return name;
+}
+
+/// The family of that word, a Llama but for what its facts say.
+Family family_of(const std::string& word, Json facts) {
+    if (facts.contains("like")) facts = families()["families"][facts["like"].get<std::string>()];
+    Family family{word, Config(facts, "families.json"), "", {}, {}};
+    family.layer = family.facts.word({"layer"}, "layers.");
+    const Json& tensors = families()["tensors"];
+    for (const Json& row : tensors[family.facts.word({"outside"}, "llama")]) {
+        family.outside.push_back(name_of(row));
+    }
+    const Json usual{"attention", "output", "two norms", "gated mlp"};
+    for (const Json& part : facts.value("inside", usual)) {
+        for (const Json& row : tensors[part.get<std::string>()]) {
+            family.inside.push_back(name_of(row));
+        }
+    }
+    return family;
+}
+
+/// How messages quote a value.
+std::string dumped(const Json& value) {
+    return visible(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// What of a configuration is not known here; empty: nothing.
+std::string unknown_in(const Json& config, const Json& usual, const Family& family) {
+    const std::string not_known = " and is not known here: give another model";
+    const bool has_experts = family.is("experts");
+    const bool encodes = family.is("encodes");
+    if (has_experts && !config.contains("rope_scaling") && !config.contains("rope_parameters")) {
+        return "lacks rope_scaling, for which the class of " + family.word +
+               " takes one of its own: write it into the file, null for none";
+    }
+    for (const auto& [key, values] : families()["changes_nothing"].items()) {
+        const Json value = config.value(key, Json());
+        if (value.is_null() || usual.contains(key)) continue;
+        const bool changes_nothing = std::find(values.begin(), values.end(), value) != values.end();
+        if (changes_nothing && (!encodes || value != "rope")) continue;
+        return key + " is " + dumped(value) + ", which changes what the model computes" + not_known;
+    }
+    if (encodes && config.value("is_decoder", Json()) == true) {
+        return "is_decoder is true" + not_known;
+    }
+    const Json heads = config.value("num_attention_heads", config.value("n_head", Json()));
+    const Json groups = config.value("num_key_value_heads", Json());
+    if (!family.facts.flag("shares_heads", true) && !groups.is_null() && groups != heads) {
+        return "num_key_value_heads is " + dumped(groups) + ", not that of all heads" + not_known;
+    }
+    const Json packed = config.value("quantization_config", Json());
+    const Json method = packed.is_object() ? packed.value("quant_method", Json()) : packed;
+    if (packed.is_null() || (has_experts && method == "mxfp4")) return {};
+    return "quantization_config says " + dumped(method) +
+           ", whose tensors hold codes: give the model in float32, float16 or bfloat16";
+}
+
+}  // namespace
+
+Family family_in(const Config& config) {
+    const std::string word = config.word({"model_type"}, "");
+    std::vector<std::string> known;
+    for (const auto& [each, facts] : families()["families"].items()) {
+        if (each == word) return family_of(word, facts);
+        known.push_back(each);
+    }
+    throw InputError(config.label() + ": the model_type " + shown(word) +
+                     " is not known here: give a model of " + joined(known));
+}
+
+Family family_of_llm_viz() { return family_of("mingpt", families()["mingpt"]); }
+
+std::string name_in_llama(std::string_view ours) {
+    const Family llama = family_of("llama", families()["families"]["llama"]);
+    for (const auto* names : {&llama.outside, &llama.inside}) {
+        for (const Name& name : *names) {
+            if (name.ours == ours) return name.named(".weight");
+        }
+    }
+    return {};
+}
+
+Config completed(const Config& config, const Family& family) {
+    Json all = families()["defaults"];
+    all.update(family.facts.part("defaults").json());
+    if (const std::string unknown = unknown_in(config.json(), all, family); !unknown.empty()) {
+        throw InputError(config.label() + ": " + unknown);
+    }
+    all.update(config.json());
+    return config.with(all);
+}
+
+}  // namespace attn::models
