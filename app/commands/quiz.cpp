@@ -17,8 +17,8 @@
 namespace app {
 namespace {
 
+using attn::Judgement;
 using attn::Question;
-using attn::Verdict;
 
 /// A session: questions one after the other, answers line by line.
 class Asking {
@@ -64,15 +64,16 @@ private:
                 continue;
             }
             const bool skips = typed == "?" || typed == "skip";
-            const Verdict verdict = skips ? Verdict{} : check_answer(question.right, typed);
-            const bool is_unread = verdict.is == Verdict::Is::unread;
+            const Judgement verdict = skips ? Judgement{} : check_answer(question.right, typed);
+            const bool is_unread = verdict.is == Judgement::Is::unread;
             const std::string advice = is_unread ? " (" + verdict.advice + ")" : "";
             if (is_unread && prompts_) {
                 say("  " + verdict.advice + "\n");
                 continue;
             }
             ++answered_;
-            const bool is_right = verdict.is == Verdict::Is::right, is_wrong = !is_right && !skips;
+            const bool is_right = verdict.is == Judgement::Is::right,
+                       is_wrong = !is_right && !skips;
             if (is_right) ++right_;
             say((is_right   ? "Right: "
                  : is_wrong ? "Not " + attn::visible(typed) + advice + ": it is "

@@ -239,7 +239,7 @@ private:
     }
 
     void judge(const TourAnswer& answer, const TourFiles& files, const std::string& line) {
-        using Is = attn::Verdict::Is;
+        using Is = attn::Judgement::Is;
         if (line == "?") {
             say("It is " + answer.text + ".");
             if (answer.shown_by.empty()) return;
@@ -247,7 +247,7 @@ private:
             words.insert(words.end(), answer.shown_by.begin(), answer.shown_by.end());
             return run_typed(files, words);
         }
-        const attn::Verdict verdict = attn::check_answer(answer.right, line);
+        const attn::Judgement verdict = attn::check_answer(answer.right, line);
         tried_.insert(number_);
         if (verdict.is == Is::right) {
             right_.insert(number_);

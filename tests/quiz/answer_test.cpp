@@ -7,7 +7,7 @@
 
 using attn::check_answer;
 using attn::RightAnswer;
-using Is = attn::Verdict::Is;
+using Is = attn::Judgement::Is;
 
 namespace {
 

@@ -14,7 +14,7 @@ using namespace attn;
 
 namespace {
 
-using Is = Verdict::Is;
+using Is = Judgement::Is;
 
 /// How many questions are confirmed: ATTN_QUESTIONS, else some.
 std::size_t how_many() {

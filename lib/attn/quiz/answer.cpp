@@ -14,12 +14,12 @@
 namespace attn {
 namespace {
 
-using Is = Verdict::Is;
+using Is = Judgement::Is;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
-Verdict verdict(bool is_right) { return {is_right ? Is::right : Is::wrong}; }
+Judgement verdict(bool is_right) { return {is_right ? Is::right : Is::wrong}; }
 
 /// The text with each sign that keyboards lack as it is typed, behind the last `=`.
 std::string typed_plainly(std::string_view typed) {
@@ -97,7 +97,7 @@ bool read_decimal(std::string text, TypedNumber& number) {
     return true;
 }
 
-Verdict check_number(double right, std::string_view typed) {
+Judgement check_number(double right, std::string_view typed) {
     const std::string text = typed_plainly(typed);
     if (text.find(',') != std::string::npos) {
         return {Is::unread, "write one number, with a decimal point: 1.5"};
@@ -123,7 +123,7 @@ Verdict check_number(double right, std::string_view typed) {
     return verdict(true);
 }
 
-Verdict check_shape(const Shape& right, std::string_view typed) {
+Judgement check_shape(const Shape& right, std::string_view typed) {
     constexpr std::size_t most = 1'000'000;
     Shape said;
     bool in_number = false, in_decimals = false;
@@ -156,7 +156,7 @@ std::vector<std::string> words_in(const std::string& text) {
     return words;
 }
 
-Verdict check_names(const RightAnswer& right, std::string_view typed) {
+Judgement check_names(const RightAnswer& right, std::string_view typed) {
     const std::string text = lower(trimmed(typed));
     const auto is_called = [](const std::vector<std::string>& spellings, const std::string& word) {
         return std::ranges::any_of(spellings,
@@ -186,7 +186,7 @@ Verdict check_names(const RightAnswer& right, std::string_view typed) {
 
 }  // namespace
 
-Verdict check_answer(const RightAnswer& right, std::string_view typed) {
+Judgement check_answer(const RightAnswer& right, std::string_view typed) {
     if (right.kind == RightAnswer::Kind::number) return check_number(right.number, typed);
     if (right.kind == RightAnswer::Kind::shape) return check_shape(right.shape, typed);
     return check_names(right, typed);

@@ -278,7 +278,7 @@ Question QuizSession::next() {
 
 const Mistake* mistake_behind(const Question& question, std::string_view typed) {
     const auto is_said = [&](const RightAnswer& right) {
-        return check_answer(right, typed).is == Verdict::Is::right;
+        return check_answer(right, typed).is == Judgement::Is::right;
     };
     for (std::size_t i = 0; i < question.choices.size(); ++i) {
         const QuizChoice& choice = question.choices[i];

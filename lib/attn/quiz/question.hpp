@@ -26,7 +26,7 @@ struct RightAnswer {
 };
 
 /// The judgement of an answer.
-struct Verdict {
+struct Judgement {
     enum class Is { right, wrong, unread };
     Is is = Is::wrong;
     std::string advice{};  ///< of an answer that is unread, neither right nor wrong: what to write
@@ -37,7 +37,7 @@ struct Verdict {
 /// Range   A number has two significant digits or more, unless it is exact, and is right within
 ///         half a unit of its last digit: 0.52 and .5167 for 0.516667. Arithmetic is right within
 ///         a thousandth: 31/60, ln 2, 1/sqrt(2). A shape is its numbers: (2,3), 2x3, [2, 3].
-Verdict check_answer(const RightAnswer& right, std::string_view typed);
+Judgement check_answer(const RightAnswer& right, std::string_view typed);
 
 /// Numbers drawn for a question, the same on every machine.
 class Dice {
