@@ -106,13 +106,11 @@ int run_lint(const Arguments& arguments) {
         arguments, [&] { return findings_text(arguments, findings); },
         [&] { return findings_json(findings); });
     const bool strict = arguments.has(flags::strict);
-    return std::any_of(findings.begin(), findings.end(),
-                       [&](const attn::LintFinding& finding) {
-                           return finding.rule->severity == attn::Severity::error ||
-                                  (strict && finding.rule->severity == attn::Severity::warning);
-                       })
-               ? 1
-               : 0;
+    const bool is_found = std::ranges::any_of(findings, [&](const attn::LintFinding& finding) {
+        return finding.rule->severity == attn::Severity::error ||
+               (strict && finding.rule->severity == attn::Severity::warning);
+    });
+    return is_found ? 1 : 0;
 }
 
 std::vector<std::string> rule_ids() {

@@ -50,10 +50,9 @@ ChangedWalk changed_walk(const Arguments& arguments, const attn::NotebookWalk& w
     try {
         changed.now.plan = attn::resolve(config_of(flags));
         changed.now.table = *table_of(flags, changed.now.plan);
-    } catch (const attn::ConfigError& error) {
-        changed.trouble = error.what();
-        return changed;
-    } catch (const attn::ShapeError& error) {
+    } catch (const attn::InputError&) {
+        throw;
+    } catch (const attn::Error& error) {
         changed.trouble = error.what();
         return changed;
     }

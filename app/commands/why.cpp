@@ -114,10 +114,8 @@ std::string next_text(const Model& model, const TokenIds& ids, NextToken next, s
         "next[{}] = {:.6f}   {} behind {}\n  = exp(logit) / sum over all tokens, logit "
         "{:.4f}\n  = what each part of the model adds to the logit\n",
         next.id, next.probability, quoted(model, next.id), quoted(model, ids.back()), next.logit);
-    std::stable_sort(next.parts.begin(), next.parts.end(),
-                     [](const Contribution& one, const Contribution& other) {
-                         return std::abs(one.logit) > std::abs(other.logit);
-                     });
+    std::ranges::stable_sort(next.parts, std::greater(),
+                             [](const Contribution& part) { return std::abs(part.logit); });
     double rest = 0;
     for (std::size_t i = 0; i < next.parts.size(); ++i) {
         if (i >= top) {

@@ -32,11 +32,9 @@ constexpr std::array derived{"given", "changed"};
 /// The flag of a key: its name, or what --format json calls it.
 const Flag* flag_of(const Arguments& arguments, const std::string& key) {
     const Flag* recorded = nullptr;
-    for (const FlagTable table : arguments.tables()) {
-        for (const Flag& flag : table()) {
-            if (key_of(flag) == key) return &flag;
-            if (flag.key == key) recorded = &flag;
-        }
+    for (const Flag* flag : arguments.rows()) {
+        if (key_of(*flag) == key) return flag;
+        if (flag->key == key) recorded = flag;
     }
     return recorded;
 }
@@ -74,8 +72,7 @@ std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& fla
         for (const std::string& value : values) said.push_back({&flag, value});
         return said;
     }
-    std::string joined;
-    for (const std::string& value : values) joined += (joined.empty() ? "" : ",") + value;
+    const std::string joined = attn::joined(values, ",");
     if (joined.empty() && flag.may_stand_alone) refuse_empty(flag);
     return {{&flag, joined}};
 }
@@ -84,10 +81,8 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
                             const std::string& label) {
     if (const Flag* flag = flag_of(arguments, setting.key)) return *flag;
     std::vector<std::string> keys;
-    for (const FlagTable table : arguments.tables()) {
-        for (const Flag& each : table()) {
-            if (!each.is_positional()) keys.push_back(key_of(each));
-        }
+    for (const Flag* each : arguments.rows()) {
+        if (!each->is_positional()) keys.push_back(key_of(*each));
     }
     refuse(label, setting,
            "there is no setting '" + setting.key + "'" +

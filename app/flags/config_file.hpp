@@ -30,21 +30,8 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
 /// Writes settings_json to the file that --save-config names, if there is one.
 void save_config(const Arguments& arguments);
 
-/// A family of models: the flags that make a small walk as its attention does.
-struct Preset {
-    std::string name;
-    std::string what;   ///< what its attention has, in a few words
-    std::string flags;  ///< as they are typed
-};
-
-/// The families, the oldest first.
-const std::vector<Preset>& presets();
+/// The families of models that --preset names, the oldest first.
 std::vector<std::string> preset_names();
-
-/// The flags of a family, one word each. What is typed beside --preset takes their place.
-///
-/// Errors  ConfigError for a name that no family has.
-std::vector<std::string> preset_words(const std::string& name);
 
 /// What is typed, with the flags of the family that --preset names under it.
 Arguments with_preset(Arguments typed);

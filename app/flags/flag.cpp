@@ -86,6 +86,14 @@ const Flag* Arguments::find(std::string_view name) const {
     return nullptr;
 }
 
+std::vector<const Flag*> Arguments::rows() const {
+    std::vector<const Flag*> all;
+    for (const FlagTable table : tables_) {
+        for (const Flag& flag : table()) all.push_back(&flag);
+    }
+    return all;
+}
+
 const Flag* Arguments::named_by(const std::string& word) const {
     const std::string name = before(word, '=');
     if (!word.starts_with("-") || word.starts_with("--")) return find(name);
@@ -175,13 +183,12 @@ std::vector<Arguments::Said> Arguments::in_order() const {
     // What is a default elsewhere may change what a model or a notebook says.
     const bool says_defaults = has_any({flags::model_file, flags::notebook});
     std::vector<Said> ordered;
-    for (const FlagTable table : tables_) {
-        for (const Flag& flag : table()) {
-            std::copy_if(
-                said_.begin(), said_.end(), std::back_inserter(ordered), [&](const Said& said) {
-                    const bool is_usual = flag.takes_next_word() && said.text == flag.usual;
-                    return said.flag == &flag && !said.implied && (!is_usual || says_defaults);
-                });
+    for (const Flag* flag : rows()) {
+        for (const Said& said : said_) {
+            const bool is_usual = flag->takes_next_word() && said.text == flag->usual;
+            if (said.flag == flag && !said.implied && (!is_usual || says_defaults)) {
+                ordered.push_back(said);
+            }
         }
     }
     return ordered;
@@ -213,14 +220,12 @@ std::string Arguments::origins_in(std::string_view message) const {
         return false;
     };
     std::string places;
-    for (const FlagTable table : tables_) {
-        for (const Flag& flag : table()) {
-            const Origin* place = flag.is_positional() ? nullptr : origin(flag);
-            const std::string name = flag.is_positional() ? flag.name : flag.name.substr(2);
-            if (place == nullptr || !names(name)) continue;
-            places += (places.empty() ? " (" : ", ") + name + ": " + place->file +
-                      (place->line == 0 ? "" : ":" + std::to_string(place->line));
-        }
+    for (const Flag* flag : rows()) {
+        const Origin* place = flag->is_positional() ? nullptr : origin(*flag);
+        const std::string name = flag->is_positional() ? flag->name : flag->name.substr(2);
+        if (place == nullptr || !names(name)) continue;
+        places += (places.empty() ? " (" : ", ") + name + ": " + place->file +
+                  (place->line == 0 ? "" : ":" + std::to_string(place->line));
     }
     return places.empty() ? places : places + ")";
 }
@@ -248,10 +253,8 @@ void check_all(const std::vector<Arguments::Said>& all) {
 
 std::vector<std::string> names_of(const Arguments& arguments) {
     std::vector<std::string> names;
-    for (const FlagTable table : arguments.tables()) {
-        for (const Flag& flag : table()) {
-            if (flag.name.starts_with("--")) names.push_back(flag.name);
-        }
+    for (const Flag* flag : arguments.rows()) {
+        if (flag->name.starts_with("--")) names.push_back(flag->name);
     }
     return names;
 }
@@ -376,23 +379,16 @@ bool Arguments::is_typed(const Flag& flag) const {
 
 void note_useless_flags(const std::vector<FlagUse>& uses) {
     if (uses.empty()) return;
-    for (const FlagTable table : uses.front().arguments.tables()) {
-        for (const Flag& flag : table()) {
-            const Need& need = flag.need;
-            const auto is_unmet = [&](const FlagUse& use) {
-                return (need.among_flags != nullptr && !need.among_flags(use.arguments)) ||
-                       (need.in_walk != nullptr && use.plan != nullptr && !need.in_walk(*use.plan));
-            };
-            std::size_t typed = 0;
-            std::size_t unmet = 0;
-            for (const FlagUse& use : uses) {
-                if (!use.arguments.is_typed(flag)) continue;
-                ++typed;
-                unmet += is_unmet(use) ? 1 : 0;
-            }
-            if (typed == 0 || unmet < typed) continue;
-            report_note(flag.name + " has no effect here: it needs " + std::string(need.what));
-        }
+    for (const Flag* flag : uses.front().arguments.rows()) {
+        const Need& need = flag->need;
+        const auto says_it = [&](const FlagUse& use) { return use.arguments.is_typed(*flag); };
+        const auto has_effect = [&](const FlagUse& use) {
+            return says_it(use) &&
+                   (need.among_flags == nullptr || need.among_flags(use.arguments)) &&
+                   (need.in_walk == nullptr || use.plan == nullptr || need.in_walk(*use.plan));
+        };
+        if (std::ranges::none_of(uses, says_it) || std::ranges::any_of(uses, has_effect)) continue;
+        report_note(flag->name + " has no effect here: it needs " + std::string(need.what));
     }
 }
 

@@ -233,6 +233,8 @@ public:
 
     const std::vector<Said>& said() const { return said_; }
     const std::vector<FlagTable>& tables() const { return tables_; }
+    /// The rows of all tables.
+    std::vector<const Flag*> rows() const;
     /// The row of that name or letter, or nullptr.
     const Flag* find(std::string_view name) const;
     const Flag* find(const Name& name) const { return find(name.text); }

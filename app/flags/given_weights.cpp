@@ -17,8 +17,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 }
 
 bool has(const std::vector<attn::NamedTensor>& tensors, std::string_view name) {
-    return std::any_of(tensors.begin(), tensors.end(),
-                       [&](const attn::NamedTensor& each) { return each.name == name; });
+    return std::ranges::find(tensors, name, &attn::NamedTensor::name) != tensors.end();
 }
 
 void contradict(const std::string& flag, const std::string& model, const std::string& has_it) {

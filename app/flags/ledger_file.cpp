@@ -50,29 +50,26 @@ std::vector<attn::NamedTensor> read_folder(const std::string& folder) {
     return arrays;
 }
 
-}  // namespace
-
 std::vector<attn::NamedTensor> read_arrays(const std::string& spec, bool takes_unnamed) {
     std::error_code ignored;
     if (std::filesystem::is_directory(spec, ignored)) return read_folder(spec);
     std::vector<attn::NamedTensor> arrays = attn::read_tensors(spec, report_note);
-    for (attn::NamedTensor& each : arrays) {
-        if (each.name.empty() && takes_unnamed && arrays.size() == 1) {
-            each.name = without_number(std::filesystem::path(spec).stem().string());
-        }
-        if (each.name.empty()) {
-            throw attn::InputError(spec +
-                                   ": holds one array without a name: say which step it is, "
-                                   "as in " +
-                                   spec + ":weights");
-        }
+    if (arrays.size() == 1 && arrays[0].name.empty() && takes_unnamed) {
+        arrays[0].name = without_number(std::filesystem::path(spec).stem().string());
     }
     return arrays;
 }
 
+}  // namespace
+
 attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed) {
     attn::Ledger ledger(attn::chains_of(attn::step_table()));
     for (attn::NamedTensor& each : read_arrays(spec, takes_unnamed)) {
+        if (each.name.empty()) {
+            throw attn::InputError(
+                spec + ": holds one array without a name: say which step it is, as in " + spec +
+                ":weights");
+        }
         ledger.record(each.name, std::move(each.tensor));
     }
     return ledger;

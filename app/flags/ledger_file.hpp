@@ -5,20 +5,16 @@
 
 #include "app/flags/flag.hpp"
 #include "attn/compare/compare.hpp"
-#include "attn/io/elements.hpp"
 
 namespace app {
 
-/// Reads the arrays that a file holds under their names, one of them alone (`FILE:NAME`, which also
+/// Reads the steps that a file holds under their names, one of them alone (`FILE:NAME`, which also
 /// names the array of a file that has no names), or those of a folder of .npy files, whose names
 /// may begin with a number (`03_query.npy`). What was left out is a note. A lone array without a
 /// name has that of its file, where such are taken.
 ///
 /// Shapes  those of the file, with axes axis0, axis1, ... where it names none.
 /// Errors  InputError naming the file; also for a folder that has a step twice.
-std::vector<attn::NamedTensor> read_arrays(const std::string& spec, bool takes_unnamed = false);
-
-/// The same as a record of steps.
 attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed = false);
 
 /// How much two ledgers may differ: --atol and --rtol.

@@ -59,17 +59,15 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
         CLI::Option* option = is_flag ? cli.add_flag(names) : cli.add_option(names);
         flags[option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)] = flag;
     };
-    for (const FlagTable table : rows.tables()) {
-        for (const Flag& flag : table()) {
-            // It compares each name that it is told with all the others.
-            const bool may_come = std::ranges::any_of(words, [&](const std::string& word) {
-                return word.starts_with(flag.name) || (is_short(word) && !flag.letter.empty());
-            });
-            if (flag.is_positional() || (may_come && flag.takes_next_word())) {
-                tell(attn::joined(flag.names(), ","), &flag, false);
-            } else if (may_come) {  // `{}`: alone it says nothing
-                tell(attn::joined(flag.names(), "{},") + "{}", &flag, true);
-            }
+    for (const Flag* flag : rows.rows()) {
+        // It compares each name that it is told with all the others.
+        const bool may_come = std::ranges::any_of(words, [&](const std::string& word) {
+            return word.starts_with(flag->name) || (is_short(word) && !flag->letter.empty());
+        });
+        if (flag->is_positional() || (may_come && flag->takes_next_word())) {
+            tell(attn::joined(flag->names(), ","), flag, false);
+        } else if (may_come) {  // `{}`: alone it says nothing
+            tell(attn::joined(flag->names(), "{},") + "{}", flag, true);
         }
     }
     tell("rest", nullptr, false);  // the first word that no place is for

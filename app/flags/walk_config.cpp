@@ -211,6 +211,23 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     config.mask.given = attn::Tensor(read.axes(), std::move(hidden));
 }
 
+/// The rules of --rule, those of files line by line.  Errors  InputError for a file.
+std::vector<std::string> rules_of(const Arguments& arguments) {
+    std::vector<std::string> rules;
+    for (const std::string& said : arguments[flags::rules]) {
+        if (!said.starts_with('@')) {
+            rules.push_back(said);
+            continue;
+        }
+        for (const std::string& line : read_lines(said.substr(1))) {
+            const std::string_view rule = attn::trimmed(
+                std::string_view(line).substr(0, std::min(line.find('#'), line.size())));
+            if (!rule.empty()) rules.emplace_back(rule);
+        }
+    }
+    return rules;
+}
+
 }  // namespace
 
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words) {
@@ -281,22 +298,6 @@ const std::vector<Flag>& bug_flags() {
         return flags;
     }();
     return all;
-}
-
-std::vector<std::string> rules_of(const Arguments& arguments) {
-    std::vector<std::string> rules;
-    for (const std::string& said : arguments[flags::rules]) {
-        if (!said.starts_with('@')) {
-            rules.push_back(said);
-            continue;
-        }
-        for (const std::string& line : read_lines(said.substr(1))) {
-            const std::string_view rule = attn::trimmed(
-                std::string_view(line).substr(0, std::min(line.find('#'), line.size())));
-            if (!rule.empty()) rules.emplace_back(rule);
-        }
-    }
-    return rules;
 }
 
 std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan) {

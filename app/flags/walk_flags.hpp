@@ -24,8 +24,6 @@ const std::vector<Flag>& bug_flags();
 
 /// The mistakes that --bug names, without those of a notebook that cannot show in this walk.
 std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan);
-/// The rules of --rule, those of files line by line.  Errors  InputError for a file.
-std::vector<std::string> rules_of(const Arguments& arguments);
 
 /// The step table with these mistakes: the reference table itself without any.
 ///

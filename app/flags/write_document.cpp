@@ -92,8 +92,7 @@ void render_marked(const attn::Document& document, attn::TextForm form, const Te
     const attn::Document& before = *document.before;
     const attn::ContentForm content = [&](const attn::Section& section) {
         const std::string text = attn::content_text(section, form, choices.options);
-        const auto same_name = [&](const attn::Section& each) { return each.name == section.name; };
-        const auto old = std::find_if(before.sections.begin(), before.sections.end(), same_name);
+        const auto old = std::ranges::find(before.sections, section.name, &attn::Section::name);
         if (old == before.sections.end()) return text;
         return attn::marked(text, attn::content_text(*old, form, choices.options),
                             choices.options.ink);

@@ -77,14 +77,6 @@ std::string head(const Command& command) {
     return "attn-explain" + name + ": " + command.help + "\n\n" + usage(command);
 }
 
-std::vector<const Flag*> rows_of(const Command& command) {
-    std::vector<const Flag*> rows;
-    for (const FlagTable table : command.tables) {
-        for (const Flag& flag : table()) rows.push_back(&flag);
-    }
-    return rows;
-}
-
 std::string command_list() {
     std::string text = "\nCommands\n";
     for (const Command& command : commands()) {
@@ -110,7 +102,7 @@ std::string example_list(const Command& command) {
 }  // namespace
 
 std::vector<const Flag*> flags_of(const Command& command) {
-    std::vector<const Flag*> flags = rows_of(command);
+    std::vector<const Flag*> flags = Arguments(command.tables).rows();
     std::erase_if(flags, std::mem_fn(&Flag::is_positional));
     return flags;
 }
@@ -131,7 +123,7 @@ std::string about_other_flags(const Command& command) {
 }
 
 std::vector<const Flag*> positionals_of(const Command& command) {
-    std::vector<const Flag*> flags = rows_of(command);
+    std::vector<const Flag*> flags = Arguments(command.tables).rows();
     std::erase_if(flags, std::not_fn(std::mem_fn(&Flag::is_positional)));
     return flags;
 }

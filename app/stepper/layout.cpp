@@ -1,5 +1,7 @@
 #include "app/stepper/layout.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -68,6 +70,10 @@ std::string shape_of_section(const attn::Section& section) {
     return text;
 }
 
+std::size_t place_in(const std::vector<std::size_t>& listed, std::size_t step) {
+    return static_cast<std::size_t>(std::ranges::find(listed, step) - listed.begin());
+}
+
 /// The steps on the left of a screen. Their shapes are listed where the tensor leaves room for
 /// them.
 class StepList {
@@ -75,16 +81,15 @@ public:
     StepList(const Session& session, std::size_t screen_columns) : session_(session) {
         if (screen_columns < least_columns) return;
         std::size_t name = 0;
-        for (std::size_t i = 0; i < session.sections().size(); ++i) {
-            if (!session.is_listed(i)) continue;
+        listed_ = session.listed_steps();
+        for (const std::size_t i : listed_) {
             const attn::Section& section = session.sections()[i];
             name = std::max(name, section.name.size());
             if (screen_columns >= least_columns_for_shapes) {
                 shape_ = std::max(shape_, shape_of_section(section).size() + 1);
             }
-            if (i == session.step()) place_ = listed_.size();
-            listed_.push_back(i);
         }
+        place_ = place_in(listed_, session.step());
         shape_ = std::min(shape_, widest / 2);
         columns_ = std::min({name + shape_ + 3, screen_columns / 3, widest});
     }
@@ -130,16 +135,10 @@ private:
 };
 
 std::string title_of(const Session& session) {
-    std::size_t number = 0;
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < session.sections().size(); ++i) {
-        if (!session.is_listed(i)) continue;
-        ++count;
-        if (i == session.step()) number = count;
-    }
+    const std::vector<std::size_t> listed = session.listed_steps();
     const attn::Section& section = session.section();
-    return " " + section.name + "  " + std::to_string(number) + "/" + std::to_string(count) + "  " +
-           section.title;
+    return fmt::format(" {}  {}/{}  {}", section.name, place_in(listed, session.step()) + 1,
+                       listed.size(), section.title);
 }
 
 /// Where the number comes from; in a notebook, the remark on the step and its code.

@@ -1,9 +1,9 @@
 #include <langinfo.h>
 
 #include <algorithm>
-#include <cstring>
 #include <array>
 #include <clocale>
+#include <cstring>
 #include <cwchar>
 #include <map>
 #include <utility>
@@ -136,14 +136,6 @@ constexpr std::array<std::pair<wint_t, const char*>, 7> control_keys{{{L'\t', "T
                                                                       {0x1b, "Escape"},
                                                                       {0x0c, "Redraw"}}};
 
-std::string utf8(wint_t character) {
-    std::array<char, 16> bytes{};
-    std::mbstate_t state{};
-    const std::size_t length = std::wcrtomb(bytes.data(), static_cast<wchar_t>(character), &state);
-    return length == static_cast<std::size_t>(-1) ? std::string()
-                                                  : std::string(bytes.data(), length);
-}
-
 /// Waits for a key.
 Key read_key() {
     wint_t code = 0;
@@ -155,7 +147,7 @@ Key read_key() {
         if (names.first[i].first == code) return {names.first[i].second, false};
     }
     if (kind == KEY_CODE_YES || code < 0x20) return {};
-    return {utf8(code), true};
+    return {attn::utf8_of(static_cast<std::int32_t>(code)), true};
 }
 
 /// Removes the last character of UTF-8 text.

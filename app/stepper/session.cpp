@@ -62,6 +62,19 @@ bool Session::is_listed(std::size_t section) const {
     return section == step_ || document_.sections[section].shown;
 }
 
+std::vector<std::size_t> Session::listed_steps() const {
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < sections().size(); ++i) {
+        if (is_listed(i)) all.push_back(i);
+    }
+    return all;
+}
+
+std::size_t Session::place_of_step(const std::string& name) const {
+    const auto found = std::ranges::find(sections(), name, &attn::Section::name);
+    return static_cast<std::size_t>(found - sections().begin());
+}
+
 const attn::Tensor* Session::tensor() const {
     return std::get_if<attn::Tensor>(&section().content);
 }

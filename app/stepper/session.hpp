@@ -56,6 +56,8 @@ public:
     const attn::Section& section() const { return document_.sections[step_]; }
     /// Whether `next` and `previous` stop at that section: it is shown, or the one looked at.
     bool is_listed(std::size_t section) const;
+    /// Those sections, in their order.
+    std::vector<std::size_t> listed_steps() const;
     /// The step's tensor, or nullptr where a notebook shows text.
     const attn::Tensor* tensor() const;
     /// The index on each axis of the cell looked at; the place on an axis is kept from step to
@@ -171,6 +173,8 @@ private:
     std::string replace_scene(Scene scene);
     std::vector<std::size_t> whole_indices(const std::vector<std::size_t>& indices) const;
     void look_at(const attn::Cell& cell);
+    /// The place of a step that is there.
+    std::size_t place_of_step(const std::string& name) const;
     void leave_trail();
     const attn::Tensor* whole_before(const std::string& step) const;
 

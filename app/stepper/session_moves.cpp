@@ -26,35 +26,35 @@ void Session::next(std::ptrdiff_t count) {
 }
 
 void Session::go_to(const std::string& name) {
-    std::vector<std::size_t> begins;
+    const std::vector<std::size_t> list = listed_steps();
+    const bool is_number = name.find_first_not_of("0123456789") == name.npos;
     std::vector<std::string> names;
-    std::size_t number = 0;
-    for (std::size_t i = 0; i < sections().size(); ++i) {
-        const attn::Section& section = sections()[i];
-        if (is_listed(i)) ++number;
-        if (section.name == name || (is_listed(i) && std::to_string(number) == name)) {
-            begins = {i};
-            break;
-        }
-        if (!name.empty() && section.name.starts_with(name)) begins.push_back(i);
-        names.push_back(section.name);
+    for (const attn::Section& section : sections()) names.push_back(section.name);
+    auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+        found = std::ranges::find_if(names, [&](const std::string& each) {
+            return !name.empty() && each.starts_with(name);
+        });
     }
-    if (begins.empty()) {
-        const bool is_number = name.find_first_not_of("0123456789") == name.npos;
+    auto step = static_cast<std::size_t>(found - names.begin());
+    for (std::size_t i = 0; is_number && i < list.size(); ++i) {
+        if (std::to_string(i + 1) == name) step = list[i];
+    }
+    if (step == names.size()) {
         const std::string meant = is_number ? "" : attn::closest(name, names);
         const std::string count =
-            ": there are " + std::to_string(number) + " steps; list shows them";
+            ": there are " + std::to_string(list.size()) + " steps; list shows them";
         throw attn::ConfigError("there is no step '" + name + "'" +
                                 (meant.empty() ? count : "; " + meant + "?"));
     }
     leave_trail();
-    step_ = begins.front();
+    step_ = step;
 }
 
 void Session::go_to_gradient() {
     const std::string name = section().name;
     const std::string other = name.starts_with("d_") ? name.substr(2) : "d_" + name;
-    if (std::ranges::find(sections(), other, &attn::Section::name) == sections().end()) {
+    if (place_of_step(other) == sections().size()) {
         throw attn::ConfigError("there is no " + other + " here" +
                                 (scene_.arguments && scene_.arguments->has(flags::backward)
                                      ? ": the loss does not depend on it"
@@ -156,10 +156,8 @@ void Session::go_to_most() {
 }
 
 void Session::look_at(const attn::Cell& cell) {
-    const auto found =
-        std::find_if(sections().begin(), sections().end(),
-                     [&](const attn::Section& section) { return section.name == cell.step; });
-    const attn::Section& section = *found;
+    const std::size_t step = place_of_step(cell.step);
+    const attn::Section& section = sections()[step];
     const attn::Tensor& tensor = std::get<attn::Tensor>(section.content);
     std::map<std::string, std::size_t> place = place_;
     std::size_t axis = 0;
@@ -179,7 +177,7 @@ void Session::look_at(const attn::Cell& cell) {
             place[section.counted_by(tensor.axes()[axis++])] = static_cast<std::size_t>(at);
     }
     place_ = std::move(place);
-    step_ = static_cast<std::size_t>(found - sections().begin());
+    step_ = step;
 }
 
 void Session::dive() {
@@ -196,15 +194,11 @@ void Session::dive() {
     // The cells to go to, one of each step; of a sum those of the term that counts most.
     std::vector<attn::Cell> targets;
     const auto add = [&](const attn::Cell& cell) {
-        const bool known = std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
-            return target.step == cell.step;
-        });
-        if (!known) targets.push_back(cell);
+        const auto known = std::ranges::find(targets, cell.step, &attn::Cell::step);
+        if (known == targets.end()) targets.push_back(cell);
     };
-    const auto most = std::max_element(derivation.terms.begin(), derivation.terms.end(),
-                                       [](const attn::Term& a, const attn::Term& b) {
-                                           return std::abs(a.value) < std::abs(b.value);
-                                       });
+    const auto most = std::ranges::max_element(
+        derivation.terms, {}, [](const attn::Term& term) { return std::abs(term.value); });
     if (most != derivation.terms.end()) {
         add(most->left);
         if (most->right) add(*most->right);
@@ -236,10 +230,7 @@ void Session::back() {
     if (trail_.empty()) throw attn::ConfigError("there is no dive to return from");
     const Visit visit = std::move(trail_.back());
     trail_.pop_back();
-    const auto found =
-        std::find_if(sections().begin(), sections().end(),
-                     [&](const attn::Section& section) { return section.name == visit.step; });
-    step_ = static_cast<std::size_t>(found - sections().begin());
+    step_ = place_of_step(visit.step);
     place_ = visit.place;
     sources_ = visit.sources;
     source_ = visit.source;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 
 #include "app/stepper/session.hpp"
 #include "attn/io/output_files.hpp"
@@ -100,13 +101,11 @@ std::string Session::step_text() const {
 std::string Session::list_text() const {
     std::string text;
     std::size_t number = 0;
-    for (std::size_t i = 0; i < sections().size(); ++i) {
-        if (!is_listed(i)) continue;
+    for (const std::size_t i : listed_steps()) {
         const attn::Section& section = sections()[i];
         const auto* tensor = std::get_if<attn::Tensor>(&section.content);
-        std::string line = std::to_string(++number);
-        line.insert(0, line.size() < 2 ? 2 - line.size() : 0, ' ');
-        line = (i == step_ ? "> " : "  ") + line + " " + section.name;
+        std::string line =
+            fmt::format("{} {:2} {}", i == step_ ? ">" : " ", ++number, section.name);
         if (tensor != nullptr) line += "   " + tensor->described();
         if (changed_[i] > 0) line += "   changed: " + std::to_string(changed_[i]);
         text += line + "\n";

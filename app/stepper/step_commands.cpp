@@ -1,6 +1,7 @@
 #include "app/stepper/step_commands.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "attn/text/strings.hpp"
@@ -16,11 +17,6 @@ std::ptrdiff_t count_of(const std::string& name, const std::string& text) {
     const std::int64_t count = parse_integer(name, text);
     if (count < 1) throw attn::ConfigError(name + " takes a number from 1 on, not " + text);
     return count;
-}
-
-const std::string& needed(const std::string& arguments, const std::string& example) {
-    if (arguments.empty()) throw attn::ConfigError("something is missing, as in: " + example);
-    return arguments;
 }
 
 /// Goes on, or says that there is nothing further.
@@ -43,11 +39,38 @@ Reply moved(Session& session, const std::string& count) {
     return {Shows::cell};
 }
 
-/// What a command does before the screen, or a line, shows what it leaves.
+/// What a command does, with its words if it takes any, before the screen, or a line, shows what it
+/// leaves, or what it says.
 template <auto act, Shows shows>
-Reply done(Session& session, const std::string&) {
-    (session.*act)();
-    return {shows};
+Reply done(Session& session, const std::string& words) {
+    const auto run = [&] {
+        if constexpr (std::is_invocable_v<decltype(act), Session&>) {
+            return std::invoke(act, session);
+        } else {
+            return std::invoke(act, session, words);
+        }
+    };
+    if constexpr (std::is_void_v<decltype(run())>) {
+        run();
+        return {shows};
+    } else {
+        return {shows, run() + (shows == Shows::message ? "\n" : "")};
+    }
+}
+
+template <int columns>
+void go_to_end(Session& session) {
+    session.move(0, columns * (std::numeric_limits<std::ptrdiff_t>::max() / 2));
+}
+
+template <int decimals>
+void add_decimals(Session& session) {
+    session.set_precision(session.precision() + decimals);
+}
+
+template <bool forward>
+void turn_page(Session& session) {
+    session.turn_page(forward);
 }
 
 Reply turned(Session& session, const std::string& axis, const std::string& number) {
@@ -76,57 +99,31 @@ const StepCommand& find_command(const std::string& name) {
 }  // namespace
 
 const std::vector<StepCommand>& step_commands() {
-    constexpr std::ptrdiff_t all_the_way = std::numeric_limits<std::ptrdiff_t>::max() / 2;
     using Words = const std::string&;
     static const std::vector<StepCommand> all{
         {"next", "[N]", "n Space Shift-Right", "the next step",
          [](Session& s, Words count) { return next_step(s, count_of("next", count)); }},
         {"previous", "[N]", "p Shift-Left", "the step before",
          [](Session& s, Words count) { return next_step(s, -count_of("previous", count)); }},
-        {"goto", "STEP", "g", "a step by its name or number",
-         [](Session& s, Words step) {
-             s.go_to(needed(step, "goto weights"));
-             return Reply{Shows::step};
-         }},
+        {"goto", "STEP", "g", "a step by its name or number", done<&Session::go_to, Shows::step>,
+         "goto weights"},
         {"search", "TEXT", "/", "the next step whose words contain TEXT",
-         [](Session& s, Words text) {
-             s.search(needed(text, "search softmax"));
-             return Reply{Shows::step};
-         }},
-        {"list", "", "", "the steps with their shapes",
-         [](Session& s, Words) {
-             return Reply{Shows::page, s.list_text()};
-         }},
+         done<&Session::search, Shows::step>, "search softmax"},
+        {"list", "", "", "the steps with their shapes", done<&Session::list_text, Shows::page>},
         {"left", "[N]", "h Left", "move the cell", moved<0, -1>},
         {"down", "[N]", "j Down", "", moved<1, 0>},
         {"up", "[N]", "k Up", "", moved<-1, 0>},
         {"right", "[N]", "l Right", "", moved<0, 1>},
-        {"first", "", "Home 0", "the first cell of the row",
-         [](Session& s, Words) {
-             s.move(0, -all_the_way);
-             return Reply{Shows::cell};
-         }},
-        {"last", "", "End $", "the last cell of the row",
-         [](Session& s, Words) {
-             s.move(0, all_the_way);
-             return Reply{Shows::cell};
-         }},
+        {"first", "", "Home 0", "the first cell of the row", done<go_to_end<-1>, Shows::cell>},
+        {"last", "", "End $", "the last cell of the row", done<go_to_end<1>, Shows::cell>},
         {"most", "", "m", "the largest number of the row", done<&Session::go_to_most, Shows::cell>},
         {"cell", "I,J,...", "", "a cell by numbers or words: cell 0,short,eat",
          [](Session& s, Words indices) {
              if (!indices.empty()) s.go_to_cell(indices);
              return Reply{Shows::cell};
          }},
-        {"page", "", "Tab", "the next head",
-         [](Session& s, Words) {
-             s.turn_page(true);
-             return Reply{Shows::cell};
-         }},
-        {"page-back", "", "Shift-Tab", "the head before",
-         [](Session& s, Words) {
-             s.turn_page(false);
-             return Reply{Shows::cell};
-         }},
+        {"page", "", "Tab", "the next head", done<turn_page<true>, Shows::cell>},
+        {"page-back", "", "Shift-Tab", "the head before", done<turn_page<false>, Shows::cell>},
         {"head", "[N]", "", "head number N; the next one",
          [](Session& s, Words number) { return turned(s, "head", number); }},
         {"batch", "[N]", "B", "sequence number N; the next one",
@@ -151,18 +148,10 @@ const std::vector<StepCommand>& step_commands() {
         {"gradient", "", "b", "to the gradient of this step, with --backward, and back to it",
          done<&Session::go_to_gradient, Shows::step>},
         {"set", "NAME=VALUE", "", "walk again with it, mark what changed: set mask=causal",
-         [](Session& s, Words settings) {
-             return Reply{Shows::message, s.set(settings) + "\n"};
-         }},
-        {"undo", "", "u", "take the last set back",
-         [](Session& s, Words) {
-             return Reply{Shows::message, s.undo() + "\n"};
-         }},
+         done<&Session::set, Shows::message>},
+        {"undo", "", "u", "take the last set back", done<&Session::undo, Shows::message>},
         {"only", "[STEPS]", "", "keep steps or parts: only weights[0],x; alone: all again",
-         [](Session& s, Words steps) {
-             s.only(steps);
-             return Reply{Shows::step};
-         }},
+         done<&Session::only, Shows::step>},
         {"detail", "", "d", "show or hide parameters and the parts of softmax",
          [](Session& s, Words) {
              s.toggle_detail();
@@ -170,28 +159,20 @@ const std::vector<StepCommand>& step_commands() {
          }},
         {"precision", "N", "", "decimals of the numbers",
          [](Session& s, Words decimals) {
-             s.set_precision(parse_integer("precision", needed(decimals, "precision 6")));
+             s.set_precision(parse_integer("precision", decimals));
              return Reply{Shows::step};
-         }},
-        {"more-digits", "", "+ =", "one decimal more",
-         [](Session& s, Words) {
-             s.set_precision(s.precision() + 1);
-             return Reply{Shows::step};
-         }},
-        {"fewer-digits", "", "-", "one decimal less",
-         [](Session& s, Words) {
-             s.set_precision(s.precision() - 1);
-             return Reply{Shows::step};
-         }},
+         },
+         "precision 6"},
+        {"more-digits", "", "+ =", "one decimal more", done<add_decimals<1>, Shows::step>},
+        {"fewer-digits", "", "-", "one decimal less", done<add_decimals<-1>, Shows::step>},
         {"print", "", "t", "the step as the walk prints it",
-         [](Session& s, Words) {
-             return Reply{Shows::page, s.step_text()};
-         }},
+         done<&Session::step_text, Shows::page>},
         {"write", "FILE", "", "write the step, as the ending says: weights.npy, .csv, .svg",
          [](Session& s, Words path) {
-             s.write(needed(path, "write weights.npy"));
+             s.write(path);
              return Reply{Shows::message, "wrote " + attn::visible(path) + "\n"};
-         }},
+         },
+         "write weights.npy"},
         {"help", "", "? F1", "this page",
          [](Session&, Words) {
              return Reply{Shows::page, step_help()};
@@ -213,6 +194,9 @@ Reply perform(Session& session, const std::string& line) {
     const std::string arguments(attn::trimmed(text.substr(end)));
     if (!arguments.empty() && command.arguments.empty()) {
         throw attn::ConfigError(command.name + " stands alone: leave '" + arguments + "' out");
+    }
+    if (arguments.empty() && !command.example.empty()) {
+        throw attn::ConfigError("something is missing, as in: " + command.example);
     }
     return command.run(session, arguments);
 }

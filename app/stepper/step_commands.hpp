@@ -28,6 +28,7 @@ struct StepCommand {
     std::string keys;       ///< on the screen, blanks between them: `n Space Shift-Right`
     std::string help;       ///< its effect, in a few words
     Reply (*run)(Session&, const std::string& arguments) = nullptr;
+    std::string example{};  ///< where it takes no effect without arguments
 };
 
 /// All commands, in the order of the help.

@@ -38,21 +38,10 @@ bool takes_the_screen(const Arguments& arguments) {
 }
 
 void show(const Session& session, const Reply& reply, const attn::Sink& write) {
-    switch (reply.shows) {
-        case Reply::Shows::step:
-            write("\n" + session.step_text());
-            return;
-        case Reply::Shows::cell:
-            write(session.cell_line() + "\n");
-            return;
-        case Reply::Shows::message:
-        case Reply::Shows::page:
-            write(reply.text);
-            return;
-        case Reply::Shows::nothing:
-        case Reply::Shows::end:
-            return;
-    }
+    const bool is_step = reply.shows == Reply::Shows::step;
+    write(is_step                             ? "\n" + session.step_text()
+          : reply.shows == Reply::Shows::cell ? session.cell_line() + "\n"
+                                              : reply.text);
 }
 
 }  // namespace

@@ -118,6 +118,11 @@ TEST_SUITE("app: flags") {
         check_refused("--bogus --heads two", "--bogus");
         check_refused("--mask causl --variant lop --heads", "--variant does not know 'lop'");
         check_refused("--heads '' extra", "--heads is given an empty text");
+        check_refused("the --heads --mask", "'the' is neither a command nor a flag");
+        check_refused("--split chars -- ids --bogus", "'ids' is neither a command nor a flag");
+        check_refused("--heads 2 -qx out.txt", "there is no flag -qx");
+        check_refused("-xo=out.txt", "there is no flag -xo");
+        check_refused("-qo --heads 2", "--output lacks its value");
     }
 
     TEST_CASE("no flag passes over an empty argument") {
@@ -152,13 +157,18 @@ TEST_SUITE("app: flags") {
         CHECK(run("--scale -.5 --only ids -q").exit_code == 0);
         const Folder folder;
         const std::string path = folder / "out.txt";
-        for (const std::string& spelling : {"-o '" + path + "' -q", "-qo '" + path + "'",
-                                            "-qo'" + path + "'", "--output='" + path + "' -q"}) {
+        for (const std::string& spelling :
+             {"-o '" + path + "' -q", "-qo '" + path + "'", "-qo'" + path + "'",
+              "-o='" + path + "' -q", "-qo='" + path + "'", "--output='" + path + "' -q"}) {
             INFO(spelling);
             CHECK(run("--heads 2 --only weights " + spelling).exit_code == 0);
             CHECK(program::read_file(path) == expected);
             std::filesystem::remove(path);
         }
+        // A blank before a dash is one of the three characters.
+        CHECK(run("-q --only ids --split chars --text ' -a'").out == "tensor([1, 2, 3])\n");
+        CHECK(run("-q --only ids --differential 2 --text 'a b'").out == "tensor([1, 2])\n");
+        CHECK(run("why --differential 'weights[0,0,1]' --heads 2").exit_code == 0);
         CHECK(run("why -- 'weights[0,1]'").exit_code == 0);
         check_refused("why 'weights[0,1]' -- --depth", "'--depth' is not expected");
     }
