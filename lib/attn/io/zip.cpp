@@ -241,38 +241,47 @@ void ZipEntryReader::finish() {
 
 namespace {
 
-void append(std::string& bytes, std::uint64_t value, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i, value >>= 8U) bytes += static_cast<char>(value & 0xFFU);
+struct Field {
+    std::uint64_t value;
+    std::size_t size;
+};
+
+// The fields of a record one behind the other, least byte first.
+std::string record_of(std::initializer_list<Field> fields) {
+    std::string bytes;
+    for (const auto& [value, size] : fields) {
+        for (std::size_t i = 0; i < size; ++i) {
+            bytes += static_cast<char>(value >> 8U * i & 0xFFU);
+        }
+    }
+    return bytes;
 }
 
 std::uint64_t in_32_bits(std::uint64_t value) { return std::min(value, in_zip64_record); }
 
-// Fields that a local header and a directory entry share: version to sizes of the names.
-void append_description(std::string& bytes, const ZipEntry& entry, std::size_t extra) {
+// What a local header and a directory entry share: version to sizes of the names.
+std::string description(const ZipEntry& entry, std::size_t extra) {
     constexpr std::uint64_t names_are_utf8 = 1U << 11U;
     constexpr std::uint64_t first_of_january_1980 = 1U << 5U | 1U;
-    append(bytes, extra > 0 ? 45 : 20, 2);
-    append(bytes, names_are_utf8, 2);
-    append(bytes, stored, 2);
-    append(bytes, first_of_january_1980 << 16U, 4);
-    append(bytes, entry.checksum, 4);
-    append(bytes, in_32_bits(entry.packed), 4);
-    append(bytes, in_32_bits(entry.unpacked), 4);
-    append(bytes, entry.name.size(), 2);
-    append(bytes, extra, 2);
+    const std::uint64_t version = extra > 0 ? 45 : 20;
+    return record_of({{version, 2},
+                      {names_are_utf8, 2},
+                      {stored, 2},
+                      {first_of_january_1980 << 16U, 4},
+                      {entry.checksum, 4},
+                      {in_32_bits(entry.packed), 4},
+                      {in_32_bits(entry.unpacked), 4},
+                      {entry.name.size(), 2},
+                      {extra, 2}});
 }
 
 // The record with the numbers that do not fit 32 bits, in the order that the format fixes.
 std::string zip64_record(std::initializer_list<std::uint64_t> numbers) {
     std::string values;
     for (const std::uint64_t each : numbers) {
-        if (each >= in_zip64_record) append(values, each, 8);
+        if (each >= in_zip64_record) values += record_of({{each, 8}});
     }
-    if (values.empty()) return "";
-    std::string record;
-    append(record, 1, 2);
-    append(record, values.size(), 2);
-    return record + values;
+    return values.empty() ? "" : record_of({{1, 2}, {values.size(), 2}}) + values;
 }
 
 }  // namespace
@@ -291,9 +300,7 @@ void ZipWriter::add(const std::string& name, std::string_view first, std::string
         entry.checksum = crc(entry.checksum, part.data(), part.size());
     }
     const std::string extra = zip64_record({entry.unpacked, entry.packed});
-    std::string header(local_magic);
-    append_description(header, entry, extra.size());
-    write(header + name + extra);
+    write(std::string(local_magic) + description(entry, extra.size()) + name + extra);
     write(first);
     write(second);
     entries_.push_back(std::move(entry));
@@ -304,38 +311,31 @@ void ZipWriter::finish(std::string_view comment) {
     const std::uint64_t start = position_;
     for (const ZipEntry& entry : entries_) {
         const std::string extra = zip64_record({entry.unpacked, entry.packed, entry.header});
-        std::string bytes(entry_magic);
-        append(bytes, 45, 2);
-        append_description(bytes, entry, extra.size());
-        append(bytes, 0, 10);  // no comment, first disk, no attributes
-        append(bytes, in_32_bits(entry.header), 4);
-        write(bytes + entry.name + extra);
+        // Behind the description: no comment, first disk, no attributes.
+        write(std::string(entry_magic) + record_of({{45, 2}}) + description(entry, extra.size()) +
+              record_of({{0, 8}, {0, 2}, {in_32_bits(entry.header), 4}}) + entry.name + extra);
     }
-    const std::uint64_t size = position_ - start;
+    const std::uint64_t size = position_ - start, count = entries_.size();
+    const std::uint64_t few = std::min<std::uint64_t>(count, 0xFFFF);
     std::string end;
-    if (entries_.size() >= 0xFFFF || position_ >= in_zip64_record) {
-        end += end64_magic;
-        append(end, end64_size - 12, 8);
-        append(end, 45, 2);
-        append(end, 45, 2);
-        append(end, 0, 8);
-        append(end, entries_.size(), 8);
-        append(end, entries_.size(), 8);
-        append(end, size, 8);
-        append(end, start, 8);
-        end += locator_magic;
-        append(end, 0, 4);
-        append(end, position_, 8);
-        append(end, 1, 4);
+    if (count >= 0xFFFF || position_ >= in_zip64_record) {
+        const std::string record = record_of({{end64_size - 12, 8},
+                                              {45, 2},
+                                              {45, 2},
+                                              {0, 8},
+                                              {count, 8},
+                                              {count, 8},
+                                              {size, 8},
+                                              {start, 8}});
+        const std::string locator = record_of({{0, 4}, {position_, 8}, {1, 4}});
+        end = std::string(end64_magic) + record + std::string(locator_magic) + locator;
     }
-    end += end_magic;
-    append(end, 0, 4);
-    const std::uint64_t count = std::min<std::uint64_t>(entries_.size(), 0xFFFF);
-    append(end, count, 2);
-    append(end, count, 2);
-    append(end, in_32_bits(size), 4);
-    append(end, in_32_bits(start), 4);
-    append(end, comment.size(), 2);
+    end += std::string(end_magic) + record_of({{0, 4},
+                                               {few, 2},
+                                               {few, 2},
+                                               {in_32_bits(size), 4},
+                                               {in_32_bits(start), 4},
+                                               {comment.size(), 2}});
     write(end);
     write(comment);
 }
