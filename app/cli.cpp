@@ -55,7 +55,7 @@ std::string with_others(const Command& command, const Words& words, std::size_t 
     }
 }
 
-/// What is wrong with a word that no place is for, and what was probably meant.
+/// The fault of a word that no place is for, and what was probably meant.
 std::string about_word(const std::string& word, const Command& command, const Words& words) {
     const auto place = std::find(words.begin(), words.end(), word);
     const auto at = static_cast<std::size_t>(place - words.begin());
@@ -132,7 +132,7 @@ Arguments parsed(const Command& command, const Words& words) {
     return arguments;
 }
 
-/// What --help, -h and --version print, whatever else is said; nothing without them.
+/// The output of --help, -h and --version, whatever else is said; nothing without them.
 std::string asked_help(const Command& command, const Words& words) {
     for (const std::string& word : words) {
         if (word == "--") break;

@@ -134,14 +134,14 @@ int exit_code_of(const attn::Diagnosis& diagnosis, bool partial) {
     return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
 }
 
-/// What a diagnosis costs in which nothing is wrong.
+/// The cost of a diagnosis in which nothing is wrong.
 constexpr double of_right = 8;
 
 bool is_right(const attn::Diagnosis& diagnosis) {
     return !diagnosis.has_mistake() && !diagnosis.has_unknown();
 }
 
-/// What a diagnosis comes to, in a few words.
+/// A diagnosis in a few words.
 std::string verdict_of(const attn::Diagnosis& diagnosis) {
     if (is_right(diagnosis)) return "right";
     std::string ids;

@@ -29,7 +29,7 @@ struct Compared {
     std::vector<std::string> same;  ///< mistakes that are this one in such a model
 };
 
-/// What a layer makes of the same tokens with each mistake.
+/// The output of a layer for the same tokens with each mistake.
 using Samples = std::map<std::string, std::vector<double>>;
 
 Samples samples_of(const Parameters<double>& parameters) {

@@ -48,8 +48,8 @@ bool says_none(const attn::FileSetting& setting) {
     return setting.is_text && setting.values.front() == "none";
 }
 
-/// What a setting says by its flag; nothing where it is left at its default, unless that is to win
-/// over what a preset or a model says.
+/// The text of a setting for its flag; nothing where it is left at its default, unless that is to
+/// win over what a preset or a model says.
 std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& flag,
                                      const attn::FileSetting& setting, bool says_defaults) {
     const std::vector<std::string>& values = setting.values;
@@ -89,7 +89,7 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
                attn::did_you_mean(setting.key, keys, ": the names are those of the flags"));
 }
 
-/// What was changed by hand in a print of this program, beside what was said, counts.
+/// Changes by hand in a print of this program count, beside what was said.
 void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
                   const std::string& label) {
     if (told.empty() || base.has(flags::notebook)) return;
@@ -113,7 +113,7 @@ void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
     }
 }
 
-/// What begins the comment. Other programs may write comments of their own.
+/// The beginning of the comment. Other programs may write comments of their own.
 constexpr std::string_view mark = "attn-explain settings\n";
 
 }  // namespace
@@ -138,7 +138,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
                                  : "--memory-text, --memory-ids or --memory") +
                        " too, or use what --save-config writes");
         }
-        // What a walk prints says nothing to a command that prints other things.
+        // The output of a walk says nothing to a command that prints other things.
         const Arguments walk({output_flags, print_flags, bug_flags, notebook_walk_flags});
         const bool is_walks = flag_of(walk, setting.key) != nullptr;
         if (is_walks && flag_of(typed, setting.key) == nullptr) continue;
@@ -183,7 +183,7 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied) {
             if (are_rivals(*said.flag, *other.flag)) base.forget(*other.flag);
         }
     }
-    // What is said of one source does not hold of another.
+    // Settings of one source do not hold of another.
     if (typed.has(says_x)) base.forget_any({flags::vocab_size, flags::pad_id});
     if (typed.has_any({flags::text, flags::text_file, flags::ids, flags::x}))
         base.forget_any({flags::seq_len});

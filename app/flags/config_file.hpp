@@ -13,16 +13,17 @@ const std::vector<Flag>& config_flags();
 /// and what was said of theirs. `implied` ones are neither printed nor saved.
 void put_settings_under(Arguments& typed, Arguments base, bool implied = false);
 
-/// What was typed, over the settings of the file that --config names, if there is one.
+/// The typed flags, over the settings of the file that --config names, if there is one.
 ///
 /// Errors  InputError naming the file, and the line of a setting that no flag has, that its flag
 ///         refuses, or that a record does not hold.
 Arguments with_config(Arguments typed);
 
-/// What was said, typed or from a file: `{"heads": "2"}`, or with a setting in each line.
+/// The flags that were said, typed or from a file: `{"heads": "2"}`, or with a setting in each
+/// line.
 std::string settings_json(const Arguments& arguments, std::string_view line = "\n  ");
 
-/// What such a text says by flags that were not typed.
+/// The flags of such a text that were not typed.
 ///
 /// Errors  InputError as with_config; `label` is the file's name.
 Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed);
@@ -33,7 +34,7 @@ void save_config(const Arguments& arguments);
 /// The families of models that --preset names, the oldest first.
 std::vector<std::string> preset_names();
 
-/// What is typed, with the flags of the family that --preset names under it.
+/// The typed flags, with those of the family that --preset names under it.
 Arguments with_preset(Arguments typed);
 
 /// Writes a few lines for each family: name, what its attention has, and its flags.
@@ -43,7 +44,7 @@ void write_presets(const Arguments& arguments);
 /// empty for the plain probe, which needs none, and for settings that are too long.
 std::string probe_settings(const Arguments& arguments);
 
-/// What was typed, over the settings that the probe of --given holds, if it is one.
+/// The typed flags, over the settings that the probe of --given holds, if it is one.
 ///
 /// Errors  InputError naming the file.
 Arguments with_probe_settings(Arguments typed);

@@ -11,10 +11,10 @@ namespace {
 
 using Kind = Takes::Kind;
 
-/// What switches a setting that stands alone off: `--bias=false`.
+/// The text that switches a setting off: `--bias=false`.
 constexpr std::string_view off = "false";
 
-/// What a flag takes, for a message: `a whole number`, `a FILE`, `one of key, query, head or
+/// The values of a flag, for a message: `a whole number`, `a FILE`, `one of key, query, head or
 /// batch`.
 std::string taken_by(const Flag& flag) {
     const Takes& takes = flag.takes;
@@ -180,7 +180,7 @@ Arguments Arguments::narrowed_to(std::vector<FlagTable> tables) const {
 }
 
 std::vector<Arguments::Said> Arguments::in_order() const {
-    // What is a default elsewhere may change what a model or a notebook says.
+    // A default of the walk may change what a model or a notebook says.
     const bool says_defaults = has_any({flags::model_file, flags::notebook});
     std::vector<Said> ordered;
     for (const Flag* flag : rows()) {
@@ -283,7 +283,7 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     if (here.empty()) return {};
     const std::string typed = word == name ? next : word.substr(name.size() + 1);
     const std::string flag = "--" + before(here, ' ');
-    // What others call so is the step, not the file of parameters.
+    // Others mean the step by it, not the file of parameters.
     if (flag == "--weights") return arguments.find(flags::only) != nullptr ? "--only weights" : "";
     const Flag& row = *arguments.find(flag);
     if (!row.takes_value() && !row.letter.empty()) return row.letter;

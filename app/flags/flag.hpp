@@ -18,7 +18,7 @@ namespace app {
 
 class Arguments;
 
-/// What can stand where a flag, or a position on the command line, asks for a value.
+/// The values of a flag, or of a position on the command line.
 struct Takes {
     enum class Kind { text, integer, number, word, list, cell, file, folder };
     Kind kind = Kind::text;
@@ -34,14 +34,15 @@ struct Takes {
     std::vector<std::string> words() const;
 };
 
-/// What a flag needs to have an effect: something among the other flags, or in the walk.
+/// The need of a flag, without which it has no effect: something among the other flags, or in the
+/// walk.
 struct Need {
     bool (*among_flags)(const Arguments&) = nullptr;
     bool (*in_walk)(const attn::Plan&) = nullptr;
     std::string_view what{};  ///< `a mask: add --mask causal`
 };
 
-/// What a flag is to those who do not go by its name.
+/// Properties of a flag for those who do not go by its name.
 enum Trait : unsigned {
     says_x = 1,          ///< says where x comes from: of these one is meant
     says_memory = 2,     ///< the same of memory
@@ -161,7 +162,7 @@ struct UnexpectedWord : attn::ConfigError {
 /// The name of a flag in files of settings: `head_dim` of --head-dim.
 std::string key_of(const Flag& flag);
 
-/// What was typed: flags and positional arguments with their texts, already checked against their
+/// A command line: flags and positional arguments with their texts, already checked against their
 /// rows. A flag whose text is read must have a row here; std::logic_error otherwise.
 class Arguments {
 public:
@@ -221,10 +222,10 @@ public:
     /// Where the settings that a message names were read: ` (heads: c.json:2)`, or nothing.
     std::string origins_in(std::string_view message) const;
 
-    /// What is said here by flags of other tables, which another command has.
+    /// The flags of other tables that are said here, for another command.
     Arguments narrowed_to(std::vector<FlagTable> tables) const;
-    /// What was said and not implied, in the order of help and without defaults: one walk has one
-    /// list, however it was typed.
+    /// The flags that were said and not implied, in the order of help and without defaults: one
+    /// walk has one list, however it was typed.
     std::vector<Said> in_order() const;
     /// Takes over what `base` says by flags that have said nothing here; `implied` by another flag,
     /// which says it all again.

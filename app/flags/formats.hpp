@@ -9,7 +9,7 @@
 
 namespace app {
 
-/// What the forms for people need to know beside the document.
+/// Settings of the forms for people, beside the document.
 struct TextChoices {
     attn::TextForm form = attn::TextForm::torch;
     attn::TextForm program_form = attn::TextForm::torch;  ///< what the lines of --code would print

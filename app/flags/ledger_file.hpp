@@ -20,7 +20,7 @@ attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed = false);
 /// How much two ledgers may differ: --atol and --rtol.
 const std::vector<Flag>& tolerance_flags();
 
-/// What they say; nothing when the tolerance is that of rounding.  Errors  ConfigError.
+/// The tolerances; nothing when the tolerance is that of rounding.  Errors  ConfigError.
 std::optional<attn::Tolerance> tolerance_of(const Arguments& arguments);
 
 }  // namespace app

@@ -38,7 +38,7 @@ constexpr Knob knobs[]{{flags::text},
                        {flags::bugs},
                        {flags::rules}};
 
-/// What a live page cannot do.
+/// Refusals of live pages.
 struct Refusal {
     Name flag;
     std::string_view reason, but_for{};  ///< what it can do
@@ -86,7 +86,7 @@ attn::JsonText knob_json(const Arguments& arguments, const Flag& flag, const Kno
     return arguments.has(flag) ? json.with("said", arguments.text(flag), ",") : json;
 }
 
-/// What the model of the flags writes behind their text: the likeliest tokens, and what each part
+/// The next words of the flags' model behind their text: the likeliest tokens, and what each part
 /// of it adds to their logits.
 attn::JsonText next_json(const Arguments& arguments) {
     constexpr std::size_t shown = 6;

@@ -54,7 +54,7 @@ std::size_t layer_of(const Arguments& arguments, const Model& model) {
     return layer;
 }
 
-/// What a token is called in rows and columns: the blank in front of a word is left out.
+/// The name of a token in rows and columns: the blank in front of a word is left out.
 std::string label_of(const Model& model, std::int64_t id) {
     if (model.tokenizer == nullptr) return std::to_string(id);
     const std::string label = model.tokenizer->label(id);

@@ -32,7 +32,7 @@ bool is_corrected(const Arguments& arguments) {
     return arguments.find(flags::bugs) == nullptr || arguments.has(flags::corrected);
 }
 
-/// What --notebook says.
+/// The notebook of --notebook.
 struct Named {
     const attn::Notebook& notebook;
     std::string cell;  ///< empty without one

@@ -13,7 +13,7 @@ const std::vector<Flag>& notebook_walk_flags();
 /// The numbers and names of notebooks.
 std::vector<std::string> notebook_names();
 
-/// What makes a walk: `--heads 2`.
+/// The flags that make a walk: `--heads 2`.
 std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk);
 
 /// The cells of a page that `name` names: one section, or all of a numbered cell of the notebook.

@@ -53,7 +53,7 @@ bool shows(const attn::Section& section, const std::string& name) {
     return section.name == name || section.name == name + "_corrected";
 }
 
-/// What PyTorch says of a part of a tensor, by the last step of indexing.
+/// PyTorch's name for a part of a tensor, by the last step of indexing.
 std::string index_function(const std::string& indices) {
     std::string last = "Alias";
     for (const std::string& index : split(indices, ',')) {

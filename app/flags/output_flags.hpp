@@ -82,14 +82,14 @@ attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage 
 /// --precision and its like.  Errors  ConfigError naming the flag.
 attn::PrintOptions print_options(const Arguments& arguments);
 
-/// What --heatmap says of its cells.
+/// The settings of --heatmap for its cells.
 struct Shading {
     attn::ScaleEnd end = attn::ScaleEnd::automatic;
     bool compact = false;
 };
 Shading shading(const Arguments& arguments);
 
-/// What the flags say of the form of a text, and of pictures and pages; `usual` and
+/// The form of a text, and of pictures and pages, as flags say it; `usual` and
 /// `default_dtype` as for write_document.
 TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
                          attn::DType default_dtype);
@@ -105,7 +105,7 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
                                  const std::vector<attn::WantedPart>& wanted,
                                  std::vector<attn::WalkPart> parts);
 
-/// What is said of the part of a section that a slice takes; empty where nobody knows.
+/// The note of the part of a section that a slice takes; empty where nobody knows.
 using NoteOfPart =
     std::function<std::string(const attn::Section&, const std::vector<attn::AxisPart>&)>;
 

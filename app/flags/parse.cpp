@@ -78,7 +78,7 @@ std::vector<std::string> shell_words(std::string_view line) {
 std::string shell_quoted(const std::string& word) {
     const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
     if (attn::visible(word) != word) {
-        // What a terminal or a line of a page would not survive.
+        // Characters that a terminal or a line of a page would not survive.
         std::string quoted = "$'";
         for (const char c : word) {
             const bool special = c == '\'' || c == '\\';

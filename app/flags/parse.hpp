@@ -17,7 +17,7 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// The same between commas or blanks: `1,2 3`.
 std::vector<std::string> split_ids(std::string_view text);
 
-/// What stands in front of the first `end` of a text; all of it where there is none.
+/// The text before the first `end` of a text; all of it where there is none.
 inline std::string before(const std::string& text, char end) {
     return text.substr(0, text.find(end));
 }

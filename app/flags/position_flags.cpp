@@ -35,7 +35,7 @@ void set_positions(WalkConfig& config, const Flag& flag, const std::string& text
 
 using Scaling = attn::RopeScaling;
 
-/// What each kind of scaling takes, in this order.
+/// The numbers of each kind of scaling, in this order.
 struct ScalingTakes {
     Scaling::Kind kind;
     const char* example;
@@ -69,7 +69,7 @@ const ScalingTakes& takes_of(Scaling::Kind kind) {
                          [kind](const ScalingTakes& takes) { return takes.kind == kind; });
 }
 
-/// What yarn takes by name, behind its numbers; the first of them longrope too.
+/// The named settings of yarn, behind its numbers; the first of them longrope too.
 constexpr std::array<std::pair<const char*, std::optional<double> Scaling::*>, 3> yarn_names{
     {{"attention_factor", &Scaling::attention_factor},
      {"mscale", &Scaling::mscale},

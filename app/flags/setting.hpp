@@ -64,7 +64,7 @@ inline std::string json_of(const std::vector<std::int64_t>& numbers) {
     return "[" + text + "]";
 }
 
-/// What a flag is given; nothing where it is left out.
+/// The text of a flag; nothing where it is left out.
 using MaybeText = std::optional<std::string>;
 
 /// Words with commas between; nothing without any.

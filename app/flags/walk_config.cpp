@@ -48,7 +48,7 @@ attn::Tokens parse_ids(const std::string& flag, const std::string& text) {
     return tokens;
 }
 
-/// What --pad-id says, where it says something.
+/// The number of --pad-id, where it says one.
 void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
     if (!arguments.has(flags::pad_id)) return;
     tokens.pad_id.reset();

@@ -12,7 +12,7 @@ std::string settings_json(const Arguments& arguments, std::string_view line) {
     std::string json;
     std::vector<const Flag*> saved;
     for (const auto& [flag, text, implied] : arguments.said()) {
-        // What a preset stands for is saved itself.
+        // The flags of a preset are saved themselves.
         if (implied || key_of(*flag).empty() || flag->never_in_files || flag->is(flags::preset) ||
             std::find(saved.begin(), saved.end(), flag) != saved.end()) {
             continue;

@@ -17,7 +17,7 @@
 namespace app {
 namespace {
 
-/// What is written: text to a sink, or data to a file.
+/// One output: text to a sink, or data to a file.
 struct Writing {
     std::function<void(const attn::Sink&)> render;
     std::function<void(attn::OutputFile&)> write;
@@ -166,7 +166,7 @@ void write_text(const Arguments& arguments, const std::string& text) {
     }
     const bool is_json = text.starts_with('{') || text.starts_with('[');
     const auto columns = is_json ? std::nullopt : terminal_columns(arguments);
-    // What names of arrays or tokens hold never commands a terminal, nor a pager behind a pipe.
+    // Names of arrays or tokens never command a terminal, nor a pager behind a pipe.
     const bool colors =
         arguments.find(flags::color) != nullptr && !ink_of(arguments).heading.empty();
     const std::string shown = attn::visible_lines(text, colors);

@@ -175,7 +175,7 @@ private:
         return {};
     }
 
-    /// What a person types; the end of the input leaves the tour.
+    /// The line that a person types; the end of the input leaves the tour.
     std::string typed_line() const {
         const auto typed = setting_.read();
         if (!typed) write("\n");

@@ -1,6 +1,6 @@
 #pragma once
-// What the standard library of clang 14 lacks of C++20, as far as the core uses it. Included before
-// every file of the core; the program's own build knows nothing of it.
+// Parts of C++20 that the standard library of clang 14 lacks, as far as the core uses it. Included
+// before every file of the core; the program's own build knows nothing of it.
 #include <unistd.h>
 #include <algorithm>
 #include <bit>

@@ -6,7 +6,7 @@
 
 namespace app {
 
-/// What the command has written so far.
+/// The output of the command so far.
 extern std::string written;
 
 }  // namespace app

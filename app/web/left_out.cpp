@@ -1,4 +1,4 @@
-// What stands in for the rooms that the core leaves out: files, other models, notebooks, BLAS and
+// Stand-ins for the rooms that the core leaves out: files, other models, notebooks, BLAS and
 // the tables of Unicode, which the browser has. Text that only a terminal would see has no
 // stand-in.
 #include <fmt/format.h>
@@ -99,8 +99,8 @@ extern "C" float cosf(float angle) { return swing(angle, 1); }
 
 extern "C" {
 
-/// What the page says of a character (core.js): 'c' its category, as utf8proc counts them, 'l' its
-/// small letter, 'r' whether it is written from right to left, 'w' its columns.
+/// The properties of a character from the page (core.js): 'c' its category, as utf8proc counts
+/// them, 'l' its small letter, 'r' whether it is written from right to left, 'w' its columns.
 __attribute__((import_module("page"), import_name("letter"))) int page_letter(int what, int point);
 
 utf8proc_category_t utf8proc_category(utf8proc_int32_t point) {

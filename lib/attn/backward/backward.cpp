@@ -176,7 +176,7 @@ private:
         };
     }
 
-    /// What is to be said of a gradient before its numbers are known.
+    /// The card of a gradient, before its numbers are known.
     std::string how_it_comes(const BackwardNode& node) const {
         const std::string& name = node.step->name;
         const std::string& reader = node.readers.front();

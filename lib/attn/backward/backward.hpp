@@ -10,7 +10,7 @@
 
 namespace attn {
 
-/// What a walk is brought to one number by, whose gradient goes back through its steps.
+/// The loss: it brings a walk to one number, whose gradient goes back through its steps.
 struct Loss {
     enum class Kind {
         sum,       ///< of the last step
@@ -51,7 +51,7 @@ struct ModelLoss {
 ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int64_t id,
                         const Array<double>& x, const Array<double>& output);
 
-/// What people get wrong who write the way back by hand. Each is made in a table that goes back
+/// Mistakes of people who write the way back by hand. Each is made in a table that goes back
 /// (with_gradients), as another rule for a gradient; none in others.
 const std::vector<Mistake>& gradient_mistakes();
 
@@ -62,7 +62,7 @@ const Mistake* find_gradient_mistake(const std::string& id);
 StepTable with_gradient_mistakes(StepTable table, const Plan& plan,
                                  const std::vector<std::string>& ids);
 
-/// What somebody's gradients are, next to ours.
+/// Verdicts on somebody's gradients, next to ours.
 struct GradientDiagnosis {
     std::vector<std::string> compared{};  ///< the gradients of theirs, by our names
     std::vector<std::string> wrong{};     ///< those that are not ours

@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-/// What others put before or behind a name for its gradient.
+/// Prefixes and suffixes of others for the gradient of a name.
 constexpr const char* before[] = {"d_", "grad_", "dL_d", "dl_d", "d"};
 constexpr const char* behind[] = {".grad", "_grad", "_gradient"};
 

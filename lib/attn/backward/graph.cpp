@@ -98,7 +98,7 @@ std::vector<std::string> BackwardGraph::order() const {
             done.insert(name);
         }
     };
-    // What belongs together stays so: the weights and the values that they weigh.
+    // Pairs stay together: the weights and the values that they weigh.
     for (std::size_t i = nodes_.size(); i-- > 0;) {
         if (is_ready(nodes_[i])) add(nodes_[i]);
         if (!nodes_[i].rule) continue;

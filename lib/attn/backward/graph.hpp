@@ -21,7 +21,7 @@ struct BackwardNode {
     bool has_gradient = false;  ///< it is made of what is learned or given, and the loss of it
 };
 
-/// What depends on what in a walk, from the table's last step, which is the loss.
+/// The dependencies in a walk, from the table's last step, which is the loss.
 class BackwardGraph {
 public:
     BackwardGraph(const StepTable& table, const Plan& plan);

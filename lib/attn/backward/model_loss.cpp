@@ -65,7 +65,7 @@ Rows back(const Norm<double>& norm, const Rows& x, const Rows& gradient) {
     return result;
 }
 
-/// What a layer makes of x and the output of its attention.
+/// The output of a layer, from x and the output of its attention.
 struct Passed {
     Rows x, output;
     Rows sum{}, mid{};  ///< x with the attention added, and normed where the family does so

@@ -113,7 +113,7 @@ std::string repeated_note(const Subject& subject, const Projected& part) {
     std::string note = counted(plan.kv_heads, part.name + " head") + " for " +
                        counted(plan.heads, "query head") + ": each is read by " + times + ", so " +
                        same_numbers_text(subject, part) + ". Nothing is computed.";
-    // What a cache keeps of a latent is told where that is made.
+    // The part of a latent that a cache keeps is told where it is made.
     if (part.letter() == 'v' || subject.has("latent")) return note;
     say(note, "Keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
                   std::to_string(plan.heads) + " make a cache of them " + times +

@@ -46,7 +46,7 @@ StepTable merged_cards();
 /// Where the tokens of x stand, or those of the memory.
 Step positions_card(bool of_memory);
 
-/// What is added to the tokens of x for their positions, and x as their sum, under the title of
+/// The vectors added to the tokens of x for their positions, and x as the sum, under the title of
 /// `x`.
 Step position_table_card();
 Step position_embedding_card();
@@ -81,7 +81,7 @@ Step parameter_card(const std::string& part, bool bias);
 /// The lines that make the mask: each kind, and all of them together.
 std::string mask_code(const StepLines& of);
 
-/// What the sink takes, behind the weights.
+/// The share of the sink, behind the weights.
 Step sink_weight_card();
 
 /// Attention block by block, for the card of the context.
@@ -141,7 +141,7 @@ struct RmsStep {
 Step rms_gain_card(const RmsStep& rms);
 Step rms_card(const RmsStep& rms);
 
-// What a bias by distance is made of: ALiBi's slopes, T5's table and the buckets that read it.
+// The parts of a bias by distance: ALiBi's slopes, T5's table and the buckets that read it.
 
 bool is_alibi(const Plan& plan);
 bool is_t5(const Plan& plan);
@@ -157,7 +157,7 @@ Step buckets_card();
 /// The card of `token_embedding` or `position_embedding`.
 Step embedded_card(const std::string& name);
 
-/// What the card of x says in such a walk.
+/// The card of x in such a walk.
 std::vector<Input> embedded_x_inputs(const Plan& plan);
 std::string embedded_x_rule(const Plan& plan);
 std::string embedded_x_formula(const Plan& plan);
@@ -206,12 +206,12 @@ Step::Compute in_type(Make make) {
     };
 }
 
-/// What a step reads, whatever the plan.
+/// The inputs of a step, whatever the plan.
 inline std::function<std::vector<Input>(const Plan&)> these(std::vector<Input> inputs) {
     return [inputs = std::move(inputs)](const Plan&) { return inputs; };
 }
 
-// What the cards of latent attention share: when they apply, and where key and value lie in
+// Shared by the cards of latent attention: when they apply, and where key and value lie in
 // w_key_value.
 
 inline bool has_latents(const Plan& plan) { return plan.has_latent(); }
@@ -231,7 +231,7 @@ inline std::size_t width_in_head(const Plan& plan, bool is_key) {
     return is_key ? still_dim(plan) : plan.value_dim;
 }
 
-// What the cards of softmax ask of the sink.
+// Questions of the cards of softmax about the sink.
 
 inline bool has_sink(const Plan& plan) { return plan.has_sink(); }
 
@@ -244,12 +244,12 @@ std::span<const T> sink_of(const Ledger& ledger) {
     return {logits.data(), logits.size()};
 }
 
-/// What row_sum reads.
+/// The inputs of row_sum.
 std::vector<Input> summed_with_sink(const Plan& plan);
 
 /// Its cell in a rule.
 std::string sink_cell(const Plan& plan);
-// What the cards of query, key, value and output share: features times a weight, and their bias.
+// Shared by the cards of query, key, value and output: features times a weight, and their bias.
 
 /// The formula of a parameter: where it comes from.
 std::string learned(const PlannedStep& of);

@@ -178,7 +178,7 @@ HiddenCells count_minus_infinity(const Tensor& scores) {
     return found;
 }
 
-/// What becomes of the rows that see no key.
+/// The fate of rows that see no key.
 std::string empty_rows_sentence(const Subject& subject, const Rows& rows) {
     if (rows.count == 0 || !subject.excerpt.has_all("key")) return {};
     std::string sentence =

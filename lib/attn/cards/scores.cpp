@@ -77,7 +77,7 @@ bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Ope
 
 std::string sign_of(const Plan& plan) { return divides(plan) ? " / " : " * "; }
 
-/// What the width of a query is called: those of a latent have features of two kinds.
+/// The name of a query's width: those of a latent have features of two kinds.
 std::string head_width_name(const PlannedStep& of) {
     return of.has("rotary_key") ? "head_dim + rotary_dim" : "head_dim";
 }
@@ -97,7 +97,7 @@ std::string scaled_rule(const PlannedStep& of) {
     return scores + sign_of(plan) + json_number(plan.scale.number);
 }
 
-/// What yarn adds to the scale of latent attention: ` over yarn's 1.87`.
+/// The factor that yarn adds to the scale of latent attention: ` over yarn's 1.87`.
 std::string more_text(const Plan& plan) {
     const double more = plan.score_factor();
     return more == 1 ? std::string() : " over " + brief(more) + ", the square of yarn's magnitude";

@@ -30,7 +30,7 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
 /// Details of softmax that a step is or reads, shown: its program is to have them.
 void show_parts(Step& step, StepTable& table, const Plan& plan);
 
-/// What a step of a user's rule is marked with, in the place of a mistake's id.
+/// The mark of a step with a user's rule, in the place of a mistake's id.
 inline constexpr const char* users_rule = "your rule";
 
 /// The table with rules of a user in the place of steps: each makes its tensor in the type of the

@@ -214,7 +214,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
                       joined(ours));
 }
 
-/// What all readings have in common, and the tensors that there are to be read.
+/// Shared by all readings, and the tensors that there are to be read.
 struct Taken {
     Case about;
     std::vector<Skipped> skipped{};

@@ -15,7 +15,7 @@ namespace attn {
 struct DiagnoseOptions {
     /// The tensors were copied from a screen with so many decimals.
     std::optional<int> decimals;
-    /// What may differ; without it, what rounding explains.
+    /// The tolerance; without it, what rounding explains.
     std::optional<Tolerance> tolerance;
     /// Where no single mistake matches, try two at once.
     bool pairs = false;
@@ -23,7 +23,7 @@ struct DiagnoseOptions {
     std::map<std::string, std::string> steps;
     /// Nothing says how x is projected: their query, key and value are where the walk starts.
     bool takes_projections = false;
-    /// What costs more is not looked for: see Diagnosis::cost.
+    /// Nothing that costs more is looked for: see Diagnosis::cost.
     double bound = HUGE_VAL;
     /// Told at which step the search is and how much of its mistakes it has tried, from 0 to 1.
     std::function<void(const std::string& step, double done)> progress;
@@ -48,7 +48,7 @@ struct StepVerdict {
     bool harmless = false;  ///< it differs, and what follows is right all the same
 };
 
-/// What was made of one step that is wrong by itself.
+/// The explanation of one step that is wrong by itself.
 struct Finding {
     std::string step;
     const Mistake* mistake = nullptr;  ///< nullptr when no known one matches
@@ -110,7 +110,7 @@ std::string diagnosis_json(const Diagnosis& diagnosis);
 /// The ids of mistakes, `a, b, c`.
 std::string ids_of(const std::vector<const Mistake*>& mistakes);
 
-/// What dropout made of weights.
+/// Traces of dropout in weights.
 struct Dropout {
     std::size_t dropped = 0;  ///< weights that are 0 and should not be
     double factor = 1;        ///< what the others are multiplied by, 1 / (1 - p)
@@ -129,7 +129,7 @@ int decimals_of(const std::vector<double>& numbers);
 /// The factor between two tensors, if it is the same for every cell.
 std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected);
 
-/// What the numbers of a wrong tensor say by themselves: sums, symmetry, ratios, permutations.
+/// Evidence in the numbers of a wrong tensor: sums, symmetry, ratios, permutations.
 std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
                                      const Tensor& expected);
 

@@ -29,7 +29,7 @@ void add_paragraph(std::string& text, const std::string& head, const std::string
     }
 }
 
-/// What was compared and is right, and how much was not.
+/// The tensors that were compared and are right, and how many were not.
 std::string summary(const Diagnosis& diagnosis) {
     std::vector<std::string> steps;
     for (const StepVerdict& step : diagnosis.steps) steps.push_back(step.name);
@@ -198,7 +198,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     for (const Skipped& skipped : diagnosis.skipped) {
         add_paragraph(text, "not compared  ", visible(skipped.name) + ": " + skipped.reason);
     }
-    // What is wrong comes before what is only written otherwise.
+    // Mistakes come before harmless differences.
     for (const bool harmless : {false, true}) {
         for (const Finding& finding : diagnosis.findings) {
             if (finding.harmless == harmless) add_finding(text, finding, ink);

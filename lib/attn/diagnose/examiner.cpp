@@ -50,7 +50,7 @@ public:
                                  (undone_ || (is_first && have_same_product(case_, replay_))));
             mark_if_harmless(finding, diagnosis_, undone);
         }
-        // What is harmless leaves the results right.
+        // A harmless difference leaves the results right.
         const auto is_harmless = [](const Finding& finding) { return finding.harmless; };
         if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
@@ -248,7 +248,7 @@ private:
         const bool taken =
             std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) != diagnosis_.steps.end();
         if (taken && verdict.global != Verdict::right) ++clashes_;
-        // What equals the reference is right, whatever rounding says of the way there.
+        // A tensor that equals the reference is right, whatever rounding says of the way there.
         if (!blocked_ && verdict.global == Verdict::right) {
             undone_ = undone_ && verdict.local == Verdict::right;
             verdict.local = Verdict::right;
@@ -257,7 +257,7 @@ private:
         if (!theirs.aside) take(step, reading.tensor, theirs.name + reading.layout);
     }
 
-    /// What a replay reads has the shape and type of its own tensor.
+    /// A tensor for a replay has the shape and type of the replay's own.
     void take(const std::string& step, const Tensor& tensor, const std::string& taken_from) {
         const Tensor* ours = replay_.step(step);
         if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
@@ -276,7 +276,7 @@ private:
         for (Screen& screen : screens_) screen.make(mistake);
     }
 
-    /// What is found at a step, among the harmless differences alone where a mistake would cost
+    /// Findings at a step, among the harmless differences alone where a mistake would cost
     /// more than can be spared.
     const Found& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
         std::string key = theirs.name + (spares ? ":" : "!") + step + state_;

@@ -151,7 +151,7 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
     Tolerance allowed = rounding(step, expected, coarser_type(theirs.tensor, expected));
     const double epsilon = std::max(theirs.epsilon, epsilon_);
     if (epsilon != 0) {
-        // What 16 bits cannot hold, at this step and at those before it.
+        // The loss of 16 bits, at this step and at those before it.
         const Tolerance of_half = rounding(step, expected, DType::float32);
         const double relative = std::max(8 * epsilon, of_half.relative);
         allowed = {of_half.relative > 0 ? of_half.absolute * relative / of_half.relative : 0,

@@ -7,12 +7,12 @@
 /// The lines of names.txt.
 extern "C" const char attn_known_names[];
 
-// What other code calls the steps and the parameters.
+// Names of steps and parameters in other code.
 
 namespace attn {
 namespace {
 
-/// What people call some steps: the first that fits is meant.
+/// People's names for some steps: the first that fits is meant.
 struct Names {
     std::string kind;  ///< empty for steps, `parameter`, or `treated` for a word beside scores
     std::vector<std::string> steps{};

@@ -4,7 +4,7 @@
 #include "attn/plan/draw_list.hpp"
 #include "attn/rules/print.hpp"
 
-// What a reading of all tensors costs, and what of it is harmless.
+// The cost of a reading of all tensors, and its harmless part.
 
 namespace attn {
 namespace {

@@ -224,7 +224,7 @@ std::vector<Reading> readings(const Tensor& theirs, const Tensor& like) {
 
 namespace {
 
-/// What the two values of a mask are: the one that is nearer to hidden in code that adds it, or the
+/// The two values of a mask: the one that is nearer to hidden in code that adds it, or the
 /// larger one of 0 and 1.
 struct MaskValues {
     bool added = false;

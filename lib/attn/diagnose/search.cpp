@@ -71,7 +71,7 @@ public:
                 alone &&
                 !scene_.judge(scene_.step, scene_.theirs, *alone, scene_.expected, true).right();
             const bool fills = in_place(harmless.front()) >= masking;
-            // What it writes where the mask hides shows when a mistake makes another mask.
+            // Its fill of hidden cells shows when a mistake makes another mask.
             const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
             Search tried(scene_);
             for (const Mistake* mistake : mistakes_) {
@@ -101,7 +101,7 @@ public:
                 matches_.clear();
                 left_nan_.clear();
                 try_made({one, two});
-                // What hides all keys of a row leaves nan, but with a finite fill.
+                // A row that hides all keys is nan, but with a finite fill.
                 if (matches_.empty() && !left_nan_.empty() && case_.plan.masks()) {
                     try_made({&finite_fill(-1e9), one, two});
                 }
@@ -193,7 +193,7 @@ private:
         });
         Match match = scene_.match_of(*all[0].mistake, all[0].reading, all[0].difference);
         for (std::size_t i = 1; i < all.size(); ++i) {
-            // What is before and what comes after tells the others apart.
+            // The steps before and after tell the others apart.
             const bool is_tie =
                 all[i].refuted == all[0].refuted && all[i].explains == all[0].explains;
             if (is_tie) match.finding.ties.push_back(all[i].mistake);
@@ -209,7 +209,7 @@ private:
         return match;
     }
 
-    /// What no entry of the catalogue makes by itself.
+    /// Differences that no entry of the catalogue makes by itself.
     std::optional<Match> without_replay() const {
         for (const Reading& reading : scene_.ways(scene_.expected)) {
             if (scene_.is_right_where_read(reading.tensor)) {

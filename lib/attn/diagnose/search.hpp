@@ -9,7 +9,7 @@
 
 namespace attn {
 
-/// What was found at a step, and how the tensor was read to find it.
+/// A finding at a step, and how the tensor was read to find it.
 struct Match {
     Finding finding;
     Reading reading;
@@ -29,7 +29,7 @@ struct Intake {
     std::vector<std::string> remarks{};
 };
 
-/// What all readings of somebody's tensors have in common.
+/// Shared by all readings of somebody's tensors.
 struct Case {
     const Plan& plan;
     const DiagnoseOptions& options;
@@ -38,7 +38,7 @@ struct Case {
     Replay replay;
     std::vector<Screen> screens{};
     std::vector<const Mistake*> mistakes{}, harmless{};  ///< those that can show in the walk
-    /// What searches have found, by what they started from: readings share most of them.
+    /// Findings of searches, by what they started from: readings share most of them.
     mutable std::map<std::string, Found> found{};
     mutable std::map<std::string, std::string> drawn{};  ///< what drawn_for has said
 
@@ -78,7 +78,7 @@ struct Scene {
 /// The mistake that makes a tensor; of several, the one that also explains the most of what comes
 /// later.
 Found best_of(const Scene& scene);
-/// What takes long, where `quick` is what best_of found: nothing. A mistake on top of a harmless
+/// The long search, where `quick` (of best_of) found nothing. A mistake on top of a harmless
 /// difference, two mistakes, what the numbers say by themselves.
 Found thorough_of(const Scene& scene, const Found& quick);
 
@@ -89,7 +89,7 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
 /// A mistake with a number of its own: a scale, a fill, a base, an offset.
 std::optional<Match> numbered(const Scene& scene);
 
-/// What a mask of somebody's is.
+/// The verdict on somebody's mask.
 struct MaskAnswer {
     bool right = false;
     std::string layout;
@@ -97,7 +97,7 @@ struct MaskAnswer {
     std::optional<Tensor> hidden;  ///< the cells it hides, where nothing explains them
 };
 
-/// What a mask is that is read in any of its ways; see mask_readings.
+/// The verdict on a mask that is read in any of its ways; see mask_readings.
 MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
                           const TheirTensor& theirs, std::span<const TheirTensor> later);
 
@@ -108,7 +108,7 @@ std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::s
                              const Tensor& tensor, const Judge& judge,
                              std::span<const TheirTensor> later);
 
-/// What one reading of all tensors comes to: what has no name weighs most, then a mistake, then
+/// The cost of one reading of all tensors: an unnamed difference weighs most, then a mistake, then
 /// what is only written otherwise, then a step that the name would mean less likely.
 struct Outcome {
     Diagnosis diagnosis;
@@ -124,10 +124,10 @@ struct Outcome {
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
                                 double bound, bool thorough);
 
-// What the examiner asks of a reading.
+// Questions of the examiner about a reading.
 
-/// What a tensor without a verdict, a step that two wrong tensors claim, a mistake, a harmless
-/// difference, a tensor that is set aside and a less likely name add to the cost.
+/// The cost of a tensor without a verdict, a step that two wrong tensors claim, a mistake, a
+/// harmless difference, a tensor that is set aside and a less likely name.
 inline constexpr double of_unknown = 100, of_mutation = 60, of_clash = 50, of_unjudged = 40,
                         of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05;
 bool is_unjudged(const StepVerdict& step);

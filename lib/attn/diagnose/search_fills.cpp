@@ -62,7 +62,7 @@ bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
     return true;
 }
 
-/// What hidden cells hold: one number, or their scores plus one number; nullptr otherwise.
+/// The content of hidden cells: one number, or their scores plus one number; nullptr otherwise.
 const Mistake* name_of_fill(const Scene& scene, const Tensor& theirs,
                             const std::vector<bool>& hidden, bool harmless) {
     const StepTable& table = step_table(scene.about.plan);

@@ -91,7 +91,7 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
     const std::vector<std::string> called = theirs.options = theirs.steps;
     std::erase_if(theirs.steps, [&](const std::string& step) {
         if (!fits(plan, judge, theirs, step)) return true;
-        // What is called query and is x was not projected yet; what is called weights and holds
+        // A tensor called query that is x was not projected yet; what is called weights and holds
         // scores was not through softmax: only the right numbers show that.
         const bool as_before =
             step != called.front() && (step == "x" || (called.front() == "weights" &&
@@ -135,7 +135,7 @@ void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
             if (!theirs.is_right) settle_one(theirs, is_free);
             continue;
         }
-        // What is called a result is what comes last, whatever it holds; of several the one saved
+        // A tensor called a result comes last, whatever it holds; of several the one saved
         // last is the final one.
         const std::vector<std::string> fitting = theirs.steps;
         std::ranges::copy(theirs.options, std::back_inserter(theirs.steps));

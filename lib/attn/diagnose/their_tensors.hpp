@@ -72,7 +72,7 @@ private:
     Ledger reference_;
     bool looks_away_ = false;
     double epsilon_ = 0;  ///< of the type that all numbers went through, where it is said
-    /// What rounding is relative to, of each step and type that was asked for.
+    /// The size that rounding is relative to, of each step and type that was asked for.
     mutable std::map<std::pair<std::string, DType>, double> relative_;
 };
 

@@ -303,7 +303,7 @@ private:
                                 : type == "float16" ? Widened::float16
                                                     : Widened::no;
         const Shape shape = lists_.size() > 0 ? lists_.shape() : empty_shape(behind);
-        // What is printed has fewer digits than the type: the nearest number of it was meant.
+        // Printed numbers have fewer digits than the type: the nearest number of it was meant.
         if (widened != Widened::no) lists_.round_to(widened == Widened::bfloat16 ? 8 : 11);
         return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size())), widened};
     }

@@ -22,7 +22,7 @@ public:
     void add(double number);
     void add_integer(std::int64_t integer);
     void add_truth(bool truth);
-    /// What was added becomes the nearest numbers of so many binary digits.
+    /// The added numbers become the nearest numbers of so many binary digits.
     void round_to(int binary_digits);
 
     /// The lengths of the lists, when all are closed.

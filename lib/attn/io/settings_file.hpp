@@ -14,7 +14,7 @@ struct FileSetting {
     bool is_object = false;           ///< which tells of x or memory, and is no setting
 };
 
-/// What a file says of a walk.
+/// A walk as a file describes it.
 struct FileSettings {
     std::vector<FileSetting> all{};
     /// Of what this program prints with `--format json`, where `all` is what was said, under `said`

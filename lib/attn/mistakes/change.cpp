@@ -21,7 +21,7 @@ std::string scale_number(const Plan& plan) {
     return more == 1 ? root : "(" + root + " / " + json_number(more) + ")";
 }
 
-/// What a name in the braces of a text stands for.
+/// The meaning of a name in the braces of a text.
 std::string meaning(const std::string& name, const Plan& plan) {
     const auto factor = [&](const char* of_number, const char* of_root, auto number) {
         if (plan.config.scale.by == ScaleChoice::By::none) return std::string();
@@ -87,7 +87,7 @@ Need rows_beside_positions() {
 }
 
 Fix::Fix(const std::string& line) : torch(line) {
-    // What NumPy calls otherwise, and names that stand for themselves there.
+    // Names that differ in NumPy, and names that stand for themselves there.
     static const std::vector<std::pair<std::string, std::string>> numpy_words{
         {fill_with_inf, "np.where(hidden, -np.inf, scores)"},
         {"F.softmax(scores, dim=-1)", "softmax(scores)"},

@@ -76,10 +76,10 @@ TableEdit all_of(std::vector<TableEdit> edits);
 TableEdit for_each_step(const std::vector<std::string>& steps,
                         const std::function<TableEdit(const std::string& step)>& edit);
 
-// What the entries of the catalogue are made of.
+// Parts of the entries of the catalogue.
 
-/// What a walk needs for a mistake to show: gives the reason where it cannot, which names settings
-/// behind a dollar.
+/// A need of a mistake, without which it cannot show: gives the reason where it cannot, which names
+/// settings behind a dollar.
 class Need {
 public:
     Need() = default;
@@ -168,13 +168,13 @@ Outline score_cells(const Plan& plan);
 /// The mask of another choice, which also hides where `more` says so.
 TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more = {});
 
-/// What a factor multiplies the scores by.
+/// The factor of the scores.
 double effect_of(const ScaleFactor& factor);
 
 /// Whether the reference table has a step of that name for this walk.
 bool walk_has(const Plan& plan, std::string_view step);
 
-/// What stands in front of the names of the angles that rotate a step.
+/// The prefix of the names of the angles that rotate a step.
 inline std::string angle_prefix(const Plan& plan, const std::string& step) {
     return step == "rotated_key" && plan.has_memory ? "memory_" : "";
 }

@@ -24,7 +24,7 @@ std::string shortest_number(double number) {
 
 namespace {
 
-/// What a rule reads: no digit less than the number has.
+/// The number as a rule reads it: no digit less than the number has.
 std::string in_full(double number, const std::string& word) {
     return std::stod(word) == number ? word : json_number(number);
 }

@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-/// What the ids become when the sorted words are numbered without dropping repeated ones: each
+/// The ids when the sorted words are numbered without dropping repeated ones: each
 /// word keeps the number of its last repetition.
 std::map<std::int64_t, std::int64_t> ids_with_repeats(const Tokens& tokens) {
     std::vector<std::int64_t> sorted;

@@ -28,7 +28,7 @@ struct Mistake {
     std::string fix_torch;
     std::string fix_numpy;
     std::string lesson;  ///< one sentence to remember
-    /// What entries with the same numbers have in common; empty without such.
+    /// The common name of entries with the same numbers; empty without such.
     std::string indistinguishable_from;
     /// Why the mistake cannot show in this walk; empty when it can.
     NotApplicable not_applicable;
@@ -50,13 +50,13 @@ const std::vector<Mistake>& mistakes();
 /// Differences that change no result: other ways to write the same attention.
 const std::vector<Mistake>& harmless_differences();
 
-/// What filling hidden scores with `fill`, or adding it to them, is called: a harmless difference
+/// The name of filling hidden scores with `fill`, or of adding it to them: a harmless difference
 /// far below every score, a mistake elsewhere. Range  finite.
 const Mistake& finite_fill(double fill);
 const Mistake& added_fill(double fill);
 const Mistake& mistaken_fill(double fill);
 const Mistake& mistaken_addition(double fill);
-/// What dividing the scores by another number is called, another base of the frequencies, a query
+/// The name of dividing the scores by another number, of another base of the frequencies, a query
 /// rotated so many tokens too far, and slots of a cache that are empty and take part.
 const Mistake& other_scale(double divisor);
 const Mistake& other_base(double base);

@@ -82,7 +82,7 @@ TableEdit norm_after_rotation() {
          })});
 }
 
-/// What nn.RMSNorm adds where nobody says otherwise.
+/// The eps of nn.RMSNorm where nobody says otherwise.
 double smallest_step(const Plan& plan) {
     return with_floating(plan.compute_dtype, [](auto zero) {
         return static_cast<double>(std::numeric_limits<decltype(zero)>::epsilon());

@@ -13,7 +13,7 @@ namespace {
 
 using SettingChange = void (*)(WalkConfig&);
 
-/// What walks have that mistakes need, one for each change.
+/// Settings of walks that mistakes need, one for each change.
 constexpr SettingChange changes[]{
     [](WalkConfig&) {},
     [](WalkConfig& config) { config.mask.causal = true; },

@@ -56,7 +56,7 @@ std::string never_shifted(const Plan& plan) {
     return "exp(CELL) / (" + sum + (plan.has_sink() ? " + exp(" + sink_cell(plan) + "))" : ")");
 }
 
-// What softmax can get wrong does not show where there is none.
+// Mistakes of softmax do not show where there is none.
 const Need softmaxes{[](const Plan& plan) { return !plan.config.sigmoid; },
                      "this walk has no softmax"};
 

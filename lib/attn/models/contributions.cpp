@@ -47,7 +47,7 @@ private:
     double constant_ = 0;  ///< what the biases of the end add
 };
 
-/// What one head adds to x: its columns of the output projection times its features.
+/// The contribution of one head to x: its columns of the output projection times its features.
 std::vector<double> of_head(const Array<double>& w_output, const std::vector<double>& merged,
                             std::size_t head, std::size_t head_dim) {
     std::vector<double> sum(w_output.shape(0), 0);

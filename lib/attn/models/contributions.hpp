@@ -8,7 +8,7 @@
 
 namespace attn::models {
 
-/// What one part of a model adds to the logit of a token.
+/// The contribution of one part of a model to the logit of a token.
 struct Contribution {
     std::string part;  ///< `embedding`, `layer 2, head 3`, `layer 2, MLP`, `biases`
     double logit = 0;
@@ -49,8 +49,9 @@ private:
     std::vector<std::vector<double>> merged_, mlp_;  ///< its rows in each layer
 };
 
-/// What one head does with a text: figures of its attention weights, each the mean over the queries
-/// from the third token on, for which itself, the previous and the first token are three keys.
+/// The behaviour of one head on a text: figures of its attention weights, each the mean over the
+/// queries from the third token on, for which itself, the previous and the first token are three
+/// keys.
 struct HeadFigures {
     std::size_t layer = 0;
     std::size_t head = 0;

@@ -9,7 +9,7 @@
 
 namespace attn::models {
 
-/// What an MLP makes of each number within.
+/// The function that an MLP applies to each number within.
 template <class Real>
 Real activated(Activation kind, Real x);
 

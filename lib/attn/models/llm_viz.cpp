@@ -17,7 +17,7 @@ using Json = nlohmann::json;
     throw InputError(label + ": " + what + ": give the model file of llm-viz");
 }
 
-/// What each letter of base64 stands for, from 0 to 63; 64 for all that are none.
+/// The number of each letter of base64, from 0 to 63; 64 for all that are none.
 constexpr std::array<std::uint8_t, 256> values_of_letters = [] {
     constexpr std::string_view letters =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

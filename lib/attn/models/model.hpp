@@ -19,7 +19,7 @@ namespace attn::models {
 
 enum class Activation { silu, gelu, gelu_tanh };
 
-/// What may differ between the layers of a model.
+/// Settings that may differ between the layers of a model.
 struct LayerKind {
     std::optional<std::size_t> window{};  ///< keys that a query sees, its own among them
     std::optional<Pairing> pairing{};     ///< unset: this layer does not rotate
@@ -110,7 +110,7 @@ private:
         std::string in_file;
     };
     const Stored& stored(const std::string& name) const;
-    /// What was read of a tensor, which must be of that shape.
+    /// The numbers that were read of a tensor, which must be of that shape.
     Tensor checked(const Stored& stored, Tensor tensor, const Shape& shape) const;
 
     std::map<std::string, Stored> tensors_;

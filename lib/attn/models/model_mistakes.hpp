@@ -36,7 +36,7 @@ ModelMistake find_model_mistake(std::string_view id);
 /// The same, for a model in which it can show.  Errors  ConfigError when it cannot.
 ModelMistake find_model_mistake(std::string_view id, const Model& model);
 
-/// What a layer makes of some tokens, right or with a mistake that can show in it: mistakes of
+/// The output of a layer for some tokens, right or with a mistake that can show in it: mistakes of
 /// which that is the same, but for rounding, are the same in such a model.
 std::vector<double> sample_of(const Parameters<double>& parameters, const ModelMistake* mistake);
 

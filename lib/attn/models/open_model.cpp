@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 using namespace std::string_view_literals;
 
-/// What files of other programs begin with, or end in where that says nothing.
+/// The first bytes of other programs' files, or their endings where these say nothing.
 struct Foreign {
     std::string_view beginning;
     const char* what;

@@ -95,7 +95,7 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
     return rows;
 }
 
-/// What a layer's attention adds to x.
+/// The contribution of a layer's attention to x.
 template <class Real>
 Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
     const Ledger ledger = walks_[n].advance({{"token", "feature"}, x});
@@ -105,7 +105,8 @@ Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
     return parameters_->layers[n].attention_output_norm(output);
 }
 
-/// What a layer's MLP adds to x: down(act(up(x))), with a gate down(act(gate(x)) * up(x)).
+/// The contribution of a layer's MLP to x: down(act(up(x))), with a gate down(act(gate(x)) *
+/// up(x)).
 template <class Real>
 Array<Real> Runtime<Real>::mlp(std::size_t n, const Array<Real>& x) {
     const Layer<Real>& layer = parameters_->layers[n];

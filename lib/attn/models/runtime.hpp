@@ -22,7 +22,7 @@ struct Passing {
     Tensor tensor;
 };
 
-/// What a model makes of tokens before its first layer: x is the sum of both, in some models with a
+/// The input of a model's first layer: x is the sum of both, in some models with a
 /// norm behind.
 template <class Real>
 struct Embedded {
@@ -61,7 +61,7 @@ public:
     ///         model was made for.
     Array<Real> advance(std::span<const std::int64_t> ids);
 
-    /// What advance() would begin with.
+    /// The x that advance() would begin with.
     Embedded<Real> embedding_of(std::span<const std::int64_t> ids) const;
 
     /// The logits of the token behind each row of x.
@@ -98,7 +98,7 @@ private:
     std::vector<std::string_view> watched_;  // no names: all tensors
 };
 
-/// What each layer up to number `last` starts from, in one run.
+/// The x that each layer up to number `last` starts from, in one run.
 ///
 /// Shapes  ids (tokens); each (tokens, embed_dim).
 /// Errors  as Runtime::advance.

@@ -95,7 +95,7 @@ constexpr std::size_t most_bytes = 4U << 20U;
         "tokenizer.json of the model");
 }
 
-/// What fits is written anew: `before`, itself unless it goes, `behind`.
+/// A match is written anew: `before`, itself unless it goes, `behind`.
 Normalizer writing(const Pattern& pattern, const std::string& before, bool stays,
                    const std::string& behind) {
     return [=](const std::string& text) {

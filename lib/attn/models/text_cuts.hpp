@@ -12,7 +12,7 @@
 
 namespace attn::models {
 
-/// What a tokenizer.json does with a text before its model joins pieces.
+/// The steps of a tokenizer.json on a text before its model joins pieces.
 struct TextCuts {
     using Normalizer = std::function<std::string(const std::string& text)>;
     using Cut = std::function<std::vector<std::string>(const std::string& text, bool first)>;
@@ -46,7 +46,7 @@ bool flag_in(const nlohmann::json& whole, const char* key, bool usual);
 /// from U+0100 on.
 const std::string& letter_of_byte(unsigned char byte);
 
-// What tokenizers that join pieces share.
+// Shared by tokenizers that join pieces.
 
 /// Stands for a blank in sentencepiece's pieces.
 constexpr std::string_view word_mark = "\u2581";
@@ -56,7 +56,7 @@ std::string byte_piece(unsigned char byte);
 /// The byte of such a piece, or -1 for others.
 int byte_of(std::string_view piece);
 
-/// What two neighbours become when they are joined.
+/// The symbol that two neighbours become when they are joined.
 template <class Symbol>
 struct Joined {
     double rank = 0;

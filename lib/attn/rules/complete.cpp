@@ -136,7 +136,7 @@ Rule completed(const Rule& rule, const Outline& made, const RuleNames& names) {
 namespace {
 
 using Kind = RuleNode::Kind;
-/// What stands in the place of an index.
+/// The replacement of an index.
 using Indices = std::map<std::string, RuleTree>;
 
 void add_names(const RuleNode& node, std::set<std::string>& names) {

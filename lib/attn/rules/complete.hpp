@@ -9,7 +9,7 @@
 
 namespace attn {
 
-/// What the names in a rule stand for, before there are numbers.
+/// The meaning of names in a rule, before there are numbers.
 struct RuleNames {
     /// The step that a name stands for: itself, or the latest of a chain.
     /// Errors  ConfigError for a name without one, saying what to do.

@@ -159,7 +159,7 @@ private:
         }
         Row right(*this);
         numbers(node.parts[1], active, right.data());
-        // What is done is asked for once, not for each cell.
+        // The operation is chosen once, not for each cell.
         const auto each = [&](auto how) {
             std::transform(out, out + count_, std::as_const(right).data(), out, how);
         };
@@ -197,7 +197,7 @@ private:
     }
     static T added(T next, T all) { return all + next; }
 
-    /// What a row has in common is worked out once, and again only for other indices.
+    /// A row's shared part is worked out once, and again only for other indices.
     T common(const BoundRule& node) {
         std::vector<Index> indices = others_of(node.uses);
         const auto known = common_.find(&node);

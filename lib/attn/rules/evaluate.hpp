@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// What the names in a rule stand for.
+/// The meaning of names in a rule.
 struct RuleScope {
     /// The tensor of a name.  Errors  ConfigError for a name without one, saying what to do.
     std::function<const Tensor&(const std::string& name)> tensor;

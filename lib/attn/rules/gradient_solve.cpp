@@ -219,7 +219,7 @@ std::optional<GradientTerm> solved(GradientTerm term, const std::vector<RuleTree
                                    IndexSpans spans) {
     Solver solver(std::move(term), std::move(spans));
     for (std::size_t axis = 0; axis < parts.size(); ++axis) {
-        // What is read where there is but one is read by all.
+        // A cell of an axis of length 1 is read by all.
         if (shape[axis] != 1) solver.equal(parts[axis], indices[axis]);
     }
     return solver.result();

@@ -99,7 +99,8 @@ bool is_used(const GradientTerm& term, std::size_t loop) {
            });
 }
 
-/// What stands within the first loops: a factor stands before a sum that it does not change with.
+/// The place of factors within the first loops: a factor stands before a sum that it does not
+/// change with.
 RuleTree nest(const GradientTerm& term, std::size_t level, bool& negative) {
     Product product;
     for (const auto& [factors, power] : {std::pair(&term.over, 1.0), {&term.under, -1.0}}) {

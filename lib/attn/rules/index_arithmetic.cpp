@@ -164,7 +164,7 @@ void Linear::join_remainders() {
     }
 }
 
-/// What is a multiple of n, and the rest.
+/// The terms that are multiples of n, and the rest.
 std::pair<Linear, Linear> Linear::split(double n, const IndexSpans& spans) const {
     Linear multiple(std::floor(constant_ / n));
     Linear rest(constant_ - n * multiple.constant_);
@@ -256,7 +256,7 @@ RuleTree compared_indices(const std::string& word, const Linear& left, const Lin
         if (!less && span.first >= equal) return truth(true);
         if (!less && span.last < equal) return truth(false);
     }
-    // What is added stands on the left, what is subtracted on the right.
+    // Added terms stand on the left, subtracted ones on the right.
     Linear first;
     Linear second;
     for (const Linear::Part& part : difference.parts()) {

@@ -27,7 +27,7 @@ protected:
     Index whole(const BoundRule& node);
     /// A truth of whole numbers, in an index.
     bool holds(const BoundRule& node);
-    /// What a node that is no reduction comes to for one cell: `value` and `truth` say it of its
+    /// The value of a node that is no reduction, for one cell: `value` and `truth` say it of its
     /// parts.
     template <class Value, class Truth>
     double made_of(const BoundRule& node, const Value& value, const Truth& truth);

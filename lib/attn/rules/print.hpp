@@ -14,7 +14,7 @@ std::string expression_text(const RuleNode& node);
 /// `weights[q,k] = exponentials[q,k] / row_sum[q]`
 std::string rule_text(const Rule& rule);
 
-/// What a rule is written for in Python.
+/// The surroundings of a rule that is written in Python.
 struct RulePython {
     bool is_torch = true;
     Outline made;

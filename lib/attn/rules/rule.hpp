@@ -44,7 +44,7 @@ struct Rule {
 ///                 if c then a else b, sum i: e, mean i: e, max i: e, min i: e, sum i in a..b: e,
 ///                 exp log sqrt tanh cos sin abs sigmoid relu floor half min max
 ///
-/// What stands behind `sum i:` or `else` belongs to it up to the end or a closing bracket.
+/// All that stands behind `sum i:` or `else` belongs to it up to the end or a closing bracket.
 /// Errors  ConfigError with a caret under the place.
 Rule parse_rule(std::string_view text);
 

@@ -21,7 +21,7 @@ struct Gathered {
     std::vector<std::size_t> factors;
 };
 
-/// What cells of one pattern have in common, as text; addends alike are counted.
+/// The common text of cells of one pattern; addends alike are counted.
 std::string key_of(const MadeCell& made) {
     std::string key = made.is_copy ? "copy " : made.text;
     const auto add = [&](const ReadCell& cell) { (key += ' ') += *cell.step; };
@@ -76,7 +76,7 @@ MadeCell tellable(MadeCell made) {
         return each.form == AddendForm::other;
     };
     if (std::ranges::any_of(made.addends, is_other)) return {};
-    // What said which side to take stands behind what is read there.
+    // The condition that chose a side stands behind what is read there.
     made.cells.insert(made.cells.end(), made.asked.begin(), made.asked.end());
     return made;
 }

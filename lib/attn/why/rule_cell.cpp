@@ -139,7 +139,7 @@ bool RuleCell::truth(const BoundRule& node) {
     return compared(word, value(node.parts[0]), value(node.parts[1]));
 }
 
-/// What a node comes down to: the side that an `if` takes, the largest of several.
+/// The part of a node that counts: the side that an `if` takes, the largest of several.
 const BoundRule& RuleCell::settled(const BoundRule& node, MadeCell& made) {
     if (node.node->kind == Kind::choose) {
         const BoundRule& condition = node.parts[0];

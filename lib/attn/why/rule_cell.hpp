@@ -17,7 +17,7 @@ struct ReadCell {
     double value() const { return tensor->at(number); }
 };
 
-/// What an addend of a sum is: a * b or a, exp(a - b), or what its text says.
+/// The form of an addend of a sum: a * b or a, exp(a - b), or what its text says.
 enum class AddendForm { product, exponential, other };
 
 /// One cell of a step as its rule makes it, with one side of each `if` taken and of each largest
