@@ -257,8 +257,7 @@ private:
             if (!share.twin) share.twin = evaluated(share.rule, outline);
         }
         return [shares, outline](const Plan& plan, const Ledger& ledger) {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
+            return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
                 Array<T> sum = shares.front().twin(plan, ledger).template as<T>();
                 for (std::size_t i = 1; i < shares.size(); ++i) {
                     const Tensor more = shares[i].twin(plan, ledger);

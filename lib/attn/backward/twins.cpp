@@ -62,8 +62,7 @@ template <class Twins>
 GradientTwin of_two(const CellProducts& products, const std::string& made, const Twins& twins) {
     return [left = products.left->word, right = products.right->word, made, twins](
                const Plan& plan, const Ledger& ledger) -> Tensor {
-        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-            using T = decltype(zero);
+        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
             return {ledger[made].axes(),
                     twins(plan, cast(ledger[left], plan.compute_dtype).template as<T>(),
                           cast(ledger[right], plan.compute_dtype).template as<T>())};
@@ -127,8 +126,7 @@ GradientTwin rotation_twin(const BackwardNode& reader, const std::string& tensor
     if (read.size() != 2 || cos == read.end() || sin == read.end()) return {};
     return [from = "d_" + reader.step->name, cos = *cos, sin = *sin](
                const Plan& plan, const Ledger& ledger) -> Tensor {
-        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-            using T = decltype(zero);
+        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
             const Tensor& rotated = ledger[from];
             const auto step = twin(plan, loop::rotate_back<T>, vectorized::rotate_back<T>);
             return {rotated.axes(),
@@ -154,8 +152,7 @@ GradientTwin look_up_twin(const BackwardNode& reader, const std::string& tensor,
     if (!looks_up) return {};
     return [from = "d_" + reader.step->name, ids = cell.parts[0]->word, of = graph[tensor].outline](
                const Plan& plan, const Ledger& ledger) -> Tensor {
-        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-            using T = decltype(zero);
+        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
             const auto step = twin(plan, loop::d_embedding<T>, vectorized::d_embedding<T>);
             return {of.axes,
                     step(ledger[from].as<T>(), ledger[ids].as<std::int64_t>(), of.shape[0])};
@@ -195,8 +192,7 @@ GradientTwin gradient_twin(const BackwardNode& reader, const std::string& tensor
 
 GradientTwin row_dot_twin() {
     return [](const Plan& plan, const Ledger& ledger) -> Tensor {
-        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-            using T = decltype(zero);
+        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
             const SoftmaxCells of(ledger);
             const auto step = twin(plan, loop::row_dot<T>, vectorized::row_dot<T>);
             return {ledger["row_max"].axes(),
@@ -207,8 +203,7 @@ GradientTwin row_dot_twin() {
 
 GradientTwin softmax_twin() {
     return [](const Plan& plan, const Ledger& ledger) -> Tensor {
-        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-            using T = decltype(zero);
+        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
             const SoftmaxCells of(ledger);
             const auto step = twin(plan, loop::d_softmax<T>, vectorized::d_softmax<T>);
             return {of.weights.axes(), step(of.weights.as<T>(), of.gradient.as<T>(),

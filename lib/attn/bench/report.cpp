@@ -134,19 +134,14 @@ std::string in_units(double number, std::span<const Unit> units) {
     return fmt::format("{:.{}f} {}", shown, decimals, unit.name);
 }
 
-using Members = std::vector<std::pair<const char*, JsonText>>;
-
-/// The members of a series, and these.
-JsonText with_series(const BenchSeries& series, const Members& members) {
+JsonText series_json(const BenchSeries& series) {
     std::optional<std::string_view> architecture;
     if (series.variant == Variant::fused) {
         architecture = instruction_set_name(series.instruction_set);
     }
-    JsonText json{{"variant", word(series.variant)},
-                  {"architecture", architecture},
-                  {"threads", series.threads}};
-    for (const auto& [key, value] : members) json = json.with(key, value);
-    return json;
+    return {{"variant", word(series.variant)},
+            {"architecture", architecture},
+            {"threads", series.threads}};
 }
 
 JsonText shape_json(const BenchShape& shape) {
@@ -160,36 +155,37 @@ JsonText row_json(const BenchRow& row) {
     const auto if_timed = [&](double number) {
         return row.left_out.empty() ? std::optional(number) : std::nullopt;
     };
-    return with_series(
-        row.series,
-        {{"shape", shape_json(row.shape)},
-         {"kv_groups", row.shape.kv_groups()},
-         {"left_out", row.left_out.empty() ? std::nullopt : std::optional(row.left_out)},
-         {"seconds", if_timed(row.seconds)},
-         {"gflops", if_timed(row.gflops)},
-         {"peak_part", row.peak_part},
-         {"memory_bytes", whole(row.held_bytes)},
-         {"apart", row.apart},
-         {"tolerance", if_timed(row.tolerance)}});
+    return series_json(row.series)
+        .with("shape", shape_json(row.shape))
+        .with("kv_groups", row.shape.kv_groups())
+        .with("left_out", row.left_out.empty() ? std::nullopt : std::optional(row.left_out))
+        .with("seconds", if_timed(row.seconds))
+        .with("gflops", if_timed(row.gflops))
+        .with("peak_part", row.peak_part)
+        .with("memory_bytes", whole(row.held_bytes))
+        .with("apart", row.apart)
+        .with("tolerance", if_timed(row.tolerance));
 }
 
 JsonText growth_json(const BenchGrowth& growth) {
-    return with_series(growth.series, {{"groups", growth.groups},
-                                       {"head_dim", growth.head_dim},
-                                       {"from", growth.from},
-                                       {"to", growth.to},
-                                       {"time_exponent", growth.time_exponent},
-                                       {"memory_exponent", growth.memory_exponent}});
+    return series_json(growth.series)
+        .with("groups", growth.groups)
+        .with("head_dim", growth.head_dim)
+        .with("from", growth.from)
+        .with("to", growth.to)
+        .with("time_exponent", growth.time_exponent)
+        .with("memory_exponent", growth.memory_exponent);
 }
 
 JsonText dispute_json(const BenchDispute& dispute) {
-    return with_series(dispute.series, {{"against", with_series(dispute.against, {})},
-                                        {"shape", shape_json(dispute.shape)},
-                                        {"index", dispute.where.index},
-                                        {"value", dispute.where.got},
-                                        {"against_value", dispute.where.expected},
-                                        {"apart", dispute.where.apart},
-                                        {"tolerance", dispute.tolerance}});
+    return series_json(dispute.series)
+        .with("against", series_json(dispute.against))
+        .with("shape", shape_json(dispute.shape))
+        .with("index", dispute.where.index)
+        .with("value", dispute.where.got)
+        .with("against_value", dispute.where.expected)
+        .with("apart", dispute.where.apart)
+        .with("tolerance", dispute.tolerance);
 }
 
 }  // namespace

@@ -4,14 +4,7 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/rotary.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -102,22 +95,6 @@ Step positions_card(bool of_memory) {
 namespace {
 
 // inverse_frequencies: how fast each pair rotates.
-
-Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const auto step =
-            twin(plan, loop::inverse_frequencies<T>, vectorized::inverse_frequencies<T>);
-        const double base = plan.rotary_base();
-        Array<T> frequencies = step(base, 2 * plan.rotary_pairs());
-        if (const RopeScaling* scaling = stretching(plan)) {
-            const auto stretch =
-                twin(plan, loop::scale_frequencies<T>, vectorized::scale_frequencies<T>);
-            frequencies = stretch(frequencies, *scaling, base, plan.rotary_tokens());
-        }
-        return {{"pair"}, std::move(frequencies)};
-    });
-}
 
 bool is_stretched(const Plan& plan) { return stretching(plan) != nullptr; }
 
@@ -221,7 +198,18 @@ Step inverse_frequencies_card() {
                         "{step}[i] = {power} / {factor} * ({share}) + {power} * (1 - ({share}))"},
                        {"{step}[i] = {power}"}},
                       frequency_word),
-        .compute = compute_inverse_frequencies,
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger&) -> Tensor {
+            const auto step =
+                twin(plan, loop::inverse_frequencies<T>, vectorized::inverse_frequencies<T>);
+            const double base = plan.rotary_base();
+            Array<T> frequencies = step(base, 2 * plan.rotary_pairs());
+            if (const RopeScaling* scaling = stretching(plan)) {
+                const auto stretch =
+                    twin(plan, loop::scale_frequencies<T>, vectorized::scale_frequencies<T>);
+                frequencies = stretch(frequencies, *scaling, base, plan.rotary_tokens());
+            }
+            return {{"pair"}, std::move(frequencies)};
+        }),
         .note = inverse_frequencies_note,
         .code = field_lines(
             {{stretched_as<Kind::longrope>,
@@ -258,19 +246,16 @@ Step angles_card(const Standing& standing) {
         .reads = these({positions, "inverse_frequencies"}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
         .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
-        .compute = [positions](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
+        .compute =
+            in_type([positions]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
                 const auto step = twin(plan, loop::angles<T>, vectorized::angles<T>);
                 return {{"token", "pair"},
                         step(ledger[positions].as<std::int64_t>(),
                              ledger["inverse_frequencies"].as<T>())};
-            });
-        },
-        .note = [](const Subject&) -> std::string {
-            return "One row of angles for each token: twice the position, twice the angle. A token "
-                   "at position 0 does not rotate.";
-        },
+            }),
+        .note =
+            says("One row of angles for each token: twice the position, twice the angle. A token "
+                 "at position 0 does not rotate."),
         .code = field_lines({"{step} = {positions}{as_type}[:, None] * inverse_frequencies"},
                             position_word),
     };
@@ -295,14 +280,12 @@ Step circle_card(const Standing& standing, const std::string& function) {
                 return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
                        (factor == 1 ? "" : " * " + json_number(factor));
             },
-        .compute = [angles, cosine](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
+        .compute =
+            in_type([angles, cosine]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
                 const auto step = cosine ? twin(plan, loop::cosines<T>, vectorized::cosines<T>)
                                          : twin(plan, loop::sines<T>, vectorized::sines<T>);
                 return {{"token", "pair"}, step(ledger[angles].as<T>(), plan.rotary_factor())};
-            });
-        },
+            }),
         .note = [cosine](const Subject&) -> std::string {
             return cosine ? "How much of itself a feature keeps when its pair rotates."
                           : "How much a feature takes of the other one of its pair.";

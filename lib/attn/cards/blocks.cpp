@@ -3,14 +3,9 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/fused/fused_attention.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/plan/visibility.hpp"
-#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -89,8 +84,7 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
 /// The step of one number for each query and block.
 template <Pick pick>
 Tensor compute_running(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         return {plan.per_head_axes("query", "block"), gathered<T>(plan, ledger, pick, false)};
     });
 }
@@ -105,8 +99,7 @@ Outline partial_context_outline(const Plan& plan) {
 
 Tensor compute_partial_context(const Plan& plan, const Ledger& ledger) {
     const Axes axes = partial_context_outline(plan).axes;
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         return {axes, gathered<T>(plan, ledger, &FusedBlock::context, true)};
     });
 }
@@ -198,26 +191,30 @@ std::string partial_context_note(const Subject&) {
            "keys, though no query ever held all its scores.";
 }
 
-/// How many keys there are up to the end of block `j`.
-std::string keys_so_far(const Plan& plan) {
-    return "min((j + 1) * " + std::to_string(plan.key_block()) + ", Tk)";
+/// The index of the head where a rule has to name it, the keys up to the end of block `j`.
+std::optional<std::string> block_word(std::string_view word, const StepLines& of) {
+    if (word == "h") return of.plan.has_head ? "h," : "";
+    if (word == "sink") return sink_cell(of.plan);
+    if (word == "last") return std::to_string(block_count(of.plan) - 1);
+    if (word != "keys") return std::nullopt;
+    return "0..min((j + 1) * " + std::to_string(of.plan.key_block()) + ", Tk)";
 }
 
-/// The index of the head, where a rule has to name it.
-std::string of_head(const Plan& plan) { return plan.has_head ? "h," : ""; }
+bool zeroes_rows(const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }
+bool traces_no_blocks(const Plan& plan) { return !plan.traces_blocks(); }
+bool gathers_sink(const PlannedStep& of) { return of.has("sink"); }
 
 }  // namespace
 
 std::string blockwise_context_rule(const PlannedStep& of) {
-    if (!of.plan.traces_blocks()) return "context[q,f] = sum k: weights[q,k] * values[k,f]";
-    const std::string last = std::to_string(block_count(of.plan) - 1);
-    const std::string h = of_head(of.plan);
-    const std::string share =
-        "partial_context[" + h + last + ",q,f] / running_sum[" + h + "q," + last + "]";
-    return "context[" + h + "q,f] = " +
-           (of.plan.config.empty_row == EmptyRow::zero
-                ? "if running_max[" + h + "q," + last + "] == -inf then 0 else " + share
-                : share);
+    static const auto rule =
+        texts({{traces_no_blocks, "context[q,f] = sum k: weights[q,k] * values[k,f]"},
+               {zeroes_rows,
+                "context[{h}q,f] = if running_max[{h}q,{last}] == -inf then 0 else "
+                "partial_context[{h}{last},q,f] / running_sum[{h}q,{last}]"},
+               {"context[{h}q,f] = partial_context[{h}{last},q,f] / running_sum[{h}q,{last}]"}},
+              block_word);
+    return rule(of);
 }
 
 std::string blockwise_context_note(const Subject& subject) {
@@ -229,8 +226,7 @@ std::string blockwise_context_note(const Subject& subject) {
 }
 
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Visibility visibility(plan);
         // A mask that was given, or replaced by a mistake, is what counts.
         const Tensor* const mask = ledger.find("mask");
@@ -250,48 +246,40 @@ StepTable block_cards() {
     Step running_max =
         running_card("running_max", "the largest score that each query has met, block by block",
                      compute_running<&FusedBlock::maximum>);
-    running_max.rule = [](const PlannedStep& of) {
-        const std::string largest =
-            "max k in 0.." + keys_so_far(of.plan) + ": scores[" + of_head(of.plan) + "q,k]";
-        if (!of.has("sink")) return "running_max[" + of_head(of.plan) + "q,j] = " + largest;
-        return "running_max[" + of_head(of.plan) + "q,j] = max((" + largest + "), " +
-               sink_cell(of.plan) + ")";
-    };
+    running_max.rule = texts(
+        {{gathers_sink, "running_max[{h}q,j] = max((max k in {keys}: scores[{h}q,k]), {sink})"},
+         {"running_max[{h}q,j] = max k in {keys}: scores[{h}q,k]"}},
+        block_word);
     running_max.note = running_max_note;
     Step correction = running_card("correction", "the factor that rescales running sum and context",
                                    compute_running<&FusedBlock::correction>);
-    correction.rule = [](const PlannedStep& of) {
-        const std::string at = "[" + of_head(of.plan) + "q,";
-        const std::string first =
-            of.has("sink") ? "exp(" + sink_cell(of.plan) + " - running_max" + at + "0])" : "0";
-        return "correction" + at + "j] = if j == 0 then " + first + " else if running_max" + at +
-               "j - 1] == -inf then 0 else exp(running_max" + at + "j - 1] - running_max" + at +
-               "j])";
-    };
+    correction.rule = texts(
+        {{gathers_sink,
+          "correction[{h}q,j] = if j == 0 then exp({sink} - running_max[{h}q,0]) else if "
+          "running_max[{h}q,j - 1] == -inf then 0 else exp(running_max[{h}q,j - 1] - "
+          "running_max[{h}q,j])"},
+         {"correction[{h}q,j] = if j == 0 then 0 else if running_max[{h}q,j - 1] == -inf then 0 "
+          "else exp(running_max[{h}q,j - 1] - running_max[{h}q,j])"}},
+        block_word);
     correction.note = correction_note;
     Step running_sum =
         running_card("running_sum", "the exponentials that each query has met, added up",
                      compute_running<&FusedBlock::sum>);
-    running_sum.rule = [](const PlannedStep& of) {
-        const std::string at = "[" + of_head(of.plan) + "q,j]";
-        const std::string sum = "sum k in 0.." + keys_so_far(of.plan) + ": exp(scores[" +
-                                of_head(of.plan) + "q,k] - running_max" + at + ")";
-        if (!of.has("sink")) {
-            return "running_sum" + at + " = if running_max" + at + " == -inf then 0 else " + sum;
-        }
-        return "running_sum" + at + " = (" + sum + ") + exp(" + sink_cell(of.plan) +
-               " - running_max" + at + ")";
-    };
+    running_sum.rule = texts(
+        {{gathers_sink,
+          "running_sum[{h}q,j] = (sum k in {keys}: exp(scores[{h}q,k] - running_max[{h}q,j])) + "
+          "exp({sink} - running_max[{h}q,j])"},
+         {"running_sum[{h}q,j] = if running_max[{h}q,j] == -inf then 0 else sum k in {keys}: "
+          "exp(scores[{h}q,k] - running_max[{h}q,j])"}},
+        block_word);
     running_sum.note = running_sum_note;
     Step partial_context = running_card(
         "partial_context", "the values, mixed so far, not yet divided", compute_partial_context);
     partial_context.outline = partial_context_outline;
-    partial_context.rule = [](const PlannedStep& of) {
-        const std::string max = "running_max[" + of_head(of.plan) + "q,j]";
-        return "partial_context[" + of_head(of.plan) + "j,q,f] = if " + max +
-               " == -inf then 0 else sum k in 0.." + keys_so_far(of.plan) + ": exp(scores[" +
-               of_head(of.plan) + "q,k] - " + max + ") * values[" + of_head(of.plan) + "k,f]";
-    };
+    partial_context.rule =
+        texts({"partial_context[{h}j,q,f] = if running_max[{h}q,j] == -inf then 0 else sum k in "
+               "{keys}: exp(scores[{h}q,k] - running_max[{h}q,j]) * values[{h}k,f]"},
+              block_word);
     partial_context.note = partial_context_note;
     return {running_max, correction, running_sum, partial_context};
 }

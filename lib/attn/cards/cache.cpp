@@ -1,10 +1,6 @@
 #include "attn/steps/cache.hpp"
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -75,16 +71,12 @@ Step present_card(const Projected& part, Chain chain) {
                 return name + "[k,f] = if k < P then " + past + "[k,f] else " + of.latest(chain) +
                        "[k - P, f]";
             },
-        .compute =
-            [part, name, past, chain](const Plan& plan, const Ledger& ledger) {
-                return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                    using T = decltype(zero);
-                    const auto step =
-                        twin(plan, loop::append_tokens<T>, vectorized::append_tokens<T>);
-                    return {cache_outline(plan, part, 0).axes,
-                            step(ledger[past].as<T>(), ledger.latest(chain, name).as<T>())};
-                });
-            },
+        .compute = in_type([part, name, past, chain]<class T>(T, const Plan& plan,
+                                                              const Ledger& ledger) -> Tensor {
+            const auto step = twin(plan, loop::append_tokens<T>, vectorized::append_tokens<T>);
+            return {cache_outline(plan, part, 0).axes,
+                    step(ledger[past].as<T>(), ledger.latest(chain, name).as<T>())};
+        }),
         .note = [part](const Subject& subject) { return present_note(subject, part); },
     };
 }
@@ -149,15 +141,11 @@ Step repeated_card(const Projected& part, Chain chain) {
                 return name + "[h,t,f] = " + of.latest(chain) + "[h / group, t, f]";
             },
         .compute =
-            [name, chain](const Plan& plan, const Ledger& ledger) {
-                return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                    using T = decltype(zero);
-                    const Tensor& shared = ledger.latest(chain, name);
-                    const auto step =
-                        twin(plan, loop::repeat_heads<T>, vectorized::repeat_heads<T>);
-                    return {shared.axes(), step(shared.as<T>(), plan.queries_per_key())};
-                });
-            },
+            in_type([name, chain]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& shared = ledger.latest(chain, name);
+                const auto step = twin(plan, loop::repeat_heads<T>, vectorized::repeat_heads<T>);
+                return {shared.axes(), step(shared.as<T>(), plan.queries_per_key())};
+            }),
         .note = [part](const Subject& subject) { return repeated_note(subject, part); },
         .code = field_lines({{"{step} = {before}.repeat_interleave({group}, dim=-3)",
                               "{step} = np.repeat({before}, {group}, axis=-3)"}}),

@@ -3,9 +3,14 @@
 #include <string>
 
 #include "attn/codegen/field_lines.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/plan/plan.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/steps/sink.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/walk/step.hpp"
 #include "attn/why/why.hpp"
 
@@ -64,6 +69,12 @@ inline Step called(Step card, std::string names) {
     return card;
 }
 
+/// A parameter that the list of draws has a row for, and what is said of it.
+Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies,
+                std::function<std::string(const notes::Subject&)> note);
+inline constexpr const char* of_a_gain =
+    "Multiplies each feature of the normed rows; training starts it at 1.";
+
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);
 
@@ -94,6 +105,24 @@ struct Standing {
         return of_memory ? plan.config.memory_positions : plan.config.positions;
     }
 };
+
+/// The tensor that an input of a step stands for.
+inline const Tensor& tensor_of(const Input& input, const Ledger& ledger, const std::string& step) {
+    return input.chain == Chain::none ? ledger[input.step] : ledger.latest(input.chain, step);
+}
+
+/// A step that multiplies features by a weight matrix, and adds a bias where there is one.
+struct ProductStep {
+    std::string name, title;
+    std::string parameter;  ///< `query` of w_query and b_query
+    std::function<Input(const Plan&)> source;
+    std::function<Outline(const Plan&)> outline;
+    std::function<bool(const Plan&)> applies;
+    std::function<std::string(const notes::Subject&)> note;
+    std::function<bool(const Plan&)> has_bias = [](const Plan&) { return false; };
+    Chain chain = Chain::none;  ///< that it extends
+};
+Step product_card(const ProductStep& product);
 
 /// A step that divides every row by its root mean square and multiplies it by a gain.
 struct RmsStep {
@@ -161,6 +190,20 @@ inline Outline score_outline(const Plan& plan) {
 /// A formula that is the same for every plan.
 inline std::function<std::string(const PlannedStep&)> always(std::string formula) {
     return [formula = std::move(formula)](const PlannedStep&) { return formula; };
+}
+
+/// A note that is the same for every walk.
+inline std::function<std::string(const notes::Subject&)> says(std::string note) {
+    return [note = std::move(note)](const notes::Subject&) { return note; };
+}
+
+/// A tensor in the type of the walk: `make` is called with a number of that type.
+template <class Make>
+Step::Compute in_type(Make make) {
+    return [make](const Plan& plan, const Ledger& ledger) {
+        return with_floating(plan.compute_dtype,
+                             [&](auto zero) -> Tensor { return make(zero, plan, ledger); });
+    };
 }
 
 /// What a step reads, whatever the plan.

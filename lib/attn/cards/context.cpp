@@ -4,14 +4,9 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -22,8 +17,7 @@ using namespace notes;
 
 Tensor compute_context(const Plan& plan, const Ledger& ledger) {
     if (plan.fused()) return blockwise_context(plan, ledger);
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Array<T>& weights = ledger.latest(Chain::weights).as<T>();
         const Array<T>& value = ledger.latest(Chain::values).as<T>();
         return {plan.per_head_axes("query", "feature"),
@@ -158,15 +152,6 @@ std::string context_note(const Subject& subject) {
 
 // merged: the heads side by side.
 
-Tensor compute_merged(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const auto step = twin(plan, loop::merge_heads<T>, vectorized::merge_heads<T>);
-        return {plan.per_batch_axes("token", "feature"),
-                step(ledger.latest(Chain::contexts, "merged").as<T>())};
-    });
-}
-
 std::string merged_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const std::size_t width = plan.value_dim;
@@ -177,26 +162,6 @@ std::string merged_note(const Subject& subject) {
 }
 
 // output: the heads, mixed.
-
-Tensor compute_output(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& merged = ledger.latest(Chain::contexts, "output");
-        const Tensor* bias = ledger.find("b_output");
-        const auto step = twin(plan, loop::project<T>, vectorized::project<T>);
-        Axes axes = merged.axes();
-        std::replace(axes.begin(), axes.end(), std::string("query"), std::string("token"));
-        return {axes, step(merged.as<T>(), ledger["w_output"].as<T>(),
-                           bias ? bias->as<T>() : empty_array<T>({0}), *plan.config.weight_layout,
-                           plan.arithmetic)};
-    });
-}
-
-std::vector<Input> output_inputs(const Plan& plan) {
-    std::vector<Input> inputs{Chain::contexts, "w_output"};
-    if (plan.config.output_bias) inputs.push_back("b_output");
-    return inputs;
-}
 
 std::string output_note(const Subject& subject) {
     const Plan& plan = subject.plan;
@@ -259,32 +224,27 @@ StepTable merged_cards() {
                     return "merged[t,c] = " + of.latest(Chain::contexts) + "[c / " + width +
                            ", t, c % " + width + "]";
                 },
-            .compute = compute_merged,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const auto step = twin(plan, loop::merge_heads<T>, vectorized::merge_heads<T>);
+                return {plan.per_batch_axes("token", "feature"),
+                        step(ledger.latest(Chain::contexts, "merged").as<T>())};
+            }),
             .note = merged_note,
 
         },
         parameter_card("output", false),
         parameter_card("output", true),
-        {
+        product_card({
             .name = "output",
             .title = "the heads, mixed by the output projection",
-            .chain = Chain::contexts,
-            .applies = [](const Plan& plan) { return plan.config.output_projection; },
-            .reads = output_inputs,
+            .parameter = "output",
+            .source = [](const Plan&) { return Chain::contexts; },
             .outline = [](const Plan& plan) { return token_outline(plan, plan.output_dim); },
-            .rule =
-                [](const PlannedStep& of) {
-                    return product_rule(of.plan, "output[t,o]", of.latest(Chain::contexts),
-                                        "output", "o", of.plan.config.output_bias);
-                },
-            .formula =
-                [](const PlannedStep& of) {
-                    return product_formula(of.plan, of.latest(Chain::contexts), "w_output",
-                                           of.plan.config.output_bias ? "b_output" : "");
-                },
-            .compute = compute_output,
+            .applies = [](const Plan& plan) { return plan.config.output_projection; },
             .note = output_note,
-        },
+            .has_bias = [](const Plan& plan) { return plan.config.output_bias; },
+            .chain = Chain::contexts,
+        }),
     };
 }
 

@@ -4,15 +4,8 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/scaling.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -23,20 +16,10 @@ bool is_differential(const Plan& plan) { return plan.differs(); }
 
 // lambda_full: how much of the second softmax is taken away.
 
-Step lambda_vector_card(const std::string& name) {
-    return {
-        .name = name,
-        .title = "one of four vectors that make lambda",
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies = is_differential,
-        .outline = drawn_outline(name),
-        .formula = learned,
-        .note = [](const Subject&) -> std::string {
-            return "All heads share it. Training starts it near 0, so that its exponential is "
-                   "near 1.";
-        },
-    };
+Step lambda_vector_card(const char* name) {
+    return drawn_card(name, "one of four vectors that make lambda", is_differential,
+                      says("All heads share it. Training starts it near 0, so that its exponential "
+                           "is near 1."));
 }
 
 std::optional<std::string> lambda_word(std::string_view word, const StepLines& of) {
@@ -59,20 +42,16 @@ Step lambda_card() {
         .rule = texts({"lambda_full[i] = exp(sum f: lambda_q1[f] * lambda_k1[f]) - "
                        "exp(sum f: lambda_q2[f] * lambda_k2[f]) + {init}"},
                       lambda_word),
-        .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
-                const auto vector = [&](const char* name) { return ledger[name].as<T>(); };
-                return {{"feature"},
-                        twin(plan, loop::lambda<T>, vectorized::lambda<T>)(
-                            vector("lambda_q1"), vector("lambda_k1"), vector("lambda_q2"),
-                            vector("lambda_k2"), plan.lambda_init())};
-            });
-        },
-        .note = [](const Subject&) -> std::string {
-            return "One number for all heads of the layer. Deeper layers start with a larger one: "
-                   "0.2 in layer 0, 0.8 far down.";
-        },
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const auto vector = [&](const char* name) { return ledger[name].as<T>(); };
+            return {{"feature"},
+                    twin(plan, loop::lambda<T>, vectorized::lambda<T>)(
+                        vector("lambda_q1"), vector("lambda_k1"), vector("lambda_q2"),
+                        vector("lambda_k2"), plan.lambda_init())};
+        }),
+        .note =
+            says("One number for all heads of the layer. Deeper layers start with a larger one: "
+                 "0.2 in layer 0, 0.8 far down."),
         .code = field_lines(
             {"lambda_init = 0.8 - 0.6 * math.exp(-0.3 * {depth})\n"
              "lambda_full = {np}.exp((lambda_q1 * lambda_k1).sum(-1, {keepdim}=True)) - "
@@ -135,15 +114,11 @@ Step difference_card() {
             },
         .rule = always("differential_weights[h,q,k] = weights[2 * h, q, k] - "
                        "lambda_full[0] * weights[2 * h + 1, q, k]"),
-        .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
-                const auto step =
-                    twin(plan, loop::subtract_pairs<T>, vectorized::subtract_pairs<T>);
-                const Tensor& weights = ledger["weights"];
-                return {weights.axes(), step(weights.as<T>(), ledger["lambda_full"].as<T>())};
-            });
-        },
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const auto step = twin(plan, loop::subtract_pairs<T>, vectorized::subtract_pairs<T>);
+            const Tensor& weights = ledger["weights"];
+            return {weights.axes(), step(weights.as<T>(), ledger["lambda_full"].as<T>())};
+        }),
         .note = difference_note,
     };
 }
@@ -184,15 +159,12 @@ Step scaled_context_card() {
         .reads = these({Chain::contexts}),
         .outline = head_context_outline,
         .rule = texts({"scaled_context[q,f] = contexts[q,f] * {rest}"}, lambda_word),
-        .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
-                const Tensor& before = ledger.latest(Chain::contexts, "scaled_context");
-                const ScaleFactor factor{ScaleFactor::Operation::multiply, 1 - plan.lambda_init()};
-                return {before.axes(), is_loop(plan) ? loop::scale(before.as<T>(), factor)
-                                                     : vectorized::scale(before.as<T>(), factor)};
-            });
-        },
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& before = ledger.latest(Chain::contexts, "scaled_context");
+            const ScaleFactor factor{ScaleFactor::Operation::multiply, 1 - plan.lambda_init()};
+            return {before.axes(), is_loop(plan) ? loop::scale(before.as<T>(), factor)
+                                                 : vectorized::scale(before.as<T>(), factor)};
+        }),
         .note = [](const Subject& subject) -> std::string {
             return "A fixed number, " + rest_text(subject.plan) +
                    " in this layer, so that gradients are as large as with one softmax.";

@@ -1,14 +1,8 @@
 #include "attn/steps/embedding.hpp"
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/steps/sinusoids.hpp"
-#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -17,20 +11,6 @@ using namespace notes;
 
 bool learns_positions(const Plan& plan) {
     return plan.config.position_embedding == PositionEmbedding::learned;
-}
-
-Tensor compute_position_embedding(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Array<std::int64_t>& positions = ledger["positions"].as<std::int64_t>();
-        const Axes axes{"token", "feature"};
-        if (learns_positions(plan)) {
-            const auto look_up = twin(plan, loop::embed<T>, vectorized::embed<T>);
-            return {axes, look_up(positions, ledger["position_table"].as<T>())};
-        }
-        const auto step = twin(plan, loop::sinusoids<T>, vectorized::sinusoids<T>);
-        return {axes, step(positions, plan.embed_dim)};
-    });
 }
 
 std::string position_note(const Subject& subject) {
@@ -43,8 +23,7 @@ std::string position_note(const Subject& subject) {
 }  // namespace
 
 Tensor add_positions(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& tokens = ledger["token_embedding"];
         const auto step = twin(plan, loop::add_rows<T>, vectorized::add_rows<T>);
         return {tokens.axes(), step(tokens.as<T>(), ledger["position_embedding"].as<T>())};
@@ -90,7 +69,16 @@ Step position_embedding_card() {
             {{learns_positions, "position_embedding[t,c] = position_table[positions[t], c]"},
              {"position_embedding[t,c] = if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
               "else cos(positions[t] / 10000 ^ ((c - 1) / C))"}}),
-        .compute = compute_position_embedding,
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Array<std::int64_t>& positions = ledger["positions"].as<std::int64_t>();
+            const Axes axes{"token", "feature"};
+            if (learns_positions(plan)) {
+                const auto look_up = twin(plan, loop::embed<T>, vectorized::embed<T>);
+                return {axes, look_up(positions, ledger["position_table"].as<T>())};
+            }
+            const auto step = twin(plan, loop::sinusoids<T>, vectorized::sinusoids<T>);
+            return {axes, step(positions, plan.embed_dim)};
+        }),
         .note = position_note,
         .code = field_lines(
             {{learns_positions, nullptr, nullptr},
@@ -107,10 +95,9 @@ Step position_sum_card(const Step& x) {
     sum.reads = these({"token_embedding", "position_embedding"});
     sum.rule = always("x[t,c] = token_embedding[t,c] + position_embedding[t,c]");
     sum.compute = add_positions;
-    sum.note = [](const Subject&) -> std::string {
-        return "Token and position, added feature by feature: equal tokens at other places are no "
-               "longer equal.";
-    };
+    sum.note = says(
+        "Token and position, added feature by feature: equal tokens at other places are no "
+        "longer equal.");
     sum.code = lines_by_rule;
     return sum;
 }

@@ -1,10 +1,6 @@
 #include "attn/steps/heads.hpp"
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 
 namespace attn {
 namespace {
@@ -17,8 +13,7 @@ Tensor compute_part(const Plan& plan, const Ledger& ledger, const Projected& par
     if (projects(plan) && !one_product(plan) && !splits_projected(plan)) {
         return project_part(plan, ledger, part, axes);
     }
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const auto split = twin(plan, loop::split_heads<T>, vectorized::split_heads<T>);
         if (one_product(plan)) {
             const Array<T> features =

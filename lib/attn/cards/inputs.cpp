@@ -2,12 +2,7 @@
 #include <map>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/embedding.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -44,8 +39,7 @@ constexpr Start tokens_alone{"ids", "embedding", "token_embedding", false};
 
 /// Looks the ids of one source up in its table.
 Tensor look_up(const Plan& plan, const Tensor& ids, const Tensor& table) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         Axes axes = ids.axes();
         axes.push_back("feature");
         const auto step = twin(plan, loop::embed<T>, vectorized::embed<T>);

@@ -1,10 +1,6 @@
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -28,75 +24,20 @@ Outline latent_outline(const Plan& plan, std::size_t features) {
 
 // The parameters.
 
-Step latent_weight_card(const std::string& name, const std::string& title, const std::string& note,
-                        bool (*applies)(const Plan&)) {
-    return {
-        .name = name,
-        .title = title,
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies = applies,
-        .outline = drawn_outline(name),
-        .formula = learned,
-        .note = [note](const Subject&) { return note; },
-    };
-}
-
 // Products with them: the latent of the queries, that of keys and values, and these.
 
-struct LatentProduct {
-    std::string name, title, weight;
-    std::string (*source)(const Plan&);
-    Outline (*outline)(const Plan&);
-    bool (*applies)(const Plan&);
-    std::string (*note)(const Plan&);
-};
-
-Step product_card(const LatentProduct& of_kind) {
-    return {
-        .name = of_kind.name,
-        .title = of_kind.title,
-        .applies = of_kind.applies,
-        .reads =
-            [of_kind](const Plan& plan) {
-                return std::vector<Input>{of_kind.source(plan), of_kind.weight};
-            },
-        .outline = of_kind.outline,
-        .rule =
-            [of_kind](const PlannedStep& of) {
-                return product_rule(of.plan, of_kind.name + "[t,o]", of_kind.source(of.plan),
-                                    of_kind.weight.substr(2), "o", false);
-            },
-        .formula =
-            [of_kind](const PlannedStep& of) {
-                return product_formula(of.plan, of_kind.source(of.plan), of_kind.weight, "");
-            },
-        .compute = [of_kind](const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& source = ledger[of_kind.source(plan)];
-            const Tensor& weight = ledger[of_kind.weight];
-            Axes axes = of_kind.outline(plan).axes;
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
-                const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
-                return {axes, project(source.as<T>(), weight.as<T>(), empty_array<T>({0}),
-                                      *plan.config.weight_layout, plan.arithmetic)};
-            });
-        },
-        .note = [of_kind](const Subject& subject) { return of_kind.note(subject.plan); },
-    };
-}
-
-LatentProduct query_latent() {
+ProductStep query_latent() {
     return {
         "query_latent",
         "the latent of each query, before its norm",
-        "w_query_latent",
+        "query_latent",
         [](const Plan& plan) { return plan.projected_x(); },
         [](const Plan& plan) {
             return token_outline(plan, static_cast<std::size_t>(*plan.config.latent.query_rank));
         },
         has_query_latent,
-        [](const Plan& plan) {
+        [](const Subject& subject) {
+            const Plan& plan = subject.plan;
             return "The " + counted(plan.embed_dim, "feature") +
                    " of each token are pressed into " +
                    std::to_string(*plan.config.latent.query_rank) +
@@ -106,17 +47,18 @@ LatentProduct query_latent() {
     };
 }
 
-LatentProduct projected_latent() {
+ProductStep projected_latent() {
     return {
         "projected_latent",
         "the latent of each token, and the part of its key that rotates",
-        "w_latent",
+        "latent",
         [](const Plan& plan) { return key_part().source(plan); },
         [](const Plan& plan) {
             return latent_outline(plan, plan.latent_rank() + 2 * plan.rotary_pairs());
         },
         has_latents,
-        [](const Plan& plan) {
+        [](const Subject& subject) {
+            const Plan& plan = subject.plan;
             const std::size_t kept = plan.latent_rank() + 2 * plan.rotary_pairs();
             const std::size_t usual =
                 plan.heads * (still_dim(plan) + plan.value_dim + 2 * plan.rotary_pairs());
@@ -127,15 +69,16 @@ LatentProduct projected_latent() {
     };
 }
 
-LatentProduct projected_key_value() {
+ProductStep projected_key_value() {
     return {
         "projected_key_value",
         "key and value of all heads, made of the latent",
-        "w_key_value",
-        [](const Plan&) -> std::string { return "normed_latent"; },
+        "key_value",
+        [](const Plan&) { return "normed_latent"; },
         [](const Plan& plan) { return latent_outline(plan, plan.heads * pair_width(plan)); },
         expands,
-        [](const Plan& plan) {
+        [](const Subject& subject) {
+            const Plan& plan = subject.plan;
             return "Head by head, " + counted(pair_width(plan), "feature") + " a head: first " +
                    std::to_string(still_dim(plan)) + " for its key, then " +
                    std::to_string(plan.value_dim) + " for its value.";
@@ -168,17 +111,14 @@ Step cut_card(const std::string& name, const std::string& title, bool rotates,
                 return name + "[t,f] = projected_latent[t, " +
                        std::to_string(first_of_part(of.plan, rotates)) + " + f]";
             },
-        .compute = [rotates](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
-                const Tensor& whole = ledger["projected_latent"];
-                std::vector<std::size_t> features(width_of_part(plan, rotates));
-                for (std::size_t f = 0; f < features.size(); ++f) {
-                    features[f] = first_of_part(plan, rotates) + f;
-                }
-                return {whole.axes(), take_features(whole.as<T>(), features)};
-            });
-        },
+        .compute = in_type([rotates]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& whole = ledger["projected_latent"];
+            std::vector<std::size_t> features(width_of_part(plan, rotates));
+            for (std::size_t f = 0; f < features.size(); ++f) {
+                features[f] = first_of_part(plan, rotates) + f;
+            }
+            return {whole.axes(), take_features(whole.as<T>(), features)};
+        }),
         .note = [note](const Subject&) { return note; },
     };
 }
@@ -213,16 +153,15 @@ RmsStep query_latent_norm() {
 
 StepTable latent_cards() {
     return {
-        latent_weight_card("w_query_latent", "the weight matrix that makes the latents of queries",
-                           "Each row holds the factors that make one feature of query_latent.",
-                           has_query_latent),
-        latent_weight_card("w_latent", "the weight matrix that makes the latents",
-                           "Its first rows make the latent, the last ones the part of the key "
-                           "that rotates.",
-                           has_latents),
-        latent_weight_card("w_key_value", "the weight matrix that makes keys and values of latents",
-                           "Head by head: the rows of its key, then those of its value.",
-                           has_latents),
+        drawn_card("w_query_latent", "the weight matrix that makes the latents of queries",
+                   has_query_latent,
+                   says("Each row holds the factors that make one feature of query_latent.")),
+        drawn_card("w_latent", "the weight matrix that makes the latents", has_latents,
+                   says("Its first rows make the latent, the last ones the part of the key "
+                        "that rotates.")),
+        drawn_card("w_key_value", "the weight matrix that makes keys and values of latents",
+                   has_latents,
+                   says("Head by head: the rows of its key, then those of its value.")),
         called(product_card(query_latent()), "q_latent c_q q_c q_compressed compressed_q"),
         rms_gain_card(query_latent_norm()),
         rms_card(query_latent_norm()),

@@ -3,11 +3,7 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -17,8 +13,7 @@ using namespace notes;
 // key and value: made of the latents, or these themselves.
 
 Tensor compute_latent_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const bool is_key = part.letter() == 'k';
         const auto split = twin(plan, loop::split_heads<T>, vectorized::split_heads<T>);
         const Axes axes = plan.per_head_axes(part.axis(plan), "feature");
@@ -83,30 +78,6 @@ Array<T> matrices_of_heads(const Plan& plan, const Ledger& ledger, bool is_key) 
                          first_in_head(plan, is_key), width_in_head(plan, is_key));
 }
 
-Tensor compute_absorbed_query(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& query = ledger.latest(Chain::queries, "absorbed_query");
-        const auto multiply = twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
-        const Array<T> absorbed =
-            multiply(query.as<T>(), matrices_of_heads<T>(plan, ledger, true), plan.arithmetic);
-        const std::size_t rank = plan.latent_rank();
-        Shape shape = absorbed.shape();
-        shape.back() = plan.key_dim();
-        Array<T> result = empty_array<T>(shape);
-
-        // The features that rotate stay behind.
-        const std::size_t rotated = plan.key_dim() - rank;
-        const T* behind = query.as<T>().data() + still_dim(plan);
-        for (std::size_t row = 0; row < result.size() / plan.key_dim(); ++row) {
-            T* to = result.data() + row * plan.key_dim();
-            std::copy_n(absorbed.data() + row * rank, rank, to);
-            std::copy_n(behind + row * plan.head_dim, rotated, to + rank);
-        }
-        return {query.axes(), std::move(result)};
-    });
-}
-
 Step absorbed_query_card() {
     return {
         .name = "absorbed_query",
@@ -130,7 +101,27 @@ Step absorbed_query_card() {
                        ": queries[h,t,g] * w_key_value[" + (out_in ? out + ", f" : "f, " + out) +
                        "]) else queries[h,t,f - " + rank + " + " + still + "]";
             },
-        .compute = compute_absorbed_query,
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& query = ledger.latest(Chain::queries, "absorbed_query");
+            const auto multiply =
+                twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
+            const Array<T> absorbed =
+                multiply(query.as<T>(), matrices_of_heads<T>(plan, ledger, true), plan.arithmetic);
+            const std::size_t rank = plan.latent_rank();
+            Shape shape = absorbed.shape();
+            shape.back() = plan.key_dim();
+            Array<T> result = empty_array<T>(shape);
+
+            // The features that rotate stay behind.
+            const std::size_t rotated = plan.key_dim() - rank;
+            const T* behind = query.as<T>().data() + still_dim(plan);
+            for (std::size_t row = 0; row < result.size() / plan.key_dim(); ++row) {
+                T* to = result.data() + row * plan.key_dim();
+                std::copy_n(absorbed.data() + row * rank, rank, to);
+                std::copy_n(behind + row * plan.head_dim, rotated, to + rank);
+            }
+            return {query.axes(), std::move(result)};
+        }),
         .note = [](const Subject& subject) -> std::string {
             return "q . (W c) is (q W) . c: the query takes the key matrix of its head up, so "
                    "that it meets the latents, " +
@@ -139,24 +130,6 @@ Step absorbed_query_card() {
                    std::to_string(subject.plan.head_dim) + " features.";
         },
     };
-}
-
-Tensor compute_expanded_context(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& context = ledger.latest(Chain::contexts, "expanded_context");
-        const Array<T> stored = matrices_of_heads<T>(plan, ledger, false);
-        Array<T> matrices = empty_array<T>({plan.heads, stored.shape(2), stored.shape(1)});
-        for (std::size_t h = 0; h < plan.heads; ++h) {
-            for (std::size_t f = 0; f < stored.shape(1); ++f) {
-                for (std::size_t r = 0; r < stored.shape(2); ++r) {
-                    matrices(h, r, f) = stored(h, f, r);
-                }
-            }
-        }
-        const auto multiply = twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
-        return {context.axes(), multiply(context.as<T>(), matrices, plan.arithmetic)};
-    });
 }
 
 Step expanded_context_card() {
@@ -179,12 +152,25 @@ Step expanded_context_card() {
                 return "expanded_context[h,t,f] = sum c: " + of.latest(Chain::contexts) +
                        "[h,t,c] * w_key_value[" + (out_in ? out + ", c]" : "c, " + out + "]");
             },
-        .compute = compute_expanded_context,
-        .note = [](const Subject&) -> std::string {
-            return "A weighted sum of W c is W times the weighted sum of c: the same context as "
-                   "from values of every head, to rounding, with one product a query in the place "
-                   "of one a key.";
-        },
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& context = ledger.latest(Chain::contexts, "expanded_context");
+            const Array<T> stored = matrices_of_heads<T>(plan, ledger, false);
+            Array<T> matrices = empty_array<T>({plan.heads, stored.shape(2), stored.shape(1)});
+            for (std::size_t h = 0; h < plan.heads; ++h) {
+                for (std::size_t f = 0; f < stored.shape(1); ++f) {
+                    for (std::size_t r = 0; r < stored.shape(2); ++r) {
+                        matrices(h, r, f) = stored(h, f, r);
+                    }
+                }
+            }
+            const auto multiply =
+                twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
+            return {context.axes(), multiply(context.as<T>(), matrices, plan.arithmetic)};
+        }),
+        .note =
+            says("A weighted sum of W c is W times the weighted sum of c: the same context as "
+                 "from values of every head, to rounding, with one product a query in the place "
+                 "of one a key."),
     };
 }
 

@@ -4,12 +4,8 @@
 #include <set>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/visibility.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -238,16 +234,6 @@ std::string mask_reason_of_cell(const WalkView& view) {
 
 // masked_scores: -inf where the mask hides.
 
-Tensor compute_masked(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& scores = ledger.latest(Chain::scores, "masked_scores");
-        const Array<bool>& mask = ledger["mask"].as<bool>();
-        return {scores.axes(), is_loop(plan) ? loop::apply_mask(scores.as<T>(), mask)
-                                             : vectorized::apply_mask(scores.as<T>(), mask)};
-    });
-}
-
 std::string masked_note(const Subject& subject) {
     const Matrices matrices(subject.tensor);
     const std::string rule = "Hidden cells become -inf, so that their weights are exactly 0.";
@@ -299,7 +285,13 @@ StepTable mask_cards() {
             .reads = these({Chain::scores, "mask"}),
             .outline = score_outline,
             .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
-            .compute = compute_masked,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores, "masked_scores");
+                const Array<bool>& mask = ledger["mask"].as<bool>();
+                return {scores.axes(), is_loop(plan)
+                                           ? loop::apply_mask(scores.as<T>(), mask)
+                                           : vectorized::apply_mask(scores.as<T>(), mask)};
+            }),
             .note = masked_note,
             .code = field_lines({{"masked_scores = {scores}.masked_fill(mask, float(\"-inf\"))",
                                   "masked_scores = np.where(mask, -np.inf, {scores})"}}),

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/plan/mask_kinds.hpp"
 
 namespace attn {
@@ -27,15 +26,14 @@ std::optional<std::string> mask_word(std::string_view word, const StepLines& of)
         return plan.has_batch ? filled("{array}([" + list + "])[:, None]", of) : list;
     }
     if (word == "padding") {
-        const Source& source = plan.config.memory ? *plan.config.memory : plan.config.input;
-        const auto* tokens = std::get_if<Tokens>(&source);
-        const char* const ids = plan.config.memory ? "memory_ids" : "ids";
+        const auto* tokens =
+            std::get_if<Tokens>(plan.config.memory ? &*plan.config.memory : &plan.config.input);
+        std::string ids = plan.config.memory ? "memory_ids == " : "ids == ";
         const bool has_pad = tokens != nullptr && tokens->pad_id;
-        return (has_pad ? fmt::format("({} == {})", ids, *tokens->pad_id) : "") +
-               (has_pad && !plan.config.lengths.empty() ? " | " : "") +
-               (plan.config.lengths.empty()
-                    ? ""
-                    : filled("({np}.arange({Tk}) >= {lengths})", of, mask_word));
+        if (has_pad) ids += std::to_string(*tokens->pad_id);
+        if (plan.config.lengths.empty()) return ids;
+        const std::string behind = filled("{np}.arange({Tk}) >= {lengths}", of, mask_word);
+        return has_pad ? "(" + ids + ") | (" + behind + ")" : behind;
     }
     if (word != "at") return std::nullopt;
     return !plan.has_batch ? "[None, :]" : plan.has_head ? "[:, None, None, :]" : "[:, None, :]";

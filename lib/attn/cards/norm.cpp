@@ -1,12 +1,5 @@
 #include "attn/steps/norm.hpp"
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -48,33 +41,20 @@ std::optional<std::string> norm_word(std::string_view word, const StepLines& of)
     return std::nullopt;
 }
 
-Step parameter_of_norm(const std::string& name, const std::string& title) {
-    return {
-        .name = name,
-        .title = title,
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies =
-            [name](const Plan& plan) {
-                return plan.config.x_norm && (name == "g_x" || plan.config.parameters.has(name));
-            },
-        .outline = drawn_outline(name),
-        .formula = learned,
-        .note =
-            [name](const Subject&) {
-                return std::string(name == "g_x"
-                                       ? "Each feature of the norm is multiplied by its own."
-                                       : "Added to each feature of the norm.");
-            },
-    };
-}
-
 }  // namespace
 
 StepTable norm_cards() {
     return {
-        parameter_of_norm("g_x", "the gain of the norm of x"),
-        parameter_of_norm("b_x", "the bias of the norm of x"),
+        drawn_card(
+            "g_x", "the gain of the norm of x",
+            [](const Plan& plan) { return plan.config.x_norm.has_value(); },
+            says("Each feature of the norm is multiplied by its own.")),
+        drawn_card(
+            "b_x", "the bias of the norm of x",
+            [](const Plan& plan) {
+                return plan.config.x_norm && plan.config.parameters.has("b_x");
+            },
+            says("Added to each feature of the norm.")),
         {
             .name = "normed_x",
             .title = "x with rows of one size, which query, key and value are made of",
@@ -91,16 +71,13 @@ StepTable norm_cards() {
                  {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "
                   "sqrt((mean j: (x[t,j] - (mean i: x[t,i])) ^ 2) + {eps}){gained}"}},
                 norm_word),
-            .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
-                return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                    using T = decltype(zero);
-                    const Tensor* bias = ledger.find("b_x");
-                    const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);
-                    return {ledger["x"].axes(), step(ledger["x"].as<T>(), ledger["g_x"].as<T>(),
-                                                     bias ? bias->as<T>() : Array<T>(),
-                                                     *plan.config.x_norm, plan.config.x_norm_eps)};
-                });
-            },
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor* bias = ledger.find("b_x");
+                const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);
+                return {ledger["x"].axes(), step(ledger["x"].as<T>(), ledger["g_x"].as<T>(),
+                                                 bias ? bias->as<T>() : Array<T>(),
+                                                 *plan.config.x_norm, plan.config.x_norm_eps)};
+            }),
             .note = norm_note,
             .code = field_lines(
                 {{is_rms, nullptr, nullptr},
@@ -114,15 +91,6 @@ namespace {
 
 using namespace notes;
 
-const Tensor& before_rms(const RmsStep& rms, const Ledger& ledger) {
-    return rms.before.chain == Chain::none ? ledger[rms.before.step]
-                                           : ledger.latest(rms.before.chain, rms.name);
-}
-
-std::string name_before(const RmsStep& rms, const PlannedStep& of) {
-    return rms.before.chain == Chain::none ? rms.before.step : of.latest(rms.before.chain);
-}
-
 /// The root that divides row `row`.
 double root_of_row(const RmsStep& rms, const Plan& plan, const Tensor& before, std::size_t row) {
     return with_floating(plan.compute_dtype, [&](auto zero) {
@@ -134,7 +102,7 @@ double root_of_row(const RmsStep& rms, const Plan& plan, const Tensor& before, s
 
 std::string rms_note(const RmsStep& rms, const Subject& subject) {
     std::string note = rms.why_here;
-    const Tensor& before = before_rms(rms, subject.ledger);
+    const Tensor& before = tensor_of(rms.before, subject.ledger, rms.name);
     if (before.shape() != subject.tensor.shape() || before.size() == 0) return note;
     say(note, of_first_matrix(subject, "the row of " + row_label(subject, 0) + " is divided by " +
                                            number(root_of_row(rms, subject.plan, before, 0)) +
@@ -145,18 +113,7 @@ std::string rms_note(const RmsStep& rms, const Subject& subject) {
 }  // namespace
 
 Step rms_gain_card(const RmsStep& rms) {
-    return {
-        .name = rms.gain,
-        .title = "the gain of " + rms.name,
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies = rms.applies,
-        .outline = drawn_outline(rms.gain),
-        .formula = learned,
-        .note = [](const Subject&) -> std::string {
-            return "Multiplies each feature of the normed rows; training starts it at 1.";
-        },
-    };
+    return drawn_card(rms.gain, "the gain of " + rms.name, rms.applies, says(of_a_gain));
 }
 
 Step rms_card(const RmsStep& rms) {
@@ -170,15 +127,14 @@ Step rms_card(const RmsStep& rms) {
         .outline = rms.outline,
         .rule =
             [rms](const PlannedStep& of) {
-                const std::string before = name_before(rms, of) + "[t,";
+                const std::string before = of.name_of(rms.before) + "[t,";
                 return rms.name + "[t,f] = " + before + "f] / sqrt((mean g: " + before +
                        "g] ^ 2) + " + json_number(rms.eps) + ") * " + rms.gain + "[f]";
             },
         .compute = [rms](const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& before = before_rms(rms, ledger);
+            const Tensor& before = tensor_of(rms.before, ledger, rms.name);
             const Tensor& gain = ledger[rms.gain];
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
+            return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
                 const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);
                 return {before.axes(),
                         step(before.as<T>(), gain.as<T>(), Array<T>(), NormKind::rms, rms.eps)};

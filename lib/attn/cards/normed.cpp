@@ -2,15 +2,8 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/steps/qk_norm.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -29,8 +22,7 @@ struct NormedPart {
 const QkNorm& norm_of(const Plan& plan) { return plan.config.qk_norm; }
 
 Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& before = ledger.latest(normed.chain, normed.step());
         const Tensor* gain = ledger.find(normed.gain());
         const auto step = twin(plan, loop::normalise<T>, vectorized::normalise<T>);
@@ -91,18 +83,8 @@ std::optional<std::string> normed_word(std::string_view word, const StepLines& o
 bool is_l2(const Plan& plan) { return norm_of(plan).over == NormOver::l2; }
 
 Step gain_card(const NormedPart& normed) {
-    return {
-        .name = normed.gain(),
-        .title = "the gain of the norm of the " + normed.part.name,
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies = [](const Plan& plan) { return plan.has_gains(); },
-        .outline = drawn_outline(normed.gain()),
-        .formula = learned,
-        .note = [](const Subject&) -> std::string {
-            return "Multiplies each feature of the normed rows; training starts it at 1.";
-        },
-    };
+    return drawn_card(normed.gain(), "the gain of the norm of the " + normed.part.name,
+                      &Plan::has_gains, says(of_a_gain));
 }
 
 Step normed_card(const NormedPart& normed) {

@@ -4,15 +4,9 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/steps/position_bias.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -41,8 +35,7 @@ Outline position_bias_outline(const Plan& plan) {
 
 Tensor compute_position_bias(const Plan& plan, const Ledger& ledger) {
     Outline outline = position_bias_outline(plan);
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         if (is_file(plan)) {
             return {outline.axes,
                     cast(*plan.config.position_bias->given, plan.compute_dtype).template as<T>()};
@@ -85,28 +78,6 @@ std::optional<std::string> position_bias_word(std::string_view word, const StepL
 
 // biased_scores: the scores with it.
 
-Tensor compute_biased(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& scores = ledger.latest(Chain::scores, "biased_scores");
-        const std::size_t queries = scores.shape()[scores.dimension() - 2];
-        const std::size_t keys = scores.shape()[scores.dimension() - 1];
-        const auto with_bias_of = [&](const Plan& of, const Ledger& made) -> Tensor {
-            const ScoreBias<T> bias(of, made);
-            return {scores.axes(), twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(
-                                       scores.as<T>(), bias.view())};
-        };
-        if (queries == plan.query_len && keys == plan.key_len) return with_bias_of(plan, ledger);
-        // A mistake has made scores of other lengths: they meet the bias of their distances.
-        Plan fitting = plan;
-        fitting.query_len = queries;
-        fitting.key_len = keys;
-        Ledger of_their_distances = ledger;
-        of_their_distances.record("position_bias", compute_position_bias(fitting, ledger));
-        return with_bias_of(fitting, of_their_distances);
-    });
-}
-
 bool adds_bias(const Plan& plan) { return keeps_scores(plan) && plan.biases(); }
 
 }  // namespace
@@ -142,13 +113,28 @@ StepTable bias_cards() {
             .outline = score_outline,
             .varies_where_hidden = true,
             .rule = always("biased_scores[q,k] = scores[q,k] + position_bias[q,k]"),
-            .compute = compute_biased,
-            .note =
-                [](const Subject&) {
-                    return std::string(
-                        "Softmax sees content and position in one number: exp(score + bias) = "
-                        "exp(score) * exp(bias).");
-                },
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores, "biased_scores");
+                const std::size_t queries = scores.shape()[scores.dimension() - 2];
+                const std::size_t keys = scores.shape()[scores.dimension() - 1];
+                const auto with_bias_of = [&](const Plan& of, const Ledger& made) -> Tensor {
+                    const ScoreBias<T> bias(of, made);
+                    return {scores.axes(), twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(
+                                               scores.as<T>(), bias.view())};
+                };
+                if (queries == plan.query_len && keys == plan.key_len)
+                    return with_bias_of(plan, ledger);
+                // A mistake has made scores of other lengths: they meet the bias of their
+                // distances.
+                Plan fitting = plan;
+                fitting.query_len = queries;
+                fitting.key_len = keys;
+                Ledger of_their_distances = ledger;
+                of_their_distances.record("position_bias", compute_position_bias(fitting, ledger));
+                return with_bias_of(fitting, of_their_distances);
+            }),
+            .note = says("Softmax sees content and position in one number: exp(score + bias) = "
+                         "exp(score) * exp(bias)."),
         },
     };
 }
@@ -163,27 +149,16 @@ bool has_kind(const Plan& plan, PositionBias::Kind kind) {
 
 // slopes of ALiBi, one for each head.
 
-Tensor compute_slopes(const Plan& plan, const Ledger&) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const std::vector<double> slopes = alibi_slopes(plan.heads);
-        Array<T> result = empty_array<T>({plan.heads});
-        for (std::size_t h = 0; h < plan.heads; ++h) result(h) = static_cast<T>(slopes[h]);
-        return {{"head"}, std::move(result)};
-    });
-}
-
 /// The heads that take every slope of a power of two; the others take every second of the next.
 std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 
-std::string slopes_rule(const PlannedStep& of) {
-    const std::size_t regular = regular_heads(of.plan);
-    const std::string first = "2 ^ (-8 * (h + 1) / " + std::to_string(regular) + ")";
-    if (regular == of.plan.heads) return "slopes[h] = " + first;
-    const std::string count = std::to_string(regular);
-    return "slopes[h] = if h < " + count + " then " + first + " else 2 ^ (-8 * (2 * (h - " + count +
-           ") + 1) / " + std::to_string(2 * regular) + ")";
+std::optional<std::string> slope_word(std::string_view word, const StepLines& of) {
+    if (word == "regular") return std::to_string(regular_heads(of.plan));
+    return word == "next" ? std::optional(std::to_string(2 * regular_heads(of.plan)))
+                          : std::nullopt;
 }
+
+bool has_regular_heads(const Plan& plan) { return regular_heads(plan) == plan.heads; }
 
 std::string slopes_note(const Subject& subject) {
     const Cells slopes(subject.tensor);
@@ -218,20 +193,27 @@ Tensor compute_buckets(const Plan& plan, const Ledger&) {
     return {{"query", "key"}, std::move(buckets)};
 }
 
-std::string buckets_rule(const PlannedStep& of) {
+std::optional<std::string> bucket_word(std::string_view word, const StepLines& of) {
     const BucketRule rule = bucket_rule(of.plan);
     const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
-    const std::string exact = std::to_string(rule.exact());
-    const std::string n = rule.bidirectional ? "abs(k - q - offset)" : "max(q + offset - k, 0)";
-    const std::string sorted =
-        "if " + n + " < " + exact + " then " + n + " else min(" + exact + " + floor(log(" + n +
-        " / " + exact + ") / log(" + std::to_string(rule.max_distance) + " / " + exact + ") * " +
-        std::to_string(half - rule.exact()) + "), " + std::to_string(half - 1) + ")";
-    return "buckets[q,k] = " +
-           (rule.bidirectional
-                ? "(if k > q + offset then " + std::to_string(half) + " else 0) + (" + sorted + ")"
-                : sorted);
+    if (word == "exact") return std::to_string(rule.exact());
+    if (word == "beyond") return std::to_string(half - rule.exact());
+    if (word == "furthest") return std::to_string(rule.max_distance);
+    if (word == "half") return std::to_string(half);
+    if (word == "last") return std::to_string(half - 1);
+    if (word == "end") {
+        return std::to_string(causal_offset(of.plan) +
+                              static_cast<std::ptrdiff_t>(of.plan.query_len));
+    }
+    if (word == "n") return rule.bidirectional ? "abs(k - q - offset)" : "max(q + offset - k, 0)";
+    if (word != "sorted") return std::nullopt;
+    return filled(
+        "if {n} < {exact} then {n} else min({exact} + floor(log({n} / {exact}) / "
+        "log({furthest} / {exact}) * {beyond}), {last})",
+        of, bucket_word);
 }
+
+bool looks_both_ways(const Plan& plan) { return bucket_rule(plan).bidirectional; }
 
 std::string buckets_note(const Subject& subject) {
     const BucketRule rule = bucket_rule(subject.plan);
@@ -249,39 +231,23 @@ bool is_alibi(const Plan& plan) { return has_kind(plan, PositionBias::Kind::alib
 bool is_t5(const Plan& plan) { return has_kind(plan, PositionBias::Kind::t5); }
 
 std::string buckets_code(const StepLines& of) {
-    const bool later = bucket_rule(of.plan).bidirectional;
-    const auto word = [](std::string_view name,
-                         const StepLines& lines) -> std::optional<std::string> {
-        const BucketRule rule = bucket_rule(lines.plan);
-        const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
-        if (name == "exact") return std::to_string(rule.exact());
-        if (name == "beyond") return std::to_string(half - rule.exact());
-        if (name == "range")
-            return fmt::format("math.log({} / {})", rule.max_distance, rule.exact());
-        if (name == "half") return std::to_string(half);
-        if (name == "last") return std::to_string(half - 1);
-        return name == "end" ? std::optional(std::to_string(
-                                   causal_offset(lines.plan) +
-                                   static_cast<std::ptrdiff_t>(lines.plan.query_len)))
-                             : std::nullopt;
-    };
-    const std::string distance =
-        "distance = {np}.arange({Tk}) - {np}.arange({offset}, {end})[:, None]\n";
-    return filled(
-        distance +
-            (of.torch()
-                 ? std::string(later ? "n = distance.abs()\n" : "n = (-distance).clamp(min=0)\n") +
-                       "large = {exact} + (torch.log(n.clamp(min={exact}).float() / {exact}) / "
-                       "{range} * {beyond}).long()\n"
-                       "buckets = torch.where(n < {exact}, n, large.clamp(max={last}))"
-                 : std::string(later ? "n = np.abs(distance)\n"
-                                     : "n = np.maximum(-distance, 0)\n") +
-                       "large = {exact} + (np.log(np.maximum(n, {exact}).astype(np.float32) / "
-                       "np.float32({exact})) / "
-                       "np.float32({range}) * np.float32({beyond})).astype(np.int64)\n"
-                       "buckets = np.where(n < {exact}, n, np.minimum(large, {last}))") +
-            (later ? " + (distance > 0) * {half}" : ""),
-        of, word);
+    const bool both = looks_both_ways(of.plan);
+    std::string lines = "distance = {np}.arange({Tk}) - {np}.arange({offset}, {end})[:, None]\n";
+    if (of.torch()) {
+        lines += both ? "n = distance.abs()\n" : "n = (-distance).clamp(min=0)\n";
+        lines +=
+            "large = {exact} + (torch.log(n.clamp(min={exact}).float() / {exact}) / "
+            "math.log({furthest} / {exact}) * {beyond}).long()\n"
+            "buckets = torch.where(n < {exact}, n, large.clamp(max={last}))";
+    } else {
+        lines += both ? "n = np.abs(distance)\n" : "n = np.maximum(-distance, 0)\n";
+        lines +=
+            "large = {exact} + (np.log(np.maximum(n, {exact}).astype(np.float32) / "
+            "np.float32({exact})) / np.float32(math.log({furthest} / {exact})) * "
+            "np.float32({beyond})).astype(np.int64)\n"
+            "buckets = np.where(n < {exact}, n, np.minimum(large, {last}))";
+    }
+    return filled(lines + (both ? " + (distance > 0) * {half}" : ""), of, bucket_word);
 }
 
 StepTable slope_cards() {
@@ -295,25 +261,22 @@ StepTable slope_cards() {
                 [](const Plan& plan) {
                     return Outline{{"head"}, {plan.heads}};
                 },
-            .rule = slopes_rule,
-            .compute = compute_slopes,
+            .rule = texts({{has_regular_heads, "slopes[h] = 2 ^ (-8 * (h + 1) / {regular})"},
+                           {"slopes[h] = if h < {regular} then 2 ^ (-8 * (h + 1) / {regular}) "
+                            "else 2 ^ (-8 * (2 * (h - {regular}) + 1) / {next})"}},
+                          slope_word),
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger&) -> Tensor {
+                const std::vector<double> slopes = alibi_slopes(plan.heads);
+                Array<T> result = empty_array<T>({plan.heads});
+                for (std::size_t h = 0; h < plan.heads; ++h) result(h) = static_cast<T>(slopes[h]);
+                return {{"head"}, std::move(result)};
+            }),
             .note = slopes_note,
         },
-        {
-            .name = "relative_attention_bias",
-            .title = "a number for each bucket of distances and each head (T5)",
-            .kind = Step::Kind::parameter,
-            .shown = false,
-            .applies = is_t5,
-            .outline = drawn_outline("relative_attention_bias"),
-            .formula = learned,
-            .note =
-                [](const Subject&) {
-                    return std::string(
-                        "One row for each bucket of distances. T5 has it in the first layer, and "
-                        "all layers share it.");
-                },
-        },
+        drawn_card("relative_attention_bias",
+                   "a number for each bucket of distances and each head (T5)", is_t5,
+                   says("One row for each bucket of distances. T5 has it in the first layer, and "
+                        "all layers share it.")),
     };
 }
 
@@ -328,7 +291,10 @@ Step buckets_card() {
             [](const Plan& plan) {
                 return Outline{{"query", "key"}, {plan.query_len, plan.key_len}};
             },
-        .rule = buckets_rule,
+        .rule = texts({{looks_both_ways,
+                        "buckets[q,k] = (if k > q + offset then {half} else 0) + ({sorted})"},
+                       {"buckets[q,k] = {sorted}"}},
+                      bucket_word),
         .compute = compute_buckets,
         .note = buckets_note,
         .code = buckets_code,

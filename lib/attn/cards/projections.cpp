@@ -1,8 +1,4 @@
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
@@ -25,18 +21,6 @@ Array<T> part_of_fused(const Plan& plan, const Array<T>& parameter, const Projec
         std::copy_n(parameter.data() + features[r] * width, width, rows.data() + r * width);
     }
     return rows;
-}
-
-Tensor compute_qkv(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor* bias = ledger.find("b_qkv");
-        const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
-        return {plan.per_batch_axes("query", "feature"),
-                project(ledger[plan.projected_x()].as<T>(), ledger["w_qkv"].as<T>(),
-                        bias ? bias->as<T>() : empty_array<T>({0}), *plan.config.weight_layout,
-                        plan.arithmetic)};
-    });
 }
 
 std::vector<Input> product_inputs(const Plan& plan, const std::string& source,
@@ -92,41 +76,70 @@ Step projected_card(const Projected& part) {
 }
 
 Step qkv_card() {
-    return {
+    return product_card({
         .name = "qkv",
         .title = "query, key and value of all heads in one product",
-        .applies = one_product,
-        .reads = [](const Plan& plan) { return product_inputs(plan, plan.projected_x(), "qkv"); },
+        .parameter = "qkv",
+        .source = [](const Plan& plan) { return plan.projected_x(); },
         .outline =
             [](const Plan& plan) {
                 return Outline{plan.per_batch_axes("query", "feature"),
                                plan.per_batch_shape(plan.query_len, plan.qkv_features())};
             },
-        .rule =
-            [](const PlannedStep& of) {
-                return product_rule(of.plan, "qkv[t,o]", of.plan.projected_x(), "qkv", "o",
-                                    of.plan.config.bias);
-            },
-        .formula =
-            [](const PlannedStep& of) {
-                return product_formula(of.plan, of.plan.projected_x(), "w_qkv",
-                                       of.plan.config.bias ? "b_qkv" : "");
-            },
-        .compute = compute_qkv,
+        .applies = one_product,
         .note =
             [](const Subject& subject) {
                 std::string note = qkv_order(subject, "feature", "feature") + ".";
                 say(note, bias_sentence(subject, "qkv"));
                 return note;
             },
-    };
+        .has_bias = [](const Plan& plan) { return plan.config.bias; },
+    });
 }
 
 }  // namespace
 
+Step product_card(const ProductStep& product) {
+    const std::string weight = "w_" + product.parameter;
+    const std::string bias = "b_" + product.parameter;
+    return {
+        .name = product.name,
+        .title = product.title,
+        .chain = product.chain,
+        .applies = product.applies,
+        .reads =
+            [=](const Plan& plan) {
+                std::vector<Input> inputs{product.source(plan), weight};
+                if (product.has_bias(plan)) inputs.push_back(bias);
+                return inputs;
+            },
+        .outline = product.outline,
+        .rule =
+            [product](const PlannedStep& of) {
+                return product_rule(of.plan, product.name + "[t,o]",
+                                    of.name_of(product.source(of.plan)), product.parameter, "o",
+                                    product.has_bias(of.plan));
+            },
+        .formula =
+            [=](const PlannedStep& of) {
+                return product_formula(of.plan, of.name_of(product.source(of.plan)), weight,
+                                       product.has_bias(of.plan) ? bias : "");
+            },
+        .compute = in_type([=]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor* const added = ledger.find(bias);
+            const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
+            const Tensor& source = tensor_of(product.source(plan), ledger, product.name);
+            return {product.outline(plan).axes,
+                    project(source.as<T>(), ledger[weight].as<T>(),
+                            added ? added->as<T>() : empty_array<T>({0}),
+                            *plan.config.weight_layout, plan.arithmetic)};
+        }),
+        .note = product.note,
+    };
+}
+
 Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const std::string name = part.parameter(plan);
         Array<T> weight = ledger["w_" + name].as<T>();
         const Tensor* bias_tensor = ledger.find("b_" + name);
@@ -293,23 +306,35 @@ std::function<Outline(const Plan&)> drawn_outline(const std::string& name) {
     };
 }
 
-Step parameter_card(const std::string& part, bool bias) {
-    const std::string name = (bias ? "b_" : "w_") + part;
-    const std::string whose = part == "qkv" ? "query, key and value" : part;
+Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies,
+                std::function<std::string(const notes::Subject&)> note) {
     return {
         .name = name,
-        .title = (bias ? "the bias of the " : "the weight matrix of the ") + whose + " projection",
+        .title = std::move(title),
         .kind = Step::Kind::parameter,
         .shown = false,
-        .applies =
-            [name](const Plan& plan) { return find_drawn(draw_list(plan), name) != nullptr; },
+        .applies = std::move(applies),
         .outline = drawn_outline(name),
         .formula = learned,
-        .note =
-            [part, bias](const Subject& subject) {
-                return bias ? bias_note(subject) : weight_note(part, subject);
-            },
+        .note = std::move(note),
     };
+}
+
+Step parameter_card(const std::string& part, bool bias) {
+    const std::string whose = part == "qkv" ? "query, key and value" : part;
+    return drawn_card(
+        (bias ? "b_" : "w_") + part,
+        (bias ? "the bias of the " : "the weight matrix of the ") + whose + " projection",
+        [part, bias](const Plan& plan) {
+            const WalkConfig& config = plan.config;
+            if (part == "output") return config.output_projection && (!bias || config.output_bias);
+            const bool is_one = part == "qkv";
+            return projects(plan) && is_one == plan.one_weight() && (!bias || config.bias) &&
+                   (!plan.has_latent() || (part == "query" && !bias));
+        },
+        [part, bias](const Subject& subject) {
+            return bias ? bias_note(subject) : weight_note(part, subject);
+        });
 }
 
 StepTable parameter_cards() {

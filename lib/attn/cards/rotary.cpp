@@ -5,12 +5,6 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -144,18 +138,15 @@ Step rotated_card(const Rotated& rotated) {
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
         .rule = [rotated](const PlannedStep& of) { return rotated_rule(rotated, of); },
-        .compute = [rotated](const Plan& plan, const Ledger& ledger) -> Tensor {
-            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                using T = decltype(zero);
-                const Tensor& before = ledger.latest(rotated.chain, rotated.step());
-                const Standing standing = rotated.standing(plan);
-                const auto step = twin(plan, loop::rotate<T>, vectorized::rotate<T>);
-                return {before.axes(),
-                        step(before.as<T>(), ledger[standing.name("cos")].as<T>(),
-                             ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing,
-                             plan.first_rotated(before.shape().back()))};
-            });
-        },
+        .compute = in_type([rotated]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& before = ledger.latest(rotated.chain, rotated.step());
+            const Standing standing = rotated.standing(plan);
+            const auto step = twin(plan, loop::rotate<T>, vectorized::rotate<T>);
+            return {before.axes(),
+                    step(before.as<T>(), ledger[standing.name("cos")].as<T>(),
+                         ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing,
+                         plan.first_rotated(before.shape().back()))};
+        }),
         .note = [rotated](const Subject& subject) { return rotated_note(rotated, subject); },
         .code = field_lines(
             {{rotates_some,

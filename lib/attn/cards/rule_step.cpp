@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
@@ -41,14 +40,9 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
 bool overlooks_rules(const PlannedStep& of) {
     const bool is_computed = of.step.rule && of.step.compute && of.step.applies(of.plan);
     if (!is_computed || of.step.mistake_ids == users_rule) return false;
-    std::vector<std::string> seen;
-    for (const Input& input : of.step.reads(of.plan)) {
-        seen.push_back(input.chain == Chain::none ? input.step : of.latest(input.chain));
-    }
     const std::optional<Rule> rule = rule_of(of);
     return rule && std::ranges::any_of(tensors_read(*rule), [&](const std::string& name) {
-               return find_step(of.table, name).mistake_ids == users_rule &&
-                      std::ranges::count(seen, name) == 0;
+               return find_step(of.table, name).mistake_ids == users_rule && !of.reads(name);
            });
 }
 
@@ -63,8 +57,7 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
                                          : " is a number, and this is a truth: say if ... then 1 "
                                            "else 0"));
     }
-    // A gradient is of the very steps that its rule names.
-    const bool by_chain = step.gradient_of.empty();
+    const bool by_chain = !step.names_steps();
     std::vector<Input> inputs;
     for (const std::string& name : tensors_read(told)) {
         const Chain chain = by_chain ? chain_called(name) : Chain::none;

@@ -1,16 +1,9 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/softcap.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -18,17 +11,6 @@ namespace {
 using namespace notes;
 
 // scores: every query compared with every key.
-
-Tensor compute_scores(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Array<T>& query = ledger.latest(Chain::queries).as<T>();
-        const Array<T>& key = ledger.latest(Chain::keys).as<T>();
-        return {plan.per_head_axes("query", "key"),
-                is_loop(plan) ? loop::scores(query, key, plan.attention_arithmetic)
-                              : vectorized::scores(query, key, plan.attention_arithmetic)};
-    });
-}
 
 /// Rows of the first matrix whose finite scores are all the same, and rows that hold nan.
 struct ScoreRows {
@@ -90,15 +72,6 @@ std::string scores_note(const Subject& subject) {
 }
 
 // scaled_scores: divided by the root of the head's width.
-
-Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& scores = ledger.latest(Chain::scores, "scaled_scores");
-        return {scores.axes(), is_loop(plan) ? loop::scale(scores.as<T>(), plan.scale)
-                                             : vectorized::scale(scores.as<T>(), plan.scale)};
-    });
-}
 
 bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Operation::divide; }
 
@@ -180,7 +153,13 @@ StepTable score_cards() {
             .outline = score_outline,
             .rule = always("scores[q,k] = sum f: queries[q,f] * keys[k,f]"),
             .formula = texts({"{queries} @ {keys}^T"}),
-            .compute = compute_scores,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Array<T>& query = ledger.latest(Chain::queries).as<T>();
+                const Array<T>& key = ledger.latest(Chain::keys).as<T>();
+                return {plan.per_head_axes("query", "key"),
+                        is_loop(plan) ? loop::scores(query, key, plan.attention_arithmetic)
+                                      : vectorized::scores(query, key, plan.attention_arithmetic)};
+            }),
             .note = scores_note,
         },
         {
@@ -191,7 +170,12 @@ StepTable score_cards() {
             .reads = these({Chain::scores}),
             .outline = score_outline,
             .rule = scaled_rule,
-            .compute = compute_scaled,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores, "scaled_scores");
+                return {scores.axes(), is_loop(plan)
+                                           ? loop::scale(scores.as<T>(), plan.scale)
+                                           : vectorized::scale(scores.as<T>(), plan.scale)};
+            }),
             .note = scaled_note,
         },
         softcap_card(),
@@ -203,16 +187,6 @@ namespace {
 using namespace notes;
 
 // capped_scores: pressed below a cap by tanh.
-
-Tensor compute_capped(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& scores = ledger.latest(Chain::scores, "capped_scores");
-        const double cap = plan.config.softcap;
-        return {scores.axes(), is_loop(plan) ? loop::soft_cap(scores.as<T>(), cap)
-                                             : vectorized::soft_cap(scores.as<T>(), cap)};
-    });
-}
 
 std::string capped_note(const Subject& subject) {
     const double cap = subject.plan.config.softcap;
@@ -236,7 +210,12 @@ Step softcap_card() {
         .reads = these({Chain::scores}),
         .outline = score_outline,
         .rule = always("capped_scores[q,k] = cap * tanh(scores[q,k] / cap)"),
-        .compute = compute_capped,
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& scores = ledger.latest(Chain::scores, "capped_scores");
+            const double cap = plan.config.softcap;
+            return {scores.axes(), is_loop(plan) ? loop::soft_cap(scores.as<T>(), cap)
+                                                 : vectorized::soft_cap(scores.as<T>(), cap)};
+        }),
         .note = capped_note,
     };
 }

@@ -4,14 +4,10 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/labels.hpp"
 #include "attn/notes/weight_notes.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/steps/sigmoid.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -32,64 +28,6 @@ Outline row_outline(const Plan& plan) {
     outline.shape.erase(outline.shape.begin() + (axis - outline.axes.begin()));
     outline.axes.erase(axis);
     return outline;
-}
-
-Tensor compute_row_max(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& scores = ledger.latest(Chain::scores);
-        const std::string axis = softmax_axis(plan);
-        const std::size_t along = scores.axis(axis);
-        Array<T> largest = is_loop(plan) ? loop::row_max(scores.as<T>(), along)
-                                         : vectorized::row_max(scores.as<T>(), along);
-        if (ledger.has("sink")) {
-            const auto raise = twin(plan, loop::raise_to_sink<T>, vectorized::raise_to_sink<T>);
-            raise(sink_of<T>(ledger), one_a_query(largest));
-        }
-        return {without(scores.axes(), axis), std::move(largest)};
-    });
-}
-
-Tensor compute_exponentials(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& scores = ledger.latest(Chain::scores);
-        const Array<T>& row_max = ledger["row_max"].as<T>();
-        const std::size_t along = scores.axis(softmax_axis(plan));
-        return {scores.axes(), is_loop(plan)
-                                   ? loop::exponentials(scores.as<T>(), row_max, along)
-                                   : vectorized::exponentials(scores.as<T>(), row_max, along)};
-    });
-}
-
-Tensor compute_row_sum(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& exponentials = ledger["exponentials"];
-        const std::string axis = softmax_axis(plan);
-        const std::size_t along = exponentials.axis(axis);
-        Array<T> sums = is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
-                                      : vectorized::row_sum(exponentials.as<T>(), along);
-        if (ledger.has("sink")) {
-            const auto add = twin(plan, loop::add_sink<T>, vectorized::add_sink<T>);
-            add(sink_of<T>(ledger), one_a_query(ledger["row_max"].as<T>()), one_a_query(sums));
-        }
-        return {without(exponentials.axes(), axis), std::move(sums)};
-    });
-}
-
-Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& scores = ledger.latest(Chain::scores);
-        if (plan.config.sigmoid) {
-            return {scores.axes(), is_loop(plan) ? loop::sigmoid<T>(scores.as<T>())
-                                                 : vectorized::sigmoid<T>(scores.as<T>())};
-        }
-        const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
-        return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
-                                    plan.config.empty_row, sink_of<T>(ledger))};
-    });
 }
 
 // What the texts of softmax are filled with.
@@ -171,7 +109,19 @@ StepTable softmax_cards() {
                 texts({{adds_sink, "row_max[{row}] = max((max {along}: scores[{cell}]), {sink})"},
                        {"row_max[{row}] = max {along}: scores[{cell}]"}},
                       softmax_word),
-            .compute = compute_row_max,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores);
+                const std::string axis = softmax_axis(plan);
+                const std::size_t along = scores.axis(axis);
+                Array<T> largest = is_loop(plan) ? loop::row_max(scores.as<T>(), along)
+                                                 : vectorized::row_max(scores.as<T>(), along);
+                if (ledger.has("sink")) {
+                    const auto raise =
+                        twin(plan, loop::raise_to_sink<T>, vectorized::raise_to_sink<T>);
+                    raise(sink_of<T>(ledger), one_a_query(largest));
+                }
+                return {without(scores.axes(), axis), std::move(largest)};
+            }),
             .note = notes::row_max_note,
         },
         {
@@ -185,7 +135,14 @@ StepTable softmax_cards() {
             .exponentiates = true,
             .rule = texts({"exponentials[{cell}] = exp(scores[{cell}] - row_max[{row}])"},
                           softmax_word),
-            .compute = compute_exponentials,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores);
+                const Array<T>& row_max = ledger["row_max"].as<T>();
+                const std::size_t along = scores.axis(softmax_axis(plan));
+                return {scores.axes(),
+                        is_loop(plan) ? loop::exponentials(scores.as<T>(), row_max, along)
+                                      : vectorized::exponentials(scores.as<T>(), row_max, along)};
+            }),
             .note = notes::exponentials_note,
         },
         {
@@ -201,7 +158,19 @@ StepTable softmax_cards() {
                             "row_max[{row}])"},
                            {"row_sum[{row}] = sum {along}: exponentials[{cell}]"}},
                           softmax_word),
-            .compute = compute_row_sum,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& exponentials = ledger["exponentials"];
+                const std::string axis = softmax_axis(plan);
+                const std::size_t along = exponentials.axis(axis);
+                Array<T> sums = is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
+                                              : vectorized::row_sum(exponentials.as<T>(), along);
+                if (ledger.has("sink")) {
+                    const auto add = twin(plan, loop::add_sink<T>, vectorized::add_sink<T>);
+                    add(sink_of<T>(ledger), one_a_query(ledger["row_max"].as<T>()),
+                        one_a_query(sums));
+                }
+                return {without(exponentials.axes(), axis), std::move(sums)};
+            }),
             .note = notes::row_sum_note,
         },
         {
@@ -224,7 +193,16 @@ StepTable softmax_cards() {
                         "softmax({scores}, sink) over the {over} axis, without the sink's own"},
                        {"softmax({scores}) over the {over} axis"}},
                       softmax_word),
-            .compute = compute_weights,
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores);
+                if (plan.config.sigmoid) {
+                    return {scores.axes(), is_loop(plan) ? loop::sigmoid<T>(scores.as<T>())
+                                                         : vectorized::sigmoid<T>(scores.as<T>())};
+                }
+                const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
+                return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
+                                            plan.config.empty_row, sink_of<T>(ledger))};
+            }),
             .note = note_of_weights,
             .code = field_lines(
                 {{adds_sink,

@@ -41,13 +41,9 @@ char find_delimiter(std::string_view text) {
 }
 
 std::optional<bool> parse_truth(const std::string& field) {
-    for (const char* word : {"True", "true", "TRUE"}) {
-        if (field == word) return true;
-    }
-    for (const char* word : {"False", "false", "FALSE"}) {
-        if (field == word) return false;
-    }
-    return std::nullopt;
+    static const std::set<std::string> yes{"True", "true", "TRUE"}, no{"False", "false", "FALSE"};
+    if (!yes.contains(field) && !no.contains(field)) return std::nullopt;
+    return yes.contains(field);
 }
 
 // Whether a field is a value, or meant to be one: a mistyped number is no column name.

@@ -21,14 +21,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t deepest = 64;
 
-std::string place(std::string_view text, std::size_t offset) {
-    const std::string_view before = text.substr(0, offset);
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    const std::size_t start = before.rfind('\n');
-    const std::size_t column = start == before.npos ? before.size() : before.size() - start - 1;
-    return "line " + std::to_string(line) + ", column " + std::to_string(column);
-}
-
 [[noreturn]] void fail(const std::string& label, const std::string& what,
                        const std::string& advice = "give nested lists of numbers") {
     throw InputError(label + ": " + what + ": " + advice);
@@ -238,7 +230,7 @@ private:
 
 nlohmann::json parse_json(std::string_view text, const std::string& label) {
     const auto refuse = [&](std::size_t offset) {
-        throw InputError(label + ": this is no JSON at " + place(text, offset) +
+        throw InputError(label + ": this is no JSON at " + place_in(text, offset - 1) +
                          ": correct it there (nan and inf are written \"nan\" and \"inf\")");
     };
     // The parser would take a NUL for the end of the text.
@@ -256,6 +248,12 @@ nlohmann::json parse_json(std::string_view text, const std::string& label) {
                          ": a number is beyond the range of float64: write \"inf\" or \"-inf\"");
     }
     return parsed;
+}
+
+std::optional<Shape> sizes_in(const Json& value) {
+    const auto natural = [](const Json& each) { return each.is_number_unsigned(); };
+    if (!value.is_array() || !std::ranges::all_of(value, natural)) return std::nullopt;
+    return value.get<Shape>();
 }
 
 std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {

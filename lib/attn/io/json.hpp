@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,9 @@ namespace attn {
 /// Errors  InputError, starting with `label`, naming line and column: text that is no JSON, lists
 ///         or objects more than 64 deep, a key that occurs twice in one object.
 nlohmann::json parse_json(std::string_view text, const std::string& label);
+
+/// The sizes in a list of natural numbers; nothing for any other value.
+std::optional<Shape> sizes_in(const nlohmann::json& value);
 
 /// The names of the steps in what this program prints with `--format json`.
 /// Errors  InputError, starting with `label`: as parse_json, and JSON of anybody else.

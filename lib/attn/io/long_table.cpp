@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "attn/io/number_lists.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -30,14 +31,6 @@ struct Elements {
     throw InputError(label + ": " + what + ": " + advice);
 }
 
-std::optional<std::size_t> parse_index(std::string_view text) {
-    std::size_t index = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, index);
-    if (error != std::errc() || rest != end || index + 1 == 0) return std::nullopt;
-    return index;
-}
-
 // The columns of a line that are filled in between the step and the value.
 std::vector<std::size_t> filled_columns(const std::vector<std::string>& fields, std::size_t value) {
     std::vector<std::size_t> columns;
@@ -48,13 +41,11 @@ std::vector<std::size_t> filled_columns(const std::vector<std::string>& fields, 
 }
 
 void add_value(Elements& step, double value, std::string_view text) {
-    std::int64_t integer = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, integer);
-    if (step.integers.size() == step.values.size() && error == std::errc() && rest == end) {
-        step.integers.push_back(integer);
+    const auto integer = parse_whole<std::int64_t>(text);
+    if (integer && step.integers.size() == step.values.size()) {
+        step.integers.push_back(*integer);
         constexpr std::int64_t exact = std::int64_t{1} << 53U;
-        step.needs_integers = step.needs_integers || integer > exact || integer < -exact;
+        step.needs_integers = step.needs_integers || *integer > exact || *integer < -exact;
     }
     step.values.push_back(value);
 }
@@ -255,8 +246,8 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
         }
         // Take the indices and the value.
         for (const std::size_t column : filled) {
-            const std::optional<std::size_t> index = parse_index((*fields)[column]);
-            if (!index) {
+            const auto index = parse_whole<std::size_t>((*fields)[column]);
+            if (!index || *index + 1 == 0) {
                 refuse_table(
                     place,
                     shown((*fields)[column]) + " is no index along " + shown(columns[column]),

@@ -11,8 +11,9 @@
 namespace attn {
 namespace {
 
-/// Our name of a parameter and a family's, which follows the layer's number.
-struct Name {
+/// Our name of a weight and its bias, behind w_ and b_, and a family's, which follows the layer's
+/// number, in front of .weight and .bias.
+struct Part {
     std::string_view ours;
     std::string_view theirs;
 };
@@ -21,26 +22,19 @@ struct Name {
 struct Family {
     std::string_view word;
     std::string_view before_number;
-    std::span<const Name> names;
+    std::span<const Part> parts;
     bool fused;
     bool in_out;
 };
 
-constexpr Name gpt2_names[] = {
-    {"w_qkv", ".attn.c_attn.weight"},
-    {"b_qkv", ".attn.c_attn.bias"},
-    {"w_output", ".attn.c_proj.weight"},
-    {"b_output", ".attn.c_proj.bias"},
-};
-constexpr Name bert_names[] = {
-    {"w_query", ".attention.self.query.weight"},    {"b_query", ".attention.self.query.bias"},
-    {"w_key", ".attention.self.key.weight"},        {"b_key", ".attention.self.key.bias"},
-    {"w_value", ".attention.self.value.weight"},    {"b_value", ".attention.self.value.bias"},
-    {"w_output", ".attention.output.dense.weight"}, {"b_output", ".attention.output.dense.bias"},
-};
+constexpr Part gpt2_parts[] = {{"qkv", ".attn.c_attn"}, {"output", ".attn.c_proj"}};
+constexpr Part bert_parts[] = {{"query", ".attention.self.query"},
+                               {"key", ".attention.self.key"},
+                               {"value", ".attention.self.value"},
+                               {"output", ".attention.output.dense"}};
 constexpr Family families[] = {
-    {"gpt2", "h.", gpt2_names, true, true},
-    {"bert", "encoder.layer.", bert_names, false, false},
+    {"gpt2", "h.", gpt2_parts, true, true},
+    {"bert", "encoder.layer.", bert_parts, false, false},
 };
 
 const Family& family_of(ModelFamily family) { return families[static_cast<std::size_t>(family)]; }
@@ -62,18 +56,22 @@ std::optional<std::int64_t> layer_number(std::string_view name, const Family& fa
     return number;
 }
 
+std::string first_of(const Family& family) {
+    return std::string(family.parts[0].theirs) + ".weight";
+}
+
 [[noreturn]] void refuse_layer(const std::vector<StoredArray>& arrays, const Family& family,
                                std::int64_t layer, const std::string& label) {
     std::set<std::int64_t> layers;
     for (const StoredArray& each : arrays) {
-        if (const auto number = layer_number(each.name, family, family.names[0].theirs)) {
+        if (const auto number = layer_number(each.name, family, first_of(family))) {
             layers.insert(*number);
         }
     }
     if (layers.empty()) {
         throw InputError(label + ": no tensor is named like those of " + std::string(family.word) +
-                         ", " + std::string(family.before_number) + "0" +
-                         std::string(family.names[0].theirs) + ": choose another $model"_told);
+                         ", " + std::string(family.before_number) + "0" + first_of(family) +
+                         ": choose another $model"_told);
     }
     throw InputError(label + ": there is no layer " + std::to_string(layer) + ": choose one of " +
                      std::to_string(*layers.begin()) + " to " + std::to_string(*layers.rbegin()));
@@ -96,27 +94,30 @@ ModelLayer pick_model_layer(const std::vector<StoredArray>& arrays, ModelFamily 
     ModelLayer result;
     result.fused = usual.fused;
     result.in_out = usual.in_out;
-    for (const Name& name : usual.names) {
+    const auto add = [&](const std::string& ours, const std::string& theirs) {
         const StoredArray* found = nullptr;
         for (const StoredArray& each : arrays) {
-            if (layer_number(each.name, usual, name.theirs) != layer) continue;
+            if (layer_number(each.name, usual, theirs) != layer) continue;
             if (found != nullptr) {
                 throw InputError(label + ": both " + shown(found->name) + " and " +
-                                 shown(each.name) + " would be " + std::string(name.ours) +
+                                 shown(each.name) + " would be " + ours +
                                  ": save one of the two models by itself");
             }
             found = &each;
         }
         if (found != nullptr) {
-            NamedTensor parameter = found->read();
-            parameter.name = name.ours;
-            result.parameters.push_back(std::move(parameter));
+            result.parameters.push_back(found->read());
+            result.parameters.back().name = ours;
         }
-        if (found != nullptr || name.ours.starts_with("b_")) continue;
+        if (found != nullptr || ours.starts_with("b_")) return;
         if (result.parameters.empty()) refuse_layer(arrays, usual, layer, label);
         throw InputError(label + ": layer " + std::to_string(layer) + " lacks " +
-                         std::string(usual.before_number) + std::to_string(layer) +
-                         std::string(name.theirs) + ": give the whole model's file");
+                         std::string(usual.before_number) + std::to_string(layer) + theirs +
+                         ": give the whole model's file");
+    };
+    for (const Part& part : usual.parts) {
+        add("w_" + std::string(part.ours), std::string(part.theirs) + ".weight");
+        add("b_" + std::string(part.ours), std::string(part.theirs) + ".bias");
     }
     return result;
 }

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/io/json.hpp"
 #include "attn/io/zip.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -102,13 +103,10 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
     };
     if (!read["fortran_order"].is_boolean()) refuse("fortran_order", "neither True nor False");
     layout.column_major = read["fortran_order"].get<bool>();
-    const auto natural = [](const Json& extent) { return extent.is_number_unsigned(); };
-    const Json& shape = read["shape"];
-    if (!shape.is_array() || !std::all_of(shape.begin(), shape.end(), natural)) {
-        refuse("shape", "not a tuple of sizes");
-    }
-    if (shape.size() > most_axes) refuse("shape", "a tuple of more than 32 axes");
-    layout.shape = shape.get<Shape>();
+    const std::optional<Shape> shape = sizes_in(read["shape"]);
+    if (!shape) refuse("shape", "not a tuple of sizes");
+    if (shape->size() > most_axes) refuse("shape", "a tuple of more than 32 axes");
+    layout.shape = *shape;
     return layout;
 }
 

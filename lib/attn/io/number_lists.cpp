@@ -83,23 +83,16 @@ DType NumberLists::natural_dtype() const {
 }
 
 Tensor NumberLists::tensor(DType dtype, const Shape& shape, Axes axes) const {
-    switch (dtype) {
-        case DType::float32:
-            return {std::move(axes), values<float>(shape)};
-        case DType::float64:
-            return {std::move(axes), values<double>(shape)};
-        case DType::int64:
-            if (integers_ != size()) {
-                fail("the type is int64, but not all are integers", "give nested lists of numbers");
-            }
-            return {std::move(axes), values<std::int64_t>(shape)};
-        default:
-            if (booleans_ != size()) {
-                fail("the type is bool, but not all are true or false",
-                     "give nested lists of numbers");
-            }
-            return {std::move(axes), values<bool>(shape)};
+    if (dtype == DType::int64 && integers_ != size()) {
+        fail("the type is int64, but not all are integers", "give nested lists of numbers");
     }
+    if (dtype == DType::boolean && booleans_ != size()) {
+        fail("the type is bool, but not all are true or false", "give nested lists of numbers");
+    }
+    if (dtype == DType::float32) return {std::move(axes), values<float>(shape)};
+    if (dtype == DType::float64) return {std::move(axes), values<double>(shape)};
+    if (dtype == DType::int64) return {std::move(axes), values<std::int64_t>(shape)};
+    return {std::move(axes), values<bool>(shape)};
 }
 
 template <class T>
@@ -190,12 +183,7 @@ public:
 
 private:
     [[noreturn]] void fail(const std::string& what, const std::string& advice) const {
-        const std::string_view before = text_.substr(0, place_);
-        const std::size_t start = before.rfind('\n') + 1;
-        throw InputError(label_ + ": line " +
-                         std::to_string(1 + std::count(before.begin(), before.end(), '\n')) +
-                         ", column " + std::to_string(before.size() - start + 1) + ": " + what +
-                         ": " + advice);
+        throw InputError(label_ + ": " + place_in(text_, place_) + ": " + what + ": " + advice);
     }
 
     // Reads up to the bracket that closes the first one, or one number.
@@ -264,13 +252,9 @@ private:
     }
 
     void number(std::string_view word) {
-        std::int64_t integer = 0;
-        const char* const end = word.data() + word.size();
-        const auto [rest, error] = std::from_chars(word.data(), end, integer);
+        const auto integer = parse_whole<std::int64_t>(word);
         const bool negative_zero = integer == 0 && word.starts_with('-');
-        if (error == std::errc() && rest == end && !negative_zero) {
-            return lists_.add_integer(integer);
-        }
+        if (integer && !negative_zero) return lists_.add_integer(*integer);
         const std::optional<double> value = parse_number(word);
         if (!value) fail(shown(word) + " is no number", "write it as 1.5 or 1e-3");
         lists_.add(*value);
@@ -351,6 +335,13 @@ private:
 };
 
 }  // namespace
+
+std::string place_in(std::string_view text, std::size_t offset) {
+    const std::string_view before = text.substr(0, offset);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
+    return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
 
 bool looks_like_printed_array(std::string_view text) {
     text = without_blanks(text);

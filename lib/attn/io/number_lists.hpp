@@ -1,5 +1,7 @@
 #pragma once
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +56,18 @@ private:
     std::size_t booleans_ = 0;
     std::size_t integers_ = 0;
 };
+
+/// The integer that a text is, all of it.
+template <class T>
+std::optional<T> parse_whole(std::string_view text) {
+    T number{};
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
+/// The place of a byte in a text: `line 1, column 1` for the first.
+std::string place_in(std::string_view text, std::size_t offset);
 
 /// Whether a text begins like a printed array: with `tensor(`, `array(` or `[`, or a name and that.
 bool looks_like_printed_array(std::string_view text);

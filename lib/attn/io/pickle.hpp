@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,34 +37,7 @@ public:
     const PickleValue& operator[](std::size_t number) const { return values_[number]; }
 
 private:
-    using Sort = PickleValue::Sort;
-
-    [[noreturn]] void damaged() const;
-    std::string_view take(std::size_t size);
-    std::uint64_t number(std::size_t size);
-    std::string_view line();
-    std::size_t pop();
-    std::size_t top() const;
-    void push(PickleValue value);
-    void push(Sort sort, std::vector<std::size_t> items) { push({sort, 0, "", std::move(items)}); }
-    void push_integer(std::int64_t value) { push({Sort::integer, value, "", {}}); }
-    void push_long(std::size_t size);
-    void push_text(std::size_t size) { push({Sort::text, 0, std::string(take(size)), {}}); }
-    void push_tuple(std::size_t count);
-    void push_name(const std::string& name);
-    void push_storage();
-    std::vector<std::size_t> above_mark();
-    void extend(Sort sort, const std::vector<std::size_t>& items);
-    void remember(std::uint64_t place) { memory_[place] = top(); }
-    void recall(std::uint64_t place);
-    void call();
-    void follow(unsigned char code);
-
-    std::string_view rest_;
-    const std::string& label_;
     std::vector<PickleValue> values_;
-    std::vector<std::size_t> stack_;
-    std::map<std::uint64_t, std::size_t> memory_;
     std::size_t result_ = 0;
 };
 

@@ -29,6 +29,7 @@ constexpr std::string_view other_types[] = {"F8_E4M3",     "F8_E5M2",     "F8_E8
 // One array as the header describes it; it has no type when the type is none of those above.
 struct Entry {
     std::string name;
+    std::string place;  // how messages call it
     std::optional<StoredType> type;
     std::string type_word;
     Shape shape;
@@ -36,45 +37,33 @@ struct Entry {
     std::uint64_t end = 0;
 };
 
-/// Where a file is wrong: in itself, or in one of its arrays.
-struct Place {
-    const std::string& label;
-    const std::string* array = nullptr;
-
-    std::string text() const { return label + (array ? ": array " + shown(*array) : ""); }
-};
-
-[[noreturn]] void fail(const Place& place, const std::string& what) {
-    throw InputError(place.text() + ": " + what + ": save it anew");
+/// `place` is the file, or one of its arrays.
+[[noreturn]] void fail(const std::string& place, const std::string& what) {
+    throw InputError(place + ": " + what + ": save it anew");
 }
 
-std::vector<std::uint64_t> parse_sizes(const Json& value, const char* key, const Place& place) {
-    const auto natural = [](const Json& each) { return each.is_number_unsigned(); };
-    if (!value.is_array() || !std::all_of(value.begin(), value.end(), natural)) {
-        fail(place, std::string(key) + " is no list of sizes");
-    }
-    return value.get<std::vector<std::uint64_t>>();
+Shape parse_sizes(const Json& value, const char* key, const std::string& place) {
+    const std::optional<Shape> sizes = sizes_in(value);
+    if (!sizes) fail(place, std::string(key) + " is no list of sizes");
+    return *sizes;
 }
 
-Entry parse_entry(const std::string& name, const Json& value, const std::string& label) {
-    const Place place{label, &name};
+Entry parse_entry(const std::string& name, const Json& value, const std::string& place) {
     if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") ||
         !value.contains("data_offsets")) {
         fail(place, "the header lacks one of 'dtype', 'shape' and 'data_offsets'");
     }
     Entry entry;
     entry.name = name;
+    entry.place = place;
     if (value["dtype"].is_string()) entry.type_word = value["dtype"].get<std::string>();
     entry.type = type_called(entry.type_word, &TypeNames::safetensors);
     if (!entry.type && std::ranges::find(other_types, entry.type_word) == std::end(other_types)) {
         fail(place, "the type " + shown(entry.type_word) + " is none of the format's");
     }
-    const std::vector<std::uint64_t> shape = parse_sizes(value["shape"], "'shape'", place);
-    if (shape.size() > 32) fail(place, "the shape has more than 32 axes");
-    entry.shape.assign(shape.begin(), shape.end());
-
-    const std::vector<std::uint64_t> offsets =
-        parse_sizes(value["data_offsets"], "'data_offsets'", place);
+    entry.shape = parse_sizes(value["shape"], "'shape'", place);
+    if (entry.shape.size() > most_axes) fail(place, "the shape has more than 32 axes");
+    const Shape offsets = parse_sizes(value["data_offsets"], "'data_offsets'", place);
     if (offsets.size() != 2 || offsets[0] > offsets[1]) {
         fail(place, "'data_offsets' is no pair of a beginning and an end");
     }
@@ -98,26 +87,25 @@ bool looks_like_safetensors(const InputFile& file) {
 std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
     // Read the header: its length, then JSON.
     const std::string& label = file.label();
-    if (file.size() < length_size) fail({label}, "the file ends within the first 8 bytes");
+    if (file.size() < length_size) fail(label, "the file ends within the first 8 bytes");
     const std::uint64_t length = little_endian(file.text(0, length_size), length_size);
     if (length > longest_header || length > file.size() - length_size) {
-        fail({label},
-             "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
-                 (length > longest_header ? "format allows 100000000" : "file ends before"));
+        fail(label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
+                        (length > longest_header ? "format allows 100000000" : "file ends before"));
     }
     const std::string text = file.text(length_size, length);
     const Json header = parse_json(text, label + ": header");
-    if (!header.is_object() || text.front() != '{') fail({label}, "the header is no JSON object");
+    if (!header.is_object() || text.front() != '{') fail(label, "the header is no JSON object");
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
         if (name == "__metadata__") {
             const bool has_texts =
                 value.is_object() && std::all_of(value.begin(), value.end(),
                                                  [](const Json& each) { return each.is_string(); });
-            if (!has_texts) fail({label}, "'__metadata__' does not hold texts by their names");
+            if (!has_texts) fail(label, "'__metadata__' does not hold texts by their names");
             continue;
         }
-        entries.push_back(parse_entry(name, value, label));
+        entries.push_back(parse_entry(name, value, label + ": array " + shown(name)));
     }
 
     // Check that the arrays cover the values without hole or overlap.
@@ -128,21 +116,20 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
     });
     std::uint64_t covered = 0;
     for (const Entry& entry : entries) {
-        const Place place{label, &entry.name};
         if (entry.begin != covered) {
-            fail(place, "the values should begin at " + std::to_string(covered) + ", not " +
-                            std::to_string(entry.begin) + " (a hole or an overlap)");
+            fail(entry.place, "the values should begin at " + std::to_string(covered) + ", not " +
+                                  std::to_string(entry.begin) + " (a hole or an overlap)");
         }
         if (entry.end > values_size) {
-            fail(place, "the values end at " + std::to_string(entry.end) +
-                            ", but the file has only " + std::to_string(values_size) +
-                            " bytes of them");
+            fail(entry.place, "the values end at " + std::to_string(entry.end) +
+                                  ", but the file has only " + std::to_string(values_size) +
+                                  " bytes of them");
         }
         covered = entry.end;
     }
     if (covered != values_size) {
-        fail({label}, std::to_string(values_size - covered) + " bytes too many at offset " +
-                          std::to_string(values_offset + covered));
+        fail(label, std::to_string(values_size - covered) + " bytes too many at offset " +
+                        std::to_string(values_offset + covered));
     }
 
     // Each array is read where it lies when it is asked for.
@@ -152,9 +139,8 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
         const auto read = [&file, shared, values_offset](const Shape& shape,
                                                          const std::vector<std::size_t>& rows) {
             const Entry& entry = *shared;
-            const std::string array_label = Place{file.label(), &entry.name}.text();
             if (!entry.type) {
-                throw NotATensor(array_label,
+                throw NotATensor(entry.place,
                                  "the type " + shown(entry.type_word) + " is not supported",
                                  "convert it to F32");
             }
@@ -162,7 +148,7 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
             const std::size_t parts = rows.empty() ? 1 : entry.shape[0];
             const Fetch fetch = fetch_rows(file, values_offset + entry.begin, bytes / parts,
                                            rows.empty() ? std::vector<std::size_t>{0} : rows);
-            return NamedTensor{entry.name, read_elements(*entry.type, shape, fetch, array_label),
+            return NamedTensor{entry.name, read_elements(*entry.type, shape, fetch, entry.place),
                                entry.type->widened()};
         };
         const auto read_rows = [read, shared](const std::vector<std::size_t>& rows) {

@@ -149,8 +149,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Every cell of a floating tensor passed through `f`, in order.
 template <class F>
 Tensor mapped(const Tensor& tensor, F&& f) {
-    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(tensor.dtype(), [&]<class T>(T) -> Tensor {
         Array<T> cells = tensor.as<T>();
         for (T& cell : cells) cell = static_cast<T>(f(cell));
         return {tensor.axes(), std::move(cells)};

@@ -94,17 +94,11 @@ void follow(Step& step, const WrongRule& instead) {
     step.remark = nullptr;
 }
 
-bool lists(const PlannedStep& of, const std::string& tensor) {
-    return std::ranges::any_of(of.step.reads(of.plan), [&](const Input& input) {
-        return (input.chain == Chain::none ? input.step : of.latest(input.chain)) == tensor;
-    });
-}
-
 /// Whether a step behind this one reads the tensor.
 bool is_read_later(const StepLines& of, const std::string& tensor) {
     const auto here = std::ranges::find(of.table, of.step.name, &Step::name);
     return std::any_of(here + 1, of.table.end(), [&](const Step& step) {
-        return step.applies(of.plan) && lists({of.plan, of.table, step}, tensor);
+        return step.applies(of.plan) && PlannedStep{of.plan, of.table, step}.reads(tensor);
     });
 }
 
@@ -189,7 +183,7 @@ void read_instead(Step& step, const Instead& other) {
         const RuleNames names = rule_names(of);
         const std::string name = instead->name(of);
         const std::optional<Rule> known = rule_of({of.plan, of.table, *right});
-        const bool is_read = lists({of.plan, of.table, *right}, name);
+        const bool is_read = PlannedStep{of.plan, of.table, *right}.reads(name);
         if (name.empty() || (known && !reads_tensor(*known, name) && !is_read)) return before;
         std::string line = name + " = ";
         if (instead->is_rule(of.plan)) {

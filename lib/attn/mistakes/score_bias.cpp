@@ -66,8 +66,7 @@ Tensor with_bias_of_t5(const Plan& plan, const Ledger& ledger, const Compute& be
     const Tensor right = before(plan, ledger);
     Ledger other = ledger;
     other.record("relative_attention_bias", cast(*table_of_t5(plan), plan.compute_dtype));
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const ScoreBias<T> bias(with_t5(plan), other);
         return {right.axes(), loop::add_bias(right.as<T>(), bias.view())};
     });

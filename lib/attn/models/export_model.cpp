@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
@@ -11,10 +13,6 @@
 
 namespace attn::models {
 namespace {
-
-/// The tensors of a layer, in the order of llama2.c.
-constexpr const char* layer_tensors[] = {"g_attention", "w_query", "w_key",  "w_value", "w_output",
-                                         "g_mlp",       "w_gate",  "w_down", "w_up"};
 
 /// Refuses what a Llama does not have.
 void require_llama(const Model& model, const std::string& format) {
@@ -42,25 +40,16 @@ void require_llama(const Model& model, const std::string& format) {
 
 /// The rows of each head in another order: halves from neighbours, or back.
 Tensor reordered(const Tensor& tensor, std::size_t head_dim, Pairing from, Pairing to) {
-    if (from == to) return tensor;
-    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Array<T>& rows = tensor.as<T>();
-        Array<T> result = empty_array<T>(rows.shape());
-        const std::size_t width = rows.shape(1);
-        for (std::size_t head = 0; head < rows.shape(0); head += head_dim) {
-            for (std::size_t pair = 0; pair < head_dim / 2; ++pair) {
-                const FeaturePair here = feature_pair(from, pair, head_dim);
-                const FeaturePair there = feature_pair(to, pair, head_dim);
-                for (const auto& [a, b] :
-                     {std::pair{here.first, there.first}, std::pair{here.second, there.second}}) {
-                    std::copy_n(rows.data() + (head + a) * width, width,
-                                result.data() + (head + b) * width);
-                }
-            }
+    std::vector<std::size_t> rows(tensor.shape()[0]);
+    for (std::size_t head = 0; head < rows.size(); head += head_dim) {
+        for (std::size_t pair = 0; pair < head_dim / 2; ++pair) {
+            const FeaturePair here = feature_pair(from, pair, head_dim);
+            const FeaturePair there = feature_pair(to, pair, head_dim);
+            rows[head + there.first] = head + here.first;
+            rows[head + there.second] = head + here.second;
         }
-        return {tensor.axes(), std::move(result)};
-    });
+    }
+    return rows_of(tensor, rows);
 }
 
 /// A tensor of a layer with its features in the order of a pairing.
@@ -76,32 +65,29 @@ Tensor paired(const Model& model, std::size_t n, const std::string& name, Pairin
 std::string config_json(const Model& model) {
     require_llama(model, "hf");
     const Architecture& a = model.architecture;
-    std::string ends;
-    for (const std::int64_t id : a.end_ids) ends += (ends.empty() ? "" : ", ") + std::to_string(id);
-    std::string json =
-        "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n"
-        "  \"model_type\": \"llama\",\n  \"hidden_act\": \"silu\",\n"
-        "  \"attention_bias\": false,\n  \"torch_dtype\": \"float32\",\n"
-        "  \"bos_token_id\": " +
-        std::string(a.family == "llama2.c" ? "1" : "null") + ",\n  \"eos_token_id\": " +
-        (ends.empty()            ? "null"
-         : a.end_ids.size() == 1 ? ends
-                                 : "[" + ends + "]") +
-        ",\n";
-    for (const auto& [key, size] : {std::pair{"hidden_size", a.embed_dim},
-                                    {"intermediate_size", a.mlp_dim},
-                                    {"num_hidden_layers", a.layers.size()},
-                                    {"num_attention_heads", a.heads},
-                                    {"num_key_value_heads", a.kv_heads},
-                                    {"head_dim", a.head_dim},
-                                    {"vocab_size", a.vocab_size},
-                                    {"max_position_embeddings", a.most_tokens}}) {
-        json += "  " + json_string(key) + ": " + std::to_string(size) + ",\n";
-    }
-    json += "  \"rms_norm_eps\": " + json_number(a.norm_eps) +
-            ",\n  \"rope_theta\": " + json_number(a.layers.front().theta) +
-            ",\n  \"tie_word_embeddings\": " + (model.has("w_vocab") ? "false" : "true") + "\n}\n";
-    return json;
+    using Json = nlohmann::ordered_json;
+    const bool has_begin = a.family == "llama2.c";
+    Json ends = a.end_ids;
+    if (ends.size() < 2) ends = ends.empty() ? Json() : ends.front();
+    return json_text(Json{{"architectures", Json::array({"LlamaForCausalLM"})},
+                          {"model_type", "llama"},
+                          {"hidden_act", "silu"},
+                          {"attention_bias", false},
+                          {"torch_dtype", "float32"},
+                          {"bos_token_id", has_begin ? Json(1) : Json()},
+                          {"eos_token_id", ends},
+                          {"hidden_size", a.embed_dim},
+                          {"intermediate_size", a.mlp_dim},
+                          {"num_hidden_layers", a.layers.size()},
+                          {"num_attention_heads", a.heads},
+                          {"num_key_value_heads", a.kv_heads},
+                          {"head_dim", a.head_dim},
+                          {"vocab_size", a.vocab_size},
+                          {"max_position_embeddings", a.most_tokens},
+                          {"rms_norm_eps", a.norm_eps},
+                          {"rope_theta", a.layers.front().theta},
+                          {"tie_word_embeddings", !model.has("w_vocab")}},
+                     2);
 }
 
 std::vector<NamedTensor> tensors_for_hugging_face(const Model& model) {
@@ -114,7 +100,7 @@ std::vector<NamedTensor> tensors_for_hugging_face(const Model& model) {
     add("model.", "embedding", whole("embedding"));
     for (std::size_t n = 0; n < model.architecture.layers.size(); ++n) {
         const std::string layer = "model.layers." + std::to_string(n) + ".";
-        for (const char* ours : layer_tensors)
+        for (const char* ours : llama2c_layer)
             add(layer, ours, paired(model, n, ours, Pairing::half));
     }
     add("model.", "g_final", whole("g_final"));
@@ -141,7 +127,7 @@ void write_llama2c(const Model& model, const Sink& sink) {
         sink({reinterpret_cast<const char*>(&each), sizeof each});
     }
     append(cast(model.read("embedding"), DType::float32));
-    for (const char* ours : layer_tensors) {
+    for (const char* ours : llama2c_layer) {
         for (std::size_t n = 0; n < a.layers.size(); ++n) {
             append(paired(model, n, ours, Pairing::interleaved));
         }

@@ -50,16 +50,10 @@ std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
         const double b = wrong.tensor.at(i);
         const std::size_t token = i / shape.back() % shape[shape.size() - 2];
         if (a == b || (a != a && b != b) || (first && first->token <= token)) continue;
-        Parting parting;
-        parting.token = token;
-        parting.layer = right.layer;
-        parting.step = right.name;
-        parting.right = a;
-        parting.wrong = b;
+        first = {token, right.layer, std::string(right.name), std::nullopt, a, b};
         if (right.tensor.has_axis("head")) {
-            parting.head = i / (right.tensor.size() / right.tensor.extent("head"));
+            first->head = i / (right.tensor.size() / right.tensor.extent("head"));
         }
-        first = parting;
     }
     return first;
 }

@@ -144,6 +144,9 @@ Family family_in(const Config& config);
 /// The family of llm-viz's models, which say none.
 Family family_of_llm_viz();
 
+/// A list of families.json.
+std::vector<std::string> listed(const char* key);
+
 /// A configuration with what its class in transformers takes for the keys that it leaves out.
 ///
 /// Errors  InputError naming a key that changes what the model computes and that is not read here,

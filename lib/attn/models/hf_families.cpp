@@ -112,6 +112,8 @@ Family family_in(const Config& config) {
                      " is not known here: give a model of " + joined(known));
 }
 
+std::vector<std::string> listed(const char* key) { return families()[key]; }
+
 Family family_of_llm_viz() { return family_of("mingpt", families()["mingpt"]); }
 
 std::string name_in_llama(std::string_view ours) {

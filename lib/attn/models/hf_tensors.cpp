@@ -138,9 +138,10 @@ public:
 
     /// The array of that name, behind one of the prefixes that models have.
     const StoredArray* find(const std::string& name) {
-        for (const std::string& prefix : std::vector<std::string>{
-                 prefix_, "", "model.", "transformer.", "gpt_neox.", "bert.",
-                 "language_model.model.", "model.language_model.", "language_model."}) {
+        static const std::vector<std::string> known = listed("prefixes");
+        std::vector<std::string> prefixes{prefix_};
+        prefixes.insert(prefixes.end(), known.begin(), known.end());
+        for (const std::string& prefix : prefixes) {
             const auto found = arrays_.find(prefix + name);
             if (found == arrays_.end()) continue;
             if (used_.empty()) prefix_ = prefix;
@@ -171,22 +172,15 @@ public:
 private:
     /// Buffers that are computed anew, and what stands beside the text model.
     static bool changes_nothing(std::string_view name) {
-        constexpr const char* buffers[]{
-            "attn.bias",  "attn.masked_bias", "attention.bias", "attention.masked_bias", "inv_freq",
-            "cos_cached", "sin_cached",       "position_ids",   "token_type_ids"};
-        constexpr const char* parts[]{
-            "cls.",          "pooler.",      "classifier.",   "qa_outputs.",
-            "score.",        "v_head.",      "vision_tower.", "multi_modal_projector.",
-            "vision_model.", "image_newline"};
-        const auto ends = [name](std::string_view end) {
-            return name == end || name.ends_with("." + std::string(end));
-        };
-        if (std::any_of(std::begin(buffers), std::end(buffers), ends)) return true;
-        for (const char* prefix : {"model.", "bert."}) {
-            if (name.starts_with(prefix)) name.remove_prefix(std::string_view(prefix).size());
+        for (const std::string& end : listed("buffers")) {
+            if (name == end || name.ends_with("." + end)) return true;
         }
-        return std::any_of(std::begin(parts), std::end(parts),
-                           [name](const char* part) { return name.starts_with(part); });
+        for (const std::string_view prefix : {"model.", "bert."}) {
+            if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+        }
+        const std::vector<std::string> beside = listed("beside");
+        return std::ranges::any_of(beside,
+                                   [name](const auto& part) { return name.starts_with(part); });
     }
 
     std::map<std::string, const StoredArray*, std::less<>> arrays_;

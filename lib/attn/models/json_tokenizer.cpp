@@ -254,7 +254,7 @@ public:
                 each.pattern = made_->cuts.normalized(each.pattern);
             }
         }
-        take_surroundings(part(file_, "post_processor"));
+        take_surroundings(part_of(file_, "post_processor"));
         return made_;
     }
 
@@ -262,15 +262,6 @@ private:
     [[noreturn]] void refuse(const std::string& what) const {
         throw InputError(label_ + ": " + what + ": give the tokenizer.json of the model");
     }
-    static Json part(const Json& whole, const char* key) {
-        const auto found = whole.is_object() ? whole.find(key) : whole.end();
-        return found != whole.end() ? *found : Json();
-    }
-    static std::string word(const Json& whole, const char* key) {
-        const Json found = part(whole, key);
-        return found.is_string() ? found.get<std::string>() : std::string();
-    }
-
     /// Added tokens may lie beyond what the model has, as long as no text makes them.
     void take(const std::string& piece, const Json& id, bool is_added = false) {
         constexpr std::uint64_t most = 1U << 30U;
@@ -285,7 +276,7 @@ private:
     }
 
     void take_pieces(const Json& model) {
-        const Json vocab = part(model, "vocab");
+        const Json vocab = part_of(model, "vocab");
         if (!vocab.is_object() && !vocab.is_array()) refuse("'model' has no 'vocab'");
         for (const auto& [place, entry] : vocab.items()) {
             if (vocab.is_object()) {
@@ -294,19 +285,18 @@ private:
                 take(entry[0], std::stoull(place));  // Unigram: a piece and how likely it is
             }
         }
-        const Json added = part(file_, "added_tokens");
+        const Json added = part_of(file_, "added_tokens");
         for (const Json& token : added.is_array() ? added : Json::array()) {
             if (!token.is_object() || !token.contains("content") || !token.contains("id") ||
                 !token["content"].is_string() || token["content"] == "") {
                 refuse("'added_tokens' holds what is no token");
             }
             take(token["content"], token["id"], true);
-            const auto says = [&token](const char* key) { return part(token, key) == true; };
+            const auto says = [&token](const char* key) { return flag_in(token, key, false); };
             const auto id = token["id"].get<std::size_t>();
             made_->added.push_back({token["content"], static_cast<std::int64_t>(id), says("lstrip"),
                                     says("rstrip"), says("single_word"), says("normalized")});
-            const Json is_special = part(token, "special");
-            if (id < made_->special.size() && (!is_special.is_boolean() || is_special == true)) {
+            if (id < made_->special.size() && flag_in(token, "special", true)) {
                 made_->special[id] = true;
             }
         }
@@ -314,25 +304,24 @@ private:
 
     /// How words are made of pieces. Of the ways that are not known here, pieces have labels alone.
     void take_model(const Json& model) {
-        const Json merges = part(model, "merges");
-        const std::string type = word(model, "type");
+        const Json merges = part_of(model, "merges");
+        const std::string type = word_in(model, "type");
         // Older files leave the type out.
         made_->longest_first = type == "WordPiece" || (type.empty() && !merges.is_array() &&
                                                        model.contains("continuing_subword_prefix"));
-        made_->unknown = word(model, "unk_token");
-        const Json whole = part(model, "ignore_merges");
-        made_->whole_first = whole.is_boolean() && whole.get<bool>();
+        made_->unknown = word_in(model, "unk_token");
+        made_->whole_first = flag_in(model, "ignore_merges", false);
         if (made_->longest_first) {
             if (model.contains("continuing_subword_prefix")) {
-                made_->in_word = word(model, "continuing_subword_prefix");
+                made_->in_word = word_in(model, "continuing_subword_prefix");
             }
-            const Json longest = part(model, "max_input_chars_per_word");
+            const Json longest = part_of(model, "max_input_chars_per_word");
             if (longest.is_number_unsigned()) made_->longest_word = longest.get<std::size_t>();
         } else if (!merges.is_array()) {
             made_->cuts.unknown = "the model " + type;
             made_->cuts.marks_blanks = type == "Unigram";
-        } else if (!word(model, "continuing_subword_prefix").empty() ||
-                   !word(model, "end_of_word_suffix").empty()) {
+        } else if (!word_in(model, "continuing_subword_prefix").empty() ||
+                   !word_in(model, "end_of_word_suffix").empty()) {
             made_->cuts.unknown = "merges with marked ends of words";
         }
         for (const Json& merge : merges.is_array() ? merges : Json::array()) {
@@ -355,11 +344,11 @@ private:
 
     /// The tokens in front of a text and behind it: <s>, [CLS] and [SEP].
     void take_surroundings(const Json& post) {
-        for (const Json& each : part(post, "processors")) take_surroundings(each);
-        const std::string type = word(post, "type");
+        for (const Json& each : part_of(post, "processors")) take_surroundings(each);
+        const std::string type = word_in(post, "type");
         if (type == "BertProcessing" || type == "RobertaProcessing") {
-            const Json begin = part(post, "cls");
-            const Json end = part(post, "sep");
+            const Json begin = part_of(post, "cls");
+            const Json end = part_of(post, "sep");
             if (!begin.is_array() || begin.empty() || !end.is_array() || end.empty()) {
                 refuse("'post_processor' names no token");
             }
@@ -367,10 +356,10 @@ private:
             made_->last.push_back(token(end[0]));
         }
         Ids* place = &made_->first;
-        const Json single = part(post, "single");
+        const Json single = part_of(post, "single");
         for (const Json& each : single.is_array() ? single : Json::array()) {
             if (each.is_object() && each.contains("SpecialToken")) {
-                place->push_back(token(part(each["SpecialToken"], "id")));
+                place->push_back(token(part_of(each["SpecialToken"], "id")));
             } else {
                 place = &made_->last;
             }

@@ -191,9 +191,8 @@ std::map<std::size_t, double> chosen(std::span<const double> scores, std::size_t
 template <class Real>
 Linear<Real> linear_of(const Model& model, std::size_t layer, const std::string& part,
                        std::size_t expert) {
-    constexpr DType type = sizeof(Real) == 8 ? DType::float64 : DType::float32;
     const auto read = [&](const std::string& name) {
-        return cast(model.read_rows(in_layer(layer, name + part), {expert}), type);
+        return cast(model.read_rows(in_layer(layer, name + part), {expert}), dtype_of<Real>);
     };
     Linear<Real> linear;
     Array<Real> matrix = read("w_experts_").template as<Real>();

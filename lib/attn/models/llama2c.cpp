@@ -1,5 +1,5 @@
-#include <array>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "attn/io/elements.hpp"
@@ -12,65 +12,62 @@ namespace {
 constexpr std::size_t header_size = 28;
 constexpr std::string_view later_version = "24ka";
 
-struct Sizes {
-    std::int64_t embed_dim, mlp_dim, layers, heads, kv_heads, vocab_size, most_tokens;
-};
-
 [[noreturn]] void refuse(const InputFile& file, const std::string& what) {
     throw InputError(file.label() + ": " + what +
                      ": give a model that llama2.c has written (version 0)");
 }
 
-Sizes read_sizes(const InputFile& file) {
+/// The sizes that the file begins with; `has_vocabulary`: it has a matrix for the logits.
+Architecture read_sizes(const InputFile& file, bool& has_vocabulary) {
+    using A = Architecture;
+    struct Size {
+        const char* name;
+        std::size_t A::*of;
+    };
+    constexpr Size sizes[] = {{"embed_dim", &A::embed_dim},
+                              {"mlp_dim", &A::mlp_dim},
+                              {"the number of layers", nullptr},
+                              {"the number of heads", &A::heads},
+                              {"the number of key/value heads", &A::kv_heads},
+                              {"vocab_size", &A::vocab_size},
+                              {"the longest sequence", &A::most_tokens}};
+    constexpr std::int64_t most = 1 << 24;
     const std::string header = file.text(0, header_size);
     if (header.size() < header_size) refuse(file, "is too short for the sizes of a model");
     if (header.starts_with(later_version)) refuse(file, "is of a later version of llama2.c");
-    std::array<std::int64_t, 7> number{};
-    for (std::size_t i = 0; i < number.size(); ++i) {
-        const auto bits =
-            static_cast<std::uint32_t>(little_endian(std::string_view(header).substr(4 * i), 4));
-        number[i] = static_cast<std::int32_t>(bits);
-    }
-    return {number[0], number[1], number[2], number[3], number[4], number[5], number[6]};
-}
-
-void check_sizes(const InputFile& file, const Sizes& sizes) {
-    constexpr std::int64_t most = 1 << 24;
-    const auto check = [&](const char* name, std::int64_t size) {
-        if (size >= 1 && size <= most) return;
-        refuse(file, std::string(name) + " cannot be " + std::to_string(size));
-    };
-    check("embed_dim", sizes.embed_dim);
-    check("mlp_dim", sizes.mlp_dim);
-    check("the number of layers", sizes.layers);
-    check("the number of heads", sizes.heads);
-    check("the number of key/value heads", sizes.kv_heads);
-    check("vocab_size", std::abs(sizes.vocab_size));
-    check("the longest sequence", sizes.most_tokens);
-    if (sizes.embed_dim % sizes.heads != 0 || sizes.embed_dim / sizes.heads % 2 != 0) {
-        refuse(file, std::to_string(sizes.heads) + " heads do not share " +
-                         std::to_string(sizes.embed_dim) + " features in pairs");
-    }
-    if (sizes.heads % sizes.kv_heads != 0) {
-        refuse(file, std::to_string(sizes.kv_heads) + " key/value heads do not divide " +
-                         std::to_string(sizes.heads) + " heads");
-    }
-}
-
-Architecture architecture_of(const Sizes& sizes) {
     Architecture made;
+    for (std::size_t i = 0; i < std::size(sizes); ++i) {
+        const auto& [name, of] = sizes[i];
+        const std::uint64_t bits = little_endian(std::string_view(header).substr(4 * i), 4);
+        std::int64_t size = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
+        if (of == &A::vocab_size) {
+            has_vocabulary = size < 0;
+            size = std::abs(size);
+        }
+        if (size < 1 || size > most) {
+            refuse(file, std::string(name) + " cannot be " + std::to_string(size));
+        }
+        if (of != nullptr) {
+            made.*of = static_cast<std::size_t>(size);
+        } else {
+            made.layers.resize(static_cast<std::size_t>(size));
+        }
+    }
+    if (made.embed_dim % made.heads != 0 || made.embed_dim / made.heads % 2 != 0) {
+        refuse(file, std::to_string(made.heads) + " heads do not share " +
+                         std::to_string(made.embed_dim) + " features in pairs");
+    }
+    if (made.heads % made.kv_heads != 0) {
+        refuse(file, std::to_string(made.kv_heads) + " key/value heads do not divide " +
+                         std::to_string(made.heads) + " heads");
+    }
     made.family = "llama2.c";
-    made.embed_dim = static_cast<std::size_t>(sizes.embed_dim);
-    made.mlp_dim = static_cast<std::size_t>(sizes.mlp_dim);
-    made.heads = static_cast<std::size_t>(sizes.heads);
-    made.kv_heads = static_cast<std::size_t>(sizes.kv_heads);
     made.head_dim = made.embed_dim / made.heads;
-    made.vocab_size = static_cast<std::size_t>(std::abs(sizes.vocab_size));
-    made.most_tokens = static_cast<std::size_t>(sizes.most_tokens);
     made.scale = 1 / std::sqrt(static_cast<double>(made.head_dim));
     made.end_ids = {1, 2};
-    made.layers.assign(static_cast<std::size_t>(sizes.layers),
-                       LayerKind{.pairing = Pairing::interleaved, .rotary_dim = made.head_dim});
+    for (LayerKind& kind : made.layers) {
+        kind = {.pairing = Pairing::interleaved, .rotary_dim = made.head_dim};
+    }
     return made;
 }
 
@@ -80,7 +77,9 @@ public:
     Layout(Model& model, std::shared_ptr<const InputFile> file)
         : model_(model), file_(std::move(file)) {}
 
-    void add(const std::string& name, const Shape& shape) {
+    /// A tensor as Model calls it; `tensor` without the number of its layer.
+    void add(const std::string& name, std::string_view tensor) {
+        const Shape shape = model_.architecture.shape_of(tensor);
         const std::uint64_t place = place_;
         const std::size_t row = element_count(shape) / shape[0] * sizeof(float);
         const auto read_rows = [file = file_, place, row,
@@ -95,11 +94,6 @@ public:
             name, shape, [read_rows, all = std::move(all)] { return read_rows(all); }, read_rows);
         skip(element_count(shape));
     }
-    void add_to_layers(const std::string& name, const Shape& shape) {
-        for (std::size_t n = 0; n < model_.architecture.layers.size(); ++n) {
-            add(in_layer(n, name), shape);
-        }
-    }
     void skip(std::size_t count) { place_ += count * sizeof(float); }
     std::uint64_t end() const { return place_; }
 
@@ -110,39 +104,31 @@ private:
 };
 
 /// How many bytes a model of these sizes takes, near enough to tell a lie about them.
-double expected_bytes(const Sizes& s) {
-    const auto embed = static_cast<double>(s.embed_dim);
-    return 4.0 * static_cast<double>(s.layers) * embed *
-           (2 * embed + 3 * static_cast<double>(s.mlp_dim));
+double expected_bytes(const Architecture& a) {
+    const auto embed = static_cast<double>(a.embed_dim);
+    return 4.0 * static_cast<double>(a.layers.size()) * embed *
+           (2 * embed + 3 * static_cast<double>(a.mlp_dim));
 }
 
 }  // namespace
 
 Model read_llama2c(std::shared_ptr<const InputFile> file) {
-    const Sizes sizes = read_sizes(*file);
-    check_sizes(*file, sizes);
-    if (expected_bytes(sizes) > static_cast<double>(file->size())) {
-        refuse(*file, "is too short for the sizes that it begins with");
-    }
+    bool has_vocabulary = false;
     Model model;
     model.label = file->label();
-    model.architecture = architecture_of(sizes);
+    model.architecture = read_sizes(*file, has_vocabulary);
     const Architecture& a = model.architecture;
-    const std::size_t kv_dim = a.kv_heads * a.head_dim;
+    if (expected_bytes(a) > static_cast<double>(file->size())) {
+        refuse(*file, "is too short for the sizes that it begins with");
+    }
     Layout layout(model, file);
-    layout.add("embedding", {a.vocab_size, a.embed_dim});
-    layout.add_to_layers("g_attention", {a.embed_dim});
-    layout.add_to_layers("w_query", {a.embed_dim, a.embed_dim});
-    layout.add_to_layers("w_key", {kv_dim, a.embed_dim});
-    layout.add_to_layers("w_value", {kv_dim, a.embed_dim});
-    layout.add_to_layers("w_output", {a.embed_dim, a.embed_dim});
-    layout.add_to_layers("g_mlp", {a.embed_dim});
-    layout.add_to_layers("w_gate", {a.mlp_dim, a.embed_dim});
-    layout.add_to_layers("w_down", {a.embed_dim, a.mlp_dim});
-    layout.add_to_layers("w_up", {a.mlp_dim, a.embed_dim});
-    layout.add("g_final", {a.embed_dim});
+    layout.add("embedding", "embedding");
+    for (const char* name : llama2c_layer) {
+        for (std::size_t n = 0; n < a.layers.size(); ++n) layout.add(in_layer(n, name), name);
+    }
+    layout.add("g_final", "g_final");
     layout.skip(a.most_tokens * a.head_dim);  // cos and sin of the angles, which follow from theta
-    if (sizes.vocab_size < 0) layout.add("w_vocab", {a.vocab_size, a.embed_dim});
+    if (has_vocabulary) layout.add("w_vocab", "w_vocab");
     if (layout.end() != file->size()) {
         refuse(*file, "has " + std::to_string(file->size()) + " bytes where its sizes ask for " +
                           std::to_string(layout.end()));

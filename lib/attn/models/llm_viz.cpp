@@ -51,11 +51,7 @@ Tensor tensor_in(const Json& stored, const std::string& label) {
     const auto& data = stored["data"].get_ref<const std::string&>();
     const std::string bytes = from_base64(data, label);
     Shape shape{bytes.size() / sizeof(float)};
-    if (const Json said = stored.value("shape", Json()); said.is_array()) {
-        const auto natural = [](const Json& each) { return each.is_number_unsigned(); };
-        if (!std::all_of(said.begin(), said.end(), natural)) refuse_viz(label, "has no shape");
-        shape.assign(said.begin(), said.end());
-    }
+    shape = sizes_in(stored.value("shape", Json())).value_or(shape);
     if (byte_count(shape, sizeof(float)) != bytes.size()) {
         refuse_viz(label, "holds " + std::to_string(bytes.size()) + " bytes, which are not " +
                               shape_text(shape) + " numbers");

@@ -35,6 +35,10 @@ std::shared_ptr<InputFile> open_model_file(const std::string& path);
 /// Source  export.py of github.com/karpathy/llama2.c.
 Model read_llama2c(std::shared_ptr<const InputFile> file);
 
+/// The tensors of each layer there, in this order: one for all layers, then the next.
+inline constexpr const char* llama2c_layer[] = {
+    "g_attention", "w_query", "w_key", "w_value", "w_output", "g_mlp", "w_gate", "w_down", "w_up"};
+
 /// The model of llm-viz: a JSON object with `config` and, under minGPT's names, tensors in base64.
 ///
 /// Errors  InputError, starting with the label.

@@ -79,20 +79,19 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
     const Architecture& a = architecture();
     Embedded<Real> rows;
     rows.normed = parameters_->embedding_norm.gain.size() > 0;
-    rows.tokens = empty_array<Real>({ids.size(), a.embed_dim});
-    const Tensor tokens = parameters_->model.read_rows("embedding", {ids.begin(), ids.end()});
-    for (std::size_t i = 0; i < rows.tokens.size(); ++i) {
-        rows.tokens.data()[i] =
-            static_cast<Real>(tokens.at(i)) * static_cast<Real>(a.embedding_scale);
-    }
+    const auto read = [&](const char* table, const std::vector<std::size_t>& which, double scale) {
+        const Tensor stored = parameters_->model.read_rows(table, which);
+        Array<Real> made = empty_array<Real>({ids.size(), a.embed_dim});
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            made.data()[i] = static_cast<Real>(stored.at(i)) * static_cast<Real>(scale);
+        }
+        return made;
+    };
+    rows.tokens = read("embedding", {ids.begin(), ids.end()}, a.embedding_scale);
     if (!parameters_->model.has("position_embedding")) return rows;
     std::vector<std::size_t> places(ids.size());
     std::iota(places.begin(), places.end(), past_);
-    const Tensor positions = parameters_->model.read_rows("position_embedding", places);
-    rows.positions = empty_array<Real>({ids.size(), a.embed_dim});
-    for (std::size_t i = 0; i < rows.positions.size(); ++i) {
-        rows.positions.data()[i] = static_cast<Real>(positions.at(i));
-    }
+    rows.positions = read("position_embedding", places, 1);
     return rows;
 }
 

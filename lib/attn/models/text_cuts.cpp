@@ -28,22 +28,11 @@ const std::string ideograph =
     "[\u4E00-\u9FFF\u3400-\u4DBF\U00020000-\U0002A6DF\U0002A700-\U0002B73F\U0002B740-\U0002B81F"
     "\U0002B920-\U0002CEAF\uF900-\uFAFF\U0002F800-\U0002FA1F]";
 
-std::string word_in(const Json& part, const char* key, const std::string& usual = {}) {
-    const auto found = part.find(key);
-    return found != part.end() && found->is_string() ? found->get<std::string>() : usual;
-}
-
-bool flag_in(const Json& part, const char* key, bool usual) {
-    const auto found = part.find(key);
-    return found != part.end() && found->is_boolean() ? found->get<bool>() : usual;
-}
-
 /// The parts of a Sequence.
 std::vector<Json> parts_in(const Json& part, const char* key) {
-    const auto found = part.find(key);
-    if (found == part.end() || !found->is_array()) return {};
+    const Json all = part_of(part, key);
     std::vector<Json> parts;
-    for (const Json& each : *found) {
+    for (const Json& each : all.is_array() ? all : Json::array()) {
         if (each.is_object()) parts.push_back(each);
     }
     return parts;
@@ -51,8 +40,7 @@ std::vector<Json> parts_in(const Json& part, const char* key) {
 
 /// The pattern of a part: {"Regex": ...} or {"String": ...}.
 Pattern pattern_in(const Json& part, const TextCuts& cuts) {
-    const auto found = part.find("pattern");
-    const Json pattern = found != part.end() && found->is_object() ? *found : Json::object();
+    const Json pattern = part_of(part, "pattern");
     std::string text = word_in(pattern, "Regex");
     for (const char letter : word_in(pattern, "String")) {
         const bool means = std::string_view("\\^$.|?*+()[]{}").find(letter) != std::string::npos;
@@ -308,18 +296,29 @@ Cut cut_of(const Json& part, TextCuts& cuts) {
 
 }  // namespace
 
+Json part_of(const Json& whole, const char* key) {
+    const auto found = whole.find(key);
+    return found != whole.end() ? *found : Json();
+}
+
+std::string word_in(const Json& whole, const char* key, const std::string& usual) {
+    const Json found = part_of(whole, key);
+    return found.is_string() ? found.get<std::string>() : usual;
+}
+
+bool flag_in(const Json& whole, const char* key, bool usual) {
+    const Json found = part_of(whole, key);
+    return found.is_boolean() ? found.get<bool>() : usual;
+}
+
 TextCuts text_cuts_in(const Json& file, const std::string& label) {
     TextCuts cuts;
     cuts.label = label;
-    const auto part = [&file](const char* key) {
-        const auto found = file.find(key);
-        return found != file.end() && found->is_object() ? *found : Json();
-    };
-    const Json normalizer = part("normalizer");
-    const Json cut = part("pre_tokenizer");
+    const Json normalizer = part_of(file, "normalizer");
+    const Json cut = part_of(file, "pre_tokenizer");
     cuts.normalized =
-        normalizer.is_null() ? one_after_another({}) : normalizer_of(normalizer, cuts);
-    cuts.words = cut.is_null() ? whole() : cut_of(cut, cuts);
+        normalizer.is_object() ? normalizer_of(normalizer, cuts) : one_after_another({});
+    cuts.words = cut.is_object() ? cut_of(cut, cuts) : whole();
     return cuts;
 }
 

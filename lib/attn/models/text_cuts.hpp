@@ -37,6 +37,11 @@ struct TextCuts {
 /// Source  the sources of Hugging Face's tokenizers.
 TextCuts text_cuts_in(const nlohmann::json& file, const std::string& label);
 
+// Parts of a tokenizer.json, null or `usual` where they are not there or of another kind.
+nlohmann::json part_of(const nlohmann::json& whole, const char* key);
+std::string word_in(const nlohmann::json& whole, const char* key, const std::string& usual = {});
+bool flag_in(const nlohmann::json& whole, const char* key, bool usual);
+
 /// The letter that GPT-2's vocabulary writes for a byte: visible ones for themselves, the others
 /// from U+0100 on.
 const std::string& letter_of_byte(unsigned char byte);

@@ -19,6 +19,27 @@ constexpr std::string_view digits_of_bytes = "0123456789ABCDEF";
 constexpr std::int64_t begin_of_text = 1;
 constexpr std::size_t first_byte = 3;  // behind unknown, beginning and end
 
+/// A tokenizer.json that does the same, but for its pieces.
+constexpr std::string_view tokenizer_json =
+    R"({"version": "1.0", "truncation": null, "padding": null,
+ "added_tokens": [%added],
+ "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"},
+  {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+ "pre_tokenizer": null,
+ "post_processor": {"type": "TemplateProcessing",
+  "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+             {"Sequence": {"id": "A", "type_id": 0}}],
+  "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+  "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}},
+ "decoder": {"type": "Sequence", "decoders": [
+  {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"},
+  {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+ "model": {"type": "BPE", "dropout": null, "unk_token": "<unk>", "continuing_subword_prefix": null,
+  "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true,
+  "vocab": {%vocabulary},
+  "merges": [%merges]}}
+)";
+
 class ScoredTokenizer : public Tokenizer {
 public:
     struct Piece {
@@ -67,11 +88,10 @@ public:
             std::string left, right;
         };
         std::vector<Merge> merges;
-        std::string vocabulary;
+        std::vector<std::string> vocabulary, pairs, added;
         for (std::size_t id = 0; id < pieces_.size(); ++id) {
             const std::string& text = pieces_[id].text;
-            vocabulary +=
-                (id == 0 ? "" : ", ") + json_string(written(id)) + ": " + std::to_string(id);
+            vocabulary.push_back(json_string(written(id)) + ": " + std::to_string(id));
             if (id < first_byte + 256) continue;
             for (std::size_t i = 1; i < text.size(); ++i) {
                 const std::string left = text.substr(0, i);
@@ -83,42 +103,24 @@ public:
         std::stable_sort(merges.begin(), merges.end(), [](const Merge& one, const Merge& other) {
             return one.score > other.score;
         });
-        std::string pairs;
         for (const Merge& merge : merges) {
-            pairs += (pairs.empty() ? "" : ", ") + std::string("[") +
-                     json_string(with_marks(merge.left)) + ", " +
-                     json_string(with_marks(merge.right)) + "]";
+            pairs.push_back("[" + json_string(with_marks(merge.left)) + ", " +
+                            json_string(with_marks(merge.right)) + "]");
         }
-        std::string added;
-        for (const char* token : {"<unk>", "<s>", "</s>"}) {
-            const std::string id = std::to_string(added.empty() ? 0 : token[1] == 's' ? 1 : 2);
-            added += (added.empty() ? "" : ", ") + std::string("{\"id\": ") + id +
-                     ", \"content\": " + json_string(token) +
-                     ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
-                     "\"normalized\": false, \"special\": true}";
+        for (std::size_t id = 0; id < first_byte; ++id) {
+            added.push_back("{\"id\": " + std::to_string(id) +
+                            ", \"content\": " + json_string(written(id)) +
+                            R"(, "single_word": false, "lstrip": false, "rstrip": false, )"
+                            R"("normalized": false, "special": true})");
         }
-        return "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null,\n"
-               " \"added_tokens\": [" +
-               added +
-               "],\n"
-               " \"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": "
-               "\"Prepend\", \"prepend\": \"\u2581\"}, {\"type\": \"Replace\", \"pattern\": "
-               "{\"String\": \" \"}, \"content\": \"\u2581\"}]},\n"
-               " \"pre_tokenizer\": null,\n"
-               " \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
-               "[{\"SpecialToken\": {\"id\": \"<s>\", \"type_id\": 0}}, {\"Sequence\": "
-               "{\"id\": \"A\", \"type_id\": 0}}], \"pair\": [{\"Sequence\": {\"id\": "
-               "\"A\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}], "
-               "\"special_tokens\": {\"<s>\": {\"id\": \"<s>\", \"ids\": [1], \"tokens\": "
-               "[\"<s>\"]}}},\n"
-               " \"decoder\": {\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Replace\", "
-               "\"pattern\": {\"String\": \"\u2581\"}, \"content\": \" \"}, {\"type\": "
-               "\"ByteFallback\"}, {\"type\": \"Fuse\"}, {\"type\": \"Strip\", \"content\": "
-               "\" \", \"start\": 1, \"stop\": 0}]},\n"
-               " \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": \"<unk>\", "
-               "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": "
-               "true, \"byte_fallback\": true,\n  \"vocab\": {" +
-               vocabulary + "},\n  \"merges\": [" + pairs + "]}}\n";
+        std::string json(tokenizer_json);
+        const auto fill_in = [&json](std::string_view mark, const std::vector<std::string>& all) {
+            json.replace(json.find(mark), mark.size(), attn::joined(all));
+        };
+        fill_in("%merges", pairs);
+        fill_in("%vocabulary", vocabulary);
+        fill_in("%added", added);
+        return json;
     }
 
     std::string as_llama2c() const override {

@@ -22,48 +22,41 @@ constexpr std::array<std::pair<const char*, const char*>, 7> line_colors{{{"#007
                                                                           {"#5b3fb5", "#b9a5ff"},
                                                                           {"#444444", "#dddddd"}}};
 
-/// The background; on paper nothing.
-std::string paper_color(Page page, bool print) {
-    return print ? "none" : page == Page::dark ? "#14161a" : "#ffffff";
+/// The colours of everything but the cells and the lines.
+struct Palette {
+    Page page;
+    const char *paper, *ink, *soft, *rule, *box, *box_edge, *given, *given_edge, *plain, *hidden,
+        *hidden_ink;
+};
+constexpr Palette on_light{Page::light, "#ffffff", "#1c1c1c", "#555555", "#767676", "#eef4fa",
+                           "#3d6f9e",   "#f7f4ec", "#8a7740", "#f2f2f2", "#f7f7f7", "#666"};
+constexpr Palette on_dark{Page::dark, "#14161a", "#e8e8e8", "#b4b8c0", "#8a9099", "#24303c",
+                          "#6f93b5",  "#33302a", "#a08f60", "#24272d", "#1c1f24", "#a0a6b0"};
+constexpr Palette on_paper{Page::light, "none",    "#000000", "#000000", "#767676", "#eef4fa",
+                           "#3d6f9e",   "#f7f4ec", "#8a7740", "#f2f2f2", "#f7f7f7", "#666"};
+
+const Palette& palette_of(Theme theme) {
+    return theme == Theme::dark ? on_dark : theme == Theme::print ? on_paper : on_light;
 }
 
-/// The colours of everything but the cells.
-std::string page_style(Page page, bool print) {
-    const bool dark = page == Page::dark;
+std::string page_style(const Palette& p) {
     std::string style = fmt::format(
         ".page{{fill:{}}}text,.ink{{fill:{}}}.soft{{fill:{}}}.rule{{stroke:{};fill:none}}"
         ".box{{fill:{};stroke:{}}}.given{{fill:{};stroke:{}}}.plain{{color:{}}}\n",
-        paper_color(page, print),
-        print  ? "#000000"
-        : dark ? "#e8e8e8"
-               : "#1c1c1c",
-        print  ? "#000000"
-        : dark ? "#b4b8c0"
-               : "#555555",
-        dark ? "#8a9099" : "#767676", dark ? "#24303c" : "#eef4fa", dark ? "#6f93b5" : "#3d6f9e",
-        dark ? "#33302a" : "#f7f4ec", dark ? "#a08f60" : "#8a7740", dark ? "#24272d" : "#f2f2f2");
+        p.paper, p.ink, p.soft, p.rule, p.box, p.box_edge, p.given, p.given_edge, p.plain);
     for (std::size_t i = 0; i < line_colors.size(); ++i) {
-        const auto& [on_light, on_dark] = line_colors[i];
-        style += fmt::format(".{0}{{stroke:{1}}}", line_class(i), dark ? on_dark : on_light);
+        const auto& [light, dark] = line_colors[i];
+        style +=
+            fmt::format(".{0}{{stroke:{1}}}", line_class(i), p.page == Page::dark ? dark : light);
     }
-    style += dark ? ".hid{color:#1c1f24}.hid text{fill:#a0a6b0}"
-                  : ".hid{color:#f7f7f7}.hid text{fill:#666}";
-    return style + "\n" + scale_style(page, "color", " text", "fill");
+    return style + fmt::format(".hid{{color:{}}}.hid text{{fill:{}}}\n", p.hidden, p.hidden_ink) +
+           scale_style(p.page, "color", " text", "fill");
 }
 
 std::string style_of(Theme theme) {
-    switch (theme) {
-        case Theme::dark:
-            return page_style(Page::dark, false);
-        case Theme::light:
-            return page_style(Page::light, false);
-        case Theme::print:
-            return page_style(Page::light, true);
-        case Theme::automatic:
-            break;
-    }
-    return page_style(Page::light, false) + "@media (prefers-color-scheme:dark){\n" +
-           page_style(Page::dark, false) + "}\n";
+    const std::string style = page_style(palette_of(theme));
+    if (theme != Theme::automatic) return style;
+    return style + "@media (prefers-color-scheme:dark){\n" + page_style(on_dark) + "}\n";
 }
 
 bool is_weights(const Section& section) {
@@ -163,8 +156,7 @@ std::string Svg::finish(std::string_view title, std::string_view words,
         "patternUnits=\"userSpaceOnUse\"><path d=\"M.2 .2l.6.6m0-.6l-.6.6\" stroke=\"#000\" "
         "stroke-width=\".12\"/></pattern></defs>\n<rect class=\"page\" fill=\"{6}\" width=\"{0}\" "
         "height=\"{1}\"/>\n{4}</svg>\n",
-        width, height, xml_text(title), style_of(theme_), body_, more,
-        paper_color(theme_ == Theme::dark ? Page::dark : Page::light, theme_ == Theme::print));
+        width, height, xml_text(title), style_of(theme_), body_, more, palette_of(theme_).paper);
 }
 
 double draw_heading(Svg& svg, const Section& section, bool with_words) {

@@ -15,18 +15,6 @@ using namespace python;
 using Kind = RuleNode::Kind;
 using Whole = std::int64_t;
 
-/// How tightly an operator holds what it stands between.
-Binds binds_of(const RuleNode& node) {
-    if (node.kind != Kind::operate) return Binds::single;
-    if (node.parts.size() == 1) return Binds::negated;
-    if (node.word == "or") return Binds::either;
-    if (node.word == "and") return Binds::both;
-    if (node.word == "+" || node.word == "-") return Binds::added;
-    if (node.word == "^") return Binds::raised;
-    return node.word == "*" || node.word == "/" || node.word == "%" ? Binds::multiplied
-                                                                    : Binds::compared;
-}
-
 bool divides(const RuleNode& node) {
     return node.word == "/" ||
            std::ranges::any_of(node.parts, [](const RuleTree& part) { return divides(*part); });
@@ -102,49 +90,6 @@ private:
             default:
                 return operation(node, frame, in_index);
         }
-    }
-
-    /// Numbers alone: `math.sqrt(4)`.
-    static Written constant(const RuleNode& node) {
-        if (node.kind == Kind::number) {
-            const double number = node.number;
-            const std::string text = std::isnan(number)   ? "float(\"nan\")"
-                                     : std::isinf(number) ? "float(\"inf\")"
-                                                          : fmt::format("{}", std::abs(number));
-            const bool is_negative = std::signbit(number) && !std::isnan(number);
-            return Text{(is_negative ? "-" : "") + text,
-                        is_negative ? Binds::negated : Binds::single};
-        }
-        const bool is_function = node.word == "sqrt" || node.word == "exp" || node.word == "log";
-        if (node.kind == Kind::call && is_function) {
-            const Written part = constant(*node.parts[0]);
-            if (part) return Text{"math." + node.word + "(" + part->text + ")"};
-        }
-        if (node.kind != Kind::operate || node.word == "not") return std::nullopt;
-        std::vector<Text> parts;
-        for (const RuleTree& each : node.parts) {
-            const Written part = constant(*each);
-            if (!part) return std::nullopt;
-            parts.push_back(*part);
-        }
-        return operated(node, parts, false);
-    }
-
-    static Text operated(const RuleNode& node, const std::vector<Text>& parts, bool in_index) {
-        const Binds binds = binds_of(node);
-        if (parts.size() == 1) {
-            return {(node.word == "not" ? "~" : "-") + parts[0].held(binds), binds, parts[0].along};
-        }
-        const std::string sign = node.word == "and"             ? "&"
-                                 : node.word == "or"            ? "|"
-                                 : node.word == "^"             ? "**"
-                                 : node.word == "/" && in_index ? "//"
-                                                                : node.word;
-        const auto next = static_cast<Binds>(static_cast<int>(binds) + 1);
-        const bool chains = binds != Binds::raised && binds != Binds::compared;
-        return {parts[0].held(chains ? binds : next) + " " + sign + " " +
-                    parts[1].held(binds == Binds::raised ? Binds::negated : next),
-                binds, parts[0].along | parts[1].along};
     }
 
     Written operation(const RuleNode& node, const Frame& frame, bool in_index) {

@@ -60,6 +60,11 @@ using Written = std::optional<Text>;
 inline std::uint64_t bit(std::size_t place) { return std::uint64_t{1} << place; }
 inline std::uint64_t all_of(const Frame& frame) { return bit(frame.size()) - 1; }
 
+/// Numbers alone: `math.sqrt(4)`; nothing where there is more.
+Written constant(const RuleNode& node);
+/// An operator between its parts, which are written; `in_index`: of whole numbers.
+Text operated(const RuleNode& node, const std::vector<Text>& parts, bool in_index);
+
 /// An array along some dimensions of the frame, with those between that it lacks.
 Text laid(const std::string& text, const Frame& frame, std::uint64_t along);
 /// `[..., 4:8]`: what is taken along each dimension, `:` for all; empty where all is all.

@@ -19,6 +19,11 @@ const std::string& PlannedStep::latest(Chain chain) const {
 
 const std::string& PlannedStep::before() const { return latest(step.chain); }
 
+bool PlannedStep::reads(const std::string& tensor) const {
+    return std::ranges::any_of(step.reads(plan),
+                               [&](const Input& input) { return name_of(input) == tensor; });
+}
+
 bool has_step(const StepTable& table, const Plan& plan, std::string_view name) {
     return std::ranges::any_of(
         table, [&](const Step& step) { return step.name == name && step.applies(plan); });

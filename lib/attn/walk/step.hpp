@@ -43,6 +43,12 @@ struct PlannedStep {
     const std::string& latest(Chain chain) const;
     /// The same of the step's own chain: what it changes.
     const std::string& before() const;
+    /// The name of the step that an input stands for, whether the walk has it or not.
+    const std::string& name_of(const Input& input) const {
+        return input.chain == Chain::none ? input.step : latest(input.chain);
+    }
+    /// Whether it reads that tensor, or the latest of a chain that it is.
+    bool reads(const std::string& tensor) const;
     /// Whether a step of that name is part of this walk, before this one or after.
     bool has(std::string_view name) const { return has_step(table, plan, name); }
 };
@@ -79,8 +85,10 @@ struct Step {
     bool varies_where_hidden = false;
     /// Its features are no longer those of the step of its chain that it reads.
     bool mixes_features = false;
-    /// The step whose gradient it is. Its rule names steps as they are called, not chains.
+    /// The step whose gradient it is.
     std::string gradient_of{};
+    /// Whether its rule names steps as they are called, and no chains.
+    bool names_steps() const { return !gradient_of.empty(); }
     /// Its arithmetic in index notation (attn/rules/rule.hpp), with names of settings and chains
     /// and without the leading axes that all share; empty where the walk starts from it.
     std::function<std::string(const PlannedStep&)> rule{};

@@ -38,8 +38,7 @@ bool is_reduction(const std::string& word) {
 std::string step_called(const std::string& name, const PlannedStep& of) {
     const auto itself = std::ranges::find(of.table, of.step.name, &Step::name);
     const std::ranges::subrange before(of.table.begin(), itself);
-    // A gradient is of the very steps that its rule names.
-    const Chain chain = of.step.gradient_of.empty() ? chain_called(name) : Chain::none;
+    const Chain chain = of.step.names_steps() ? Chain::none : chain_called(name);
     const Step* meant = nullptr;
     for (const Step& step : before) {
         const bool may_be = step.name == name || (chain != Chain::none && step.chain == chain);
