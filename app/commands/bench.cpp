@@ -86,7 +86,7 @@ std::vector<attn::BenchSeries> series_of(const Arguments& arguments) {
     std::vector<std::size_t> threads;
     for (const std::string& text : split(arguments[flags::threads], ',')) {
         threads.push_back(
-            static_cast<std::size_t>(parse_integer("--threads", text, 1, most_threads)));
+            static_cast<std::size_t>(parse_integer(flags::threads.text, text, 1, most_threads)));
     }
     const std::vector<attn::InstructionSet> architectures = architectures_of(arguments);
     std::vector<attn::BenchSeries> all;

@@ -87,7 +87,7 @@ attn::GradientDiagnosis diagnose_back(const attn::Plan& plan, const GradientsApa
     return attn::diagnose_gradients(plan, attn::draw(plan), table, apart.gradients);
 }
 
-/// The gradients for people, empty where there are none; and as a member of a JSON object.
+/// The gradients for people, empty where there are none; and as JSON.
 std::string gradients_text(const attn::GradientDiagnosis& back) {
     if (back.compared.empty()) return {};
     std::string text = "\ngradients: " + attn::joined(back.compared, ", ") + "\n";
@@ -101,16 +101,10 @@ std::string gradients_text(const attn::GradientDiagnosis& back) {
     return text;
 }
 
-std::string gradients_json(const attn::GradientDiagnosis& back, const std::string& object) {
-    if (back.compared.empty()) return object;
+attn::JsonText gradients_json(const attn::GradientDiagnosis& back) {
     std::vector<std::string> ids;
     for (const attn::Mistake* mistake : back.fits) ids.push_back(mistake->id);
-    const std::string member = "\"gradients\": {\"compared\": " + attn::json_list(back.compared) +
-                               ", \"wrong\": " + attn::json_list(back.wrong) +
-                               ", \"mistakes\": " + attn::json_list(ids) + "}";
-    const std::size_t end = object.rfind('}');
-    if (end == std::string::npos) return "{" + member + "}\n";
-    return object.substr(0, end) + ", " + member + object.substr(end);
+    return {{"compared", back.compared}, {"wrong", back.wrong}, {"mistakes", ids}};
 }
 
 /// Says which mistakes the input of the flags (and files) can reveal.
@@ -266,7 +260,9 @@ int run_diagnose(const Arguments& typed) {
     if (!back.compared.empty() && !apart.has_steps) {
         write_text_or_json(
             arguments, [&] { return gradients_text(back); },
-            [&] { return gradients_json(back, ""); });
+            [&] {
+                return attn::JsonText{{"gradients", gradients_json(back)}}.text;
+            });
         return back.wrong.empty() ? 0 : back.fits.empty() ? no_verdict : 1;
     }
     attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
@@ -282,7 +278,13 @@ int run_diagnose(const Arguments& typed) {
     write_text_or_json(
         arguments,
         [&] { return attn::diagnosis_text(diagnosis, ink_of(arguments)) + gradients_text(back); },
-        [&] { return gradients_json(back, attn::diagnosis_json(diagnosis)); });
+        [&] {
+            attn::JsonText json("");
+            json.text = attn::diagnosis_json(diagnosis);
+            json.text.pop_back();  // its line break
+            return back.compared.empty() ? json.text
+                                         : json.with("gradients", gradients_json(back)).text;
+        });
     const int code = exit_code_of(diagnosis, arguments.has(flags::partial));
     if (is_open || (!back.wrong.empty() && back.fits.empty())) return no_verdict;
     return code == 0 && !back.wrong.empty() ? 1 : code;

@@ -39,15 +39,9 @@ void check(const Flag& flag, const std::string& text) {
     }
     if (!takes.only_these) return;
     const std::vector<std::string> known = takes.words();
-    const auto is_known = [&](const std::string& word) {
-        return std::find(known.begin(), known.end(), word) != known.end();
-    };
-    if (takes.kind != Kind::list) {
-        if (!is_known(text)) refuse_word(flag.name, text, known);
-        return;
-    }
-    for (const std::string& word : split(text, ',')) {
-        if (!is_known(word)) refuse_word(flag.name, word, known);
+    for (const std::string& word :
+         takes.kind == Kind::list ? split(text, ',') : std::vector{text}) {
+        if (std::ranges::find(known, word) == known.end()) refuse_word(flag.name, word, known);
     }
 }
 

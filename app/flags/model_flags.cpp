@@ -227,7 +227,7 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
                 "out");
         }
         for (const std::string& id : split_ids(arguments[flags::ids])) {
-            ids.push_back(parse_integer("--ids", id));
+            ids.push_back(parse_integer(flags::ids.text, id));
         }
     } else {
         ids = model.encode(arguments[flags::text]);

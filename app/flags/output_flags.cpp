@@ -83,7 +83,7 @@ std::string without_words(const attn::Document& document, const attn::Section& s
         if (axis >= tensor.dimension()) break;
         const bool is_number = parts[i].find_first_not_of("+-0123456789") == std::string::npos;
         if (tensor.axes()[axis] == "batch" && is_number && !parts[i].empty()) {
-            const std::int64_t number = parse_integer("--only", parts[i]);
+            const std::int64_t number = parse_integer(flags::only.text, parts[i]);
             sequence = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
         }
         const auto* words = document.tokens_on(section, tensor.axes()[axis]);

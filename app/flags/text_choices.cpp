@@ -12,8 +12,8 @@ attn::PrintOptions print_options(const Arguments& arguments) {
     if (arguments[flags::threshold] == "inf") {
         options.threshold = attn::no_threshold;
     } else if (arguments.has(flags::threshold)) {
-        options.threshold =
-            static_cast<std::size_t>(parse_integer("--threshold", arguments[flags::threshold], 0));
+        options.threshold = static_cast<std::size_t>(
+            parse_integer(flags::threshold.text, arguments[flags::threshold], 0));
     }
     options.edgeitems = arguments[flags::edgeitems];
     options.linewidth = arguments[flags::linewidth];

@@ -53,7 +53,7 @@ void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
     if (!arguments.has(flags::pad_id)) return;
     tokens.pad_id.reset();
     const std::string id = arguments[flags::pad_id];
-    if (id != "none") tokens.pad_id = parse_integer("--pad-id", id, 0, largest_id);
+    if (id != "none") tokens.pad_id = parse_integer(flags::pad_id.text, id, 0, largest_id);
 }
 
 /// The one such source that was said, or nothing.  Errors  ConfigError when two were.

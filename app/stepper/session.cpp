@@ -124,9 +124,9 @@ void Session::count_changes() {
 }
 
 bool Session::is_source(const std::vector<std::size_t>& indices) const {
-    if (sources_.empty()) return false;
+    if (sources_.cells.empty()) return false;
     const std::vector<std::size_t> whole = whole_indices(indices);
-    return std::any_of(sources_.begin(), sources_.end(), [&](const attn::Cell& cell) {
+    return std::ranges::any_of(sources_.cells, [&](const attn::Cell& cell) {
         return cell.step == section().name && cell.indices == whole;
     });
 }

@@ -151,11 +151,16 @@ public:
     void write(const std::string& path) const;
 
 private:
+    /// Of the number that was dived from.
+    struct Sources {
+        std::vector<attn::Cell> cells{};  ///< targets first
+        std::size_t targets = 0;          ///< how many of them `other_source` goes through
+        std::size_t source = 0;
+    };
     struct Visit {
         std::string step;
         std::map<std::string, std::size_t> place;
-        std::vector<attn::Cell> sources;
-        std::size_t targets, source;
+        Sources sources;
         attn::Cell from;  ///< the cell that was dived into
     };
 
@@ -188,9 +193,7 @@ private:
     std::size_t revision_ = 0;
     std::map<std::string, std::size_t> place_;  ///< the index looked at, by axis
     std::vector<Visit> trail_;
-    std::vector<attn::Cell> sources_;  ///< of the number that was dived from; targets first
-    std::size_t targets_ = 0;          ///< how many of them `other_source` goes through
-    std::size_t source_ = 0;
+    Sources sources_;
 };
 
 }  // namespace app

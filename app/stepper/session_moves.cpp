@@ -6,8 +6,7 @@
 
 namespace app {
 void Session::leave_trail() {
-    sources_.clear();
-    targets_ = source_ = 0;
+    sources_ = {};
     trail_.clear();
 }
 
@@ -209,21 +208,21 @@ void Session::dive() {
                                 " is where the walk starts: " + derivation.rule);
     }
 
-    Visit visit{section().name, place_, sources_, targets_, source_, from};
+    Visit visit{section().name, place_, sources_, from};
     look_at(targets.front());
     trail_.push_back(std::move(visit));
-    targets_ = targets.size();
-    source_ = 0;
-    sources_ = std::move(targets);
-    sources_.insert(sources_.end(), derivation.sources.begin(), derivation.sources.end());
+    sources_ = {targets, targets.size()};
+    sources_.cells.insert(sources_.cells.end(), derivation.sources.begin(),
+                          derivation.sources.end());
 }
 
 void Session::other_source() {
-    if (targets_ < 2) {
+    if (sources_.targets < 2) {
         throw attn::ConfigError("there is no other: dive into a number first, a score or a weight");
     }
-    look_at(sources_[(source_ + 1) % targets_]);
-    source_ = (source_ + 1) % targets_;
+    const std::size_t other = (sources_.source + 1) % sources_.targets;
+    look_at(sources_.cells[other]);
+    sources_.source = other;
 }
 
 void Session::back() {
@@ -233,8 +232,6 @@ void Session::back() {
     step_ = place_of_step(visit.step);
     place_ = visit.place;
     sources_ = visit.sources;
-    source_ = visit.source;
-    targets_ = visit.targets;
 }
 
 }  // namespace app

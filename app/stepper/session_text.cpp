@@ -75,8 +75,9 @@ std::string Session::cell_line() const {
 std::string Session::trail_line() const {
     if (trail_.empty()) return {};
     std::string line = attn::cell_text(trail_.back().from) + " came from here";
-    if (targets_ > 1) {
-        line += " and from " + attn::cell_text(sources_[(source_ + 1) % targets_]) + " (x)";
+    const auto& [cells, targets, source] = sources_;
+    if (targets > 1) {
+        line += " and from " + attn::cell_text(cells[(source + 1) % targets]) + " (x)";
     }
     return line + "; Backspace returns";
 }
