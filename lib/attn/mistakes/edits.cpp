@@ -295,7 +295,9 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
         }
         if (step.code) {
             step.code = [right, altered](const StepLines& of) {
-                return right->code({{altered(of.plan), of.table, *right}, of.language});
+                // What it reads is as long as that plan says too.
+                const Plan other = altered(of.plan);
+                return right->code({{other, step_table(other), *right}, of.language});
             };
         }
     });
