@@ -110,6 +110,8 @@ TEST_SUITE("rules: Python") {
         CHECK(python("s[f] = 0", {4}) == "torch.full((4,), 0).to(torch.float32)");
         CHECK(python("s[f] = gain[if f < 2 then 2 * f else 2 * (f - 2) + 1]", {4}) ==
               "gain[torch.cat((torch.arange(0, 4, 2), torch.arange(1, 5, 2)), dim=-1).clip(0, 3)]");
+        CHECK(python("s[f] = gain[if f < 7 / 2 then f else 0]", {4}) ==
+              "gain[torch.where(torch.arange(4) < 7 // 2, torch.arange(4), 0).clip(0, 3)]");
         CHECK(python("s[f] = max(gain[f], 0) - (gain[f] - 1) ^ 2", {4}) ==
               "gain.clamp(min=0) - (gain - 1) ** 2");
     }

@@ -73,7 +73,8 @@ private:
 
     /// An expression along the frame; `in_index`: of whole numbers.
     Written written(const RuleNode& node, const Frame& frame, bool in_index = false) {
-        if (Written number = constant(node)) return number;
+        const bool rounds = in_index && divides(node);
+        if (Written number = rounds ? std::nullopt : constant(node)) return number;
         if (Written count = counted(node, frame, in_index)) return count;
         switch (node.kind) {
             case Kind::cell:
