@@ -297,7 +297,12 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
             step.code = [right, altered](const StepLines& of) {
                 // What it reads is as long as that plan says too.
                 const Plan other = altered(of.plan);
-                return right->code({{other, step_table(other), *right}, of.language});
+                StepTable table = of.table;
+                for (Step& each : table) {
+                    const auto known = std::ranges::find(step_table(), each.name, &Step::name);
+                    if (known != step_table().end()) each.outline = known->outline;
+                }
+                return right->code({{other, table, *right}, of.language});
             };
         }
     });
