@@ -93,7 +93,7 @@ TEST_SUITE("rules: Python") {
         CHECK(python("p[h,t,f] = if t < 2 then past[h,t,f] else left[h,t - 2,f]", {2, 5, 4}) ==
               "torch.cat((past, left), dim=-2)");
         CHECK(python("p[r,f] = if f < 1 then shared[r,f] else gain[f] * 2", {3, 4}, false) ==
-              "np.concatenate((shared[:, :1], np.broadcast_to(gain[1:] * 2, (3, 3,))), axis=-1)");
+              "np.concatenate((shared[:, :1], np.broadcast_to(gain[1:] * 2, (3, 3))), axis=-1)");
     }
 
     TEST_CASE("numbers, truths and what has no dimension of its own") {
@@ -107,6 +107,11 @@ TEST_SUITE("rules: Python") {
         CHECK(python("s[i] = (i + 1) / 2", {1}, false) == "np.arange(1, 2, dtype=np.float32) / 2");
         CHECK(python("s[r,f] = 1 / 3", {2, 2}, true, "float64") ==
               "torch.full((2, 2), 1 / 3).to(torch.float64)");
+        CHECK(python("s[f] = 0", {4}) == "torch.full((4,), 0).to(torch.float32)");
+        CHECK(python("s[f] = gain[if f < 2 then 2 * f else 2 * (f - 2) + 1]", {4}) ==
+              "gain[torch.cat((torch.arange(0, 4, 2), torch.arange(1, 5, 2)), dim=-1).clip(0, 3)]");
+        CHECK(python("s[f] = gain[if f < 7 / 2 then f else 0]", {4}) ==
+              "gain[torch.where(torch.arange(4) < 7 // 2, torch.arange(4), 0).clip(0, 3)]");
         CHECK(python("s[f] = max(gain[f], 0) - (gain[f] - 1) ^ 2", {4}) ==
               "gain.clamp(min=0) - (gain - 1) ** 2");
     }

@@ -73,6 +73,11 @@ std::optional<std::string> position_bias_word(std::string_view word, const StepL
                               of.language);
     }
     if (word == "by_rule") return lines_by_rule(of);
+    if (word == "of_heads") return of.plan.has_head ? "[:, None, None]" : "";
+    if (word == "end") {
+        return std::to_string(causal_offset(of.plan) +
+                              static_cast<std::ptrdiff_t>(of.plan.query_len));
+    }
     return word == "buckets" ? std::optional(buckets_code(of)) : std::nullopt;
 }
 
@@ -100,9 +105,11 @@ StepTable bias_cards() {
             .rule = position_bias_rule,
             .compute = compute_position_bias,
             .note = position_bias_note,
-            .code =
-                field_lines({{is_file, "position_bias = {given}"}, {is_t5, "{buckets}\n{by_rule}"}},
-                            position_bias_word),
+            .code = field_lines({{is_file, "position_bias = {given}"},
+                                 {is_t5, "{buckets}\n{by_rule}"},
+                                 {"position_bias = -{np}.abs({np}.arange({offset}, {end})[:, None] "
+                                  "- {np}.arange({Tk})) * slopes{of_heads}"}},
+                                position_bias_word),
         },
         {
             .name = "biased_scores",

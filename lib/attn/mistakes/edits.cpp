@@ -295,7 +295,14 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
         }
         if (step.code) {
             step.code = [right, altered](const StepLines& of) {
-                return right->code({{altered(of.plan), of.table, *right}, of.language});
+                // What it reads is as long as that plan says too.
+                const Plan other = altered(of.plan);
+                StepTable table = of.table;
+                for (Step& each : table) {
+                    const auto known = std::ranges::find(step_table(), each.name, &Step::name);
+                    if (known != step_table().end()) each.outline = known->outline;
+                }
+                return right->code({{other, table, *right}, of.language});
             };
         }
     });

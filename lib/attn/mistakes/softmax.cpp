@@ -112,8 +112,10 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan) {
         other.record("weights", find_step(*right, "weights").compute(of, ledger));
         return before(of, other);
     };
-    const auto lines = [](const StepLines&, const std::string& code) {
-        return "shown, weights = weights, right_weights\n" + code + "\nweights = shown";
+    const auto lines = [right](const StepLines& of, const std::string&) {
+        const Step& context = find_step(*right, "context");
+        return "shown, weights = weights, right_weights\n" +
+               context.code({{of.plan, *right, context}, of.language}) + "\nweights = shown";
     };
     const auto averaged_lines = [](const StepLines& of, const std::string& code) {
         return code + "\nright_weights = weights\nweights = weights.mean(" +

@@ -48,8 +48,8 @@ private:
     }
 
     /// With every dimension of the frame.
-    Written filling(const RuleNode& node, const Frame& frame) {
-        Written text = written(node, frame);
+    Written filling(const RuleNode& node, const Frame& frame, bool in_index = false) {
+        Written text = written(node, frame, in_index);
         if (!text || text->along == all_of(frame)) return text;
         std::vector<std::string> missing;  // in front of the array
         bool only_ones = true;
@@ -58,7 +58,7 @@ private:
             only_ones = only_ones && (has || frame[place].length == 1);
             if (text->along >> place << place == text->along && !has) missing.emplace_back("None");
         }
-        const std::string shape = "(" + sizes_text(frame) + (torch_ ? ")" : ",)");
+        const std::string shape = "(" + sizes_text(frame) + (frame.size() == 1 ? ",)" : ")");
         if (constant(node)) {
             is_loose_ = true;
             text->text = module_ + "full(" + shape + ", " + text->text + ")";
@@ -73,7 +73,8 @@ private:
 
     /// An expression along the frame; `in_index`: of whole numbers.
     Written written(const RuleNode& node, const Frame& frame, bool in_index = false) {
-        if (Written number = constant(node)) return number;
+        const bool rounds = in_index && divides(node);
+        if (Written number = rounds ? std::nullopt : constant(node)) return number;
         if (Written count = counted(node, frame, in_index)) return count;
         switch (node.kind) {
             case Kind::cell:
@@ -149,7 +150,7 @@ private:
     }
 
     Written choice(const RuleNode& node, const Frame& frame, bool in_index) {
-        if (Written pieces = in_pieces(node, frame)) return pieces;
+        if (Written pieces = in_pieces(node, frame, in_index)) return pieces;
         std::vector<Text> parts;
         std::uint64_t along = 0;
         for (const RuleTree& each : node.parts) {
@@ -169,7 +170,7 @@ private:
     }
 
     /// `if k < 3 then past_key[k,f] else key[k - 3,f]`: one piece behind the other.
-    Written in_pieces(const RuleNode& node, const Frame& frame) {
+    Written in_pieces(const RuleNode& node, const Frame& frame, bool in_index) {
         const RuleNode& where = *node.parts[0];
         const bool compares = is_operation(where, "<") && where.parts[0]->kind == Kind::name &&
                               where.parts[1]->kind == Kind::number;
@@ -186,8 +187,8 @@ private:
             if (each.kind != Kind::name || each.word != index) return nullptr;
             return operate_node("+", {name_node(index), number_node(where.parts[1]->number)});
         });
-        const Written one = filling(*node.parts[1], front);
-        const Written other = filling(*later, behind);
+        const Written one = filling(*node.parts[1], front, in_index);
+        const Written other = filling(*later, behind, in_index);
         if (!one || !other) return std::nullopt;
         return Text{(torch_ ? "torch.cat((" : "np.concatenate((") + one->text + ", " + other->text +
                         dimension(torch_ ? "), dim=" : "), axis=", place, frame.size()) + ")",
