@@ -12,7 +12,6 @@
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/diagnose/readings.hpp"
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 #include "attn/plan/draw_list.hpp"

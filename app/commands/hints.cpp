@@ -6,7 +6,7 @@
 #include "app/flags/output_flags.hpp"
 #include "attn/compare/compare.hpp"
 #include "attn/lint/lint.hpp"
-#include "attn/plan/memory.hpp"
+#include "attn/plan/plan.hpp"
 
 namespace app {
 namespace {

@@ -2,7 +2,7 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/stepper/step_flags.hpp"
+#include "app/stepper/step_commands.hpp"
 
 namespace app {
 namespace {

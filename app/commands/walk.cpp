@@ -14,11 +14,10 @@
 #include "attn/document/document.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/plan/memory.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
-#include "attn/walk/prefill.hpp"
 #include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 

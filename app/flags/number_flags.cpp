@@ -1,6 +1,6 @@
 #include "app/flags/setting.hpp"
 #include "attn/plan/draw_list.hpp"
-#include "attn/plan/memory.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {

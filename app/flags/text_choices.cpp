@@ -1,8 +1,8 @@
 #include <unistd.h>
 
 #include "app/flags/output_flags.hpp"
-#include "app/terminal/color.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
 
 namespace app {
 

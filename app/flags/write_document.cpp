@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "app/flags/output_flags.hpp"
-#include "app/terminal/color.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/stepper/session.hpp"
-#include "app/terminal/color.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/render/cell_view.hpp"
 #include "attn/text/strings.hpp"
 

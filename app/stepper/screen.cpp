@@ -10,7 +10,6 @@
 
 #include "app/stepper/layout.hpp"
 #include "app/stepper/step_commands.hpp"
-#include "app/stepper/step_flags.hpp"
 #include "app/terminal/terminal.hpp"
 
 // Functions only: as macros, words such as move and erase would be taken.

@@ -5,7 +5,7 @@
 #include "app/flags/notebook_walk.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/tensor.hpp"
-#include "attn/walk/prefill.hpp"
+#include "attn/walk/walk.hpp"
 
 namespace app {
 namespace {

@@ -1,12 +1,10 @@
-#include "app/stepper/step_flags.hpp"
+#include "app/stepper/step_commands.hpp"
 
 #include <unistd.h>
 
 #include <fstream>
 #include <iostream>
 
-#include "app/stepper/step_commands.hpp"
-#include "app/terminal/color.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"

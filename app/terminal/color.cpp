@@ -1,8 +1,6 @@
-#include "app/terminal/color.hpp"
+#include "app/terminal/terminal.hpp"
 
 #include <array>
-
-#include "app/terminal/terminal.hpp"
 
 namespace app {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/terminal/color.hpp"
+#include "app/terminal/terminal.hpp"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "app/terminal/color.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/text/strings.hpp"

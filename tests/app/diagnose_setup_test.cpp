@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "attn/diagnose/readings.hpp"
+#include "attn/diagnose/their_tensors.hpp"
 #include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/support/program.hpp"

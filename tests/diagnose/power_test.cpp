@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attn/diagnose/readings.hpp"
+#include "attn/diagnose/their_tensors.hpp"
 
 using namespace attn;
 

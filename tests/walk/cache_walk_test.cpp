@@ -7,7 +7,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
-#include "attn/walk/prefill.hpp"
+#include "attn/walk/walk.hpp"
 #include "attn/why/why.hpp"
 #include "tests/plan/random_plans.hpp"
 #include "tests/support/refusal.hpp"

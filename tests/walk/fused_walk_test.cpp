@@ -7,7 +7,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/compare/compare.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/plan/memory.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/why/why.hpp"
 #include "tests/plan/random_plans.hpp"

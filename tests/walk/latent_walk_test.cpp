@@ -4,7 +4,6 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/prefill.hpp"
 #include "attn/walk/walk.hpp"
 #include "attn/why/why.hpp"
 #include "tests/support/walked.hpp"

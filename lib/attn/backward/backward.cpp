@@ -5,7 +5,7 @@
 #include "attn/backward/graph.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/notes/weight_notes.hpp"
+#include "attn/notes/attention_rows.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/gradient.hpp"

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "attn/backward/backward.hpp"
-#include "attn/diagnose/readings.hpp"
+#include "attn/diagnose/their_tensors.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/walk.hpp"
 

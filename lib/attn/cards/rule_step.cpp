@@ -4,8 +4,8 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/rules/evaluate.hpp"
-#include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"

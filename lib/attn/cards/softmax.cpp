@@ -5,9 +5,7 @@
 #include "attn/cards/cards.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/notes/weight_notes.hpp"
 #include "attn/plan/words.hpp"
-#include "attn/steps/sigmoid.hpp"
 
 namespace attn {
 namespace {

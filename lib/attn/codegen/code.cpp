@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "attn/codegen/step_lines.hpp"
-#include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"

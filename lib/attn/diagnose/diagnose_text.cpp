@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/diagnose/diagnose.hpp"
-#include "attn/diagnose/readings.hpp"
+#include "attn/diagnose/their_tensors.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"

@@ -6,7 +6,7 @@
 
 #include "attn/rules/complete.hpp"
 #include "attn/rules/evaluate.hpp"
-#include "attn/rules/nodes.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
 

@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/diagnose/readings.hpp"
+#include "attn/diagnose/their_tensors.hpp"
 
 /// The lines of names.txt.
 extern "C" const char attn_known_names[];

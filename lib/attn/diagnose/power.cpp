@@ -1,4 +1,4 @@
-#include "attn/diagnose/readings.hpp"
+#include "attn/diagnose/their_tensors.hpp"
 
 #include <cmath>
 

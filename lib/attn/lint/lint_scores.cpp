@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "attn/lint/lint_checks.hpp"
-#include "attn/notes/weight_notes.hpp"
+#include "attn/notes/attention_rows.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/text/json.hpp"

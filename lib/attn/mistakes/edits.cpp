@@ -6,8 +6,8 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/complete.hpp"
-#include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
 

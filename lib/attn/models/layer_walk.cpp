@@ -5,7 +5,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/models/layer.hpp"
-#include "attn/plan/memory.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn::models {

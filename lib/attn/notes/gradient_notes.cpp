@@ -1,4 +1,4 @@
-#include "attn/notes/weight_notes.hpp"
+#include "attn/notes/attention_rows.hpp"
 
 #include <algorithm>
 #include <cmath>

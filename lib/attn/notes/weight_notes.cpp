@@ -1,9 +1,8 @@
-#include "attn/notes/weight_notes.hpp"
+#include "attn/notes/attention_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "attn/notes/attention_rows.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/tensor/matrix_view.hpp"

@@ -1,4 +1,4 @@
-#include "attn/plan/memory.hpp"
+#include "attn/plan/plan.hpp"
 
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/mask_kinds.hpp"
-#include "attn/plan/memory.hpp"
 #include "attn/plan/resolve.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/plan/tokenize.hpp"

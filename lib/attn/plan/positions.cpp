@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "attn/plan/memory.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 

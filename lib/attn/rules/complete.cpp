@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "attn/rules/nodes.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {

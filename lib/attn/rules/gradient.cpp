@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 
-#include "attn/rules/gradient_term.hpp"
 #include "attn/rules/indices.hpp"
 
 namespace attn {

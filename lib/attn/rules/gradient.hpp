@@ -1,8 +1,10 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "attn/rules/indices.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/tensor.hpp"
 
@@ -23,5 +25,35 @@ namespace attn {
 RuleTree gradient_of(const Rule& rule, const std::string& tensor,
                      const std::vector<std::string>& indices,
                      const std::function<Outline(const std::string& tensor)>& outline);
+
+/// An index that is added up over, from first on up to end.
+struct GradientLoop {
+    std::string index;
+    RuleTree first, end;
+};
+
+/// One term of a gradient: a sum of products, where conditions hold.
+struct GradientTerm {
+    bool negative = false;
+    std::vector<RuleTree> over{}, under{};  ///< factors, and what they are divided by
+    std::vector<RuleTree> conditions{};
+    std::vector<GradientLoop> loops{};  ///< outermost first
+
+    GradientTerm times(const RuleTree& factor) const;
+    GradientTerm over_by(const RuleTree& divisor) const;
+    GradientTerm minus() const;
+    GradientTerm where(const RuleTree& condition) const;
+};
+
+/// The term for the cells of a tensor that a rule reads at `parts`: what is solved for is no longer
+/// added up over. `indices` are the cell's, `shape` the tensor's. Nothing where no cell is read.
+std::optional<GradientTerm> solved(GradientTerm term, const std::vector<RuleTree>& parts,
+                                   const std::vector<std::string>& indices, const Shape& shape,
+                                   IndexSpans spans);
+
+/// The expression of all terms, with letters for the indices that are added up over; nothing for
+/// none.
+RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>& indices,
+                const std::function<Outline(const std::string& tensor)>& outline);
 
 }  // namespace attn

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/rules/gradient_term.hpp"
+#include "attn/rules/gradient.hpp"
 
 namespace attn {
 namespace {

@@ -1,4 +1,4 @@
-#include "attn/rules/gradient_term.hpp"
+#include "attn/rules/gradient.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 
 #include "attn/rules/arithmetic.hpp"
 #include "attn/rules/bound.hpp"
-#include "attn/rules/nodes.hpp"
+#include "attn/rules/rule.hpp"
 
 namespace attn {
 

@@ -1,4 +1,4 @@
-#include "attn/rules/nodes.hpp"
+#include "attn/rules/rule.hpp"
 
 #include <algorithm>
 

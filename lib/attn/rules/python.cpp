@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "attn/rules/nodes.hpp"
 #include "attn/rules/python_frame.hpp"
+#include "attn/rules/rule.hpp"
 
 namespace attn {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "attn/rules/nodes.hpp"
 #include "attn/rules/python_frame.hpp"
+#include "attn/rules/rule.hpp"
 
 namespace attn::python {
 namespace {

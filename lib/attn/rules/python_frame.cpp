@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "attn/rules/arithmetic.hpp"
-#include "attn/rules/nodes.hpp"
+#include "attn/rules/rule.hpp"
 
 namespace attn::python {
 namespace {

@@ -1,6 +1,6 @@
 #include "attn/walk/walk.hpp"
 
-#include "attn/plan/memory.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {

@@ -58,4 +58,16 @@ bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& tabl
 std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,
                                  const std::vector<WantedPart>& wanted);
 
+/// The walks of the chunks, one after the other: each starts from its own rows of x and from the
+/// keys and values that the chunks before it left.
+///
+/// Range   every row of each ledger is that of the whole walk. With the loops scores and weights
+///         are so bit for bit, and the context wherever a chunk ends at an even number of keys: an
+///         odd last key is added after the others (loop::Dot).
+std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const StepTable& table);
+
+/// The same up to the context, for Ledger::chunks; none where the plan has no chunks, or the table
+/// a mistake, which may not fit a part of the tokens.
+std::vector<Ledger> chunks_of_walk(const Plan& plan, const Ledger& whole, const StepTable& table);
+
 }  // namespace attn

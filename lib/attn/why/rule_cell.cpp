@@ -8,8 +8,8 @@
 
 #include "attn/rules/arithmetic.hpp"
 #include "attn/rules/evaluate.hpp"
-#include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/text/number_text.hpp"
 
 namespace attn {
