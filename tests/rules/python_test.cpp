@@ -90,6 +90,11 @@ TEST_SUITE("rules: Python") {
     }
 
     TEST_CASE("pieces stand one behind the other") {
+        // A cut between two cells is none at a cell: 0 and 1 come before 1.5.
+        const std::string cut = "c[r,f] = if r < 1.5 then shared[r,f] else shared[r - 1,f]";
+        CHECK(python(cut, {3, 4}).find("cat(") == std::string::npos);
+        const std::string far = "c[r,f] = if r < 1e300 then shared[r,f] else shared[r - 1,f]";
+        CHECK(python(far, {3, 4}).find("cat(") == std::string::npos);
         CHECK(python("p[h,t,f] = if t < 2 then past[h,t,f] else left[h,t - 2,f]", {2, 5, 4}) ==
               "torch.cat((past, left), dim=-2)");
         CHECK(python("p[r,f] = if f < 1 then shared[r,f] else gain[f] * 2", {3, 4}, false) ==

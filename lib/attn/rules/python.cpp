@@ -173,11 +173,11 @@ private:
     Written in_pieces(const RuleNode& node, const Frame& frame, bool in_index) {
         const RuleNode& where = *node.parts[0];
         const bool compares = is_operation(where, "<") && where.parts[0]->kind == Kind::name &&
-                              where.parts[1]->kind == Kind::number;
+                              whole_number(*where.parts[1]);
         if (!compares) return std::nullopt;
         const std::string& index = where.parts[0]->word;
         const std::size_t place = place_of(frame, index);
-        const auto first = static_cast<Whole>(where.parts[1]->number);
+        const Whole first = *whole_number(*where.parts[1]);
         if (place == frame.size() || first <= 0 || first >= frame[place].length) return {};
         Frame front = frame;
         front[place].length = first;
@@ -204,9 +204,8 @@ private:
         bool is_whole = node.parts.size() == 1;
         if (!is_whole) {
             const RuleNode& end = *node.parts[1];
-            is_whole = node.parts[0]->kind == Kind::number && node.parts[0]->number == 0 &&
-                       end.kind == Kind::number;
-            if (is_whole) along.length = static_cast<Whole>(end.number);
+            is_whole = whole_number(*node.parts[0]) == 0 && whole_number(end);
+            if (is_whole) along.length = *whole_number(end);
         }
         if (is_whole && node.word == "sum" && is_operation(body, "*")) {
             for (const std::size_t left : {0, 1}) {

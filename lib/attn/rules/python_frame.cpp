@@ -15,11 +15,16 @@ namespace {
 using Kind = RuleNode::Kind;
 using Whole = std::int64_t;
 
+/// Numbers of indices: a product of two of them is a whole number still.
+constexpr Whole largest = Whole{1} << 31;
+
+std::optional<Whole> if_small(Whole number) {
+    return std::abs(number) <= largest ? std::optional(number) : std::nullopt;
+}
+
 /// An index expression at one place, whose indices are the lengths of `at`.
 std::optional<Whole> whole(const RuleNode& node, const Frame& at) {
-    if (node.kind == Kind::number && node.number == std::floor(node.number)) {
-        return static_cast<Whole>(node.number);
-    }
+    if (node.kind == Kind::number) return whole_number(node);
     if (node.kind == Kind::name) {
         const std::size_t place = place_of(at, node.word);
         return place < at.size() ? std::optional(at[place].length) : std::nullopt;
@@ -31,11 +36,11 @@ std::optional<Whole> whole(const RuleNode& node, const Frame& at) {
     if (node.parts.size() == 1) return node.word == "-" ? std::optional(-*a) : std::nullopt;
     switch (node.word.front()) {
         case '+':
-            return *a + *b;
+            return if_small(*a + *b);
         case '-':
-            return *a - *b;
+            return if_small(*a - *b);
         case '*':
-            return *a * *b;
+            return if_small(*a * *b);
         default:
             break;
     }
@@ -77,6 +82,12 @@ Binds binds_of(const RuleNode& node) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> whole_number(const RuleNode& node) {
+    const bool is_whole = node.kind == Kind::number && node.number == std::floor(node.number);
+    if (!is_whole || std::abs(node.number) > static_cast<double>(largest)) return std::nullopt;
+    return static_cast<Whole>(node.number);
+}
 
 std::size_t place_of(const Frame& frame, const std::string& index) {
     return static_cast<std::size_t>(std::ranges::find(frame, index, &Dimension::index) -

@@ -22,6 +22,9 @@ using Frame = std::vector<Dimension>;
 /// The place of an index in the frame; its size where it is not there.
 std::size_t place_of(const Frame& frame, const std::string& index);
 
+/// A number that may count cells: a whole one of at most 2^31; nothing for others.
+std::optional<std::int64_t> whole_number(const RuleNode& node);
+
 /// An index expression as `first + stride * index + ...` of one index or two, the larger stride
 /// first.
 struct Affine {
