@@ -202,8 +202,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
         note_changes(plan);
         return document;
     }
-    attn::Ledger ledger = attn::walk(plan, given, table);
-    ledger.chunks = attn::chunks_of_walk(plan, ledger, table);
+    const attn::Ledger ledger = attn::walk(plan, given, table);
     note_empty_rows(plan, ledger);
     document = attn::document_of(plan, ledger, table);
     document.config = config_entries(arguments, plan);

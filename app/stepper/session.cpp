@@ -5,7 +5,6 @@
 #include "app/flags/notebook_walk.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/tensor.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace app {
 namespace {
@@ -26,7 +25,6 @@ std::vector<std::string> flags_in(const std::string& settings) {
 Scene walk_scene(const Arguments& arguments) {
     Scene scene;
     auto [plan, table, ledger] = walk_of(arguments);
-    ledger.chunks = attn::chunks_of_walk(plan, ledger, table);
     scene.document = attn::document_of(plan, ledger, table);
     scene.document.config = config_entries(arguments, plan);
     scene.form = form_of(plan);

@@ -63,6 +63,14 @@ TEST_SUITE("app: cache") {
             run("--seq-len 6 --prefill 4 --mask causal --variant loop --only context");
         CHECK(result.out.find("Chunk 0 is rows 0 to 3, chunk 1 rows 4 to 5.") != std::string::npos);
         CHECK(result.out.find("bit for bit") != std::string::npos);
+        const auto note_with = [](const std::string& mistake) {
+            return run("--seq-len 6 --heads 2 --embed-dim 8 --prefill 4 --mask causal --bug " +
+                       mistake)
+                       .out.find("Chunk 0 is rows 0 to 3") != std::string::npos;
+        };
+        CHECK(note_with("merge-reshape"));  // made behind the context
+        CHECK_FALSE(note_with("scale-missing"));
+        CHECK_FALSE(note_with("k-dot-k"));
     }
 
     TEST_CASE("a sink of one's own is read from a file, and its length is checked") {

@@ -1,10 +1,12 @@
 #include "attn/document/document.hpp"
 
 #include <algorithm>
+
+#include "attn/notes/findings.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/walk/step_rule.hpp"
-
-#include "attn/notes/notes.hpp"
+#include "attn/walk/walk.hpp"
 
 namespace attn {
 namespace {
@@ -20,6 +22,18 @@ std::vector<std::string> read_by(const Step& step, const Plan& plan, const Ledge
         }
     }
     return names;
+}
+
+/// The walks of the chunks of a prefill up to the context, whose note compares them with the whole;
+/// none where it does not.
+std::vector<Ledger> noted_chunks(const Plan& plan, const Ledger& ledger, const StepTable& table) {
+    const Ledger::Entry* context = ledger.find_latest(Chain::contexts);
+    if (!plan.config.prefill || context == nullptr || context->tensor.size() > notes::most_cells) {
+        return {};
+    }
+    const auto step = std::ranges::find(table, context->name, &Step::name);
+    if (!has_note({plan, table, *step})) return {};
+    return walk_chunks(plan, ledger, StepTable(table.begin(), step + 1));
 }
 
 }  // namespace
@@ -43,6 +57,7 @@ std::optional<std::size_t> Document::picked_sequence(const Section& section) con
 }
 
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
+    const std::vector<Ledger> chunks = noted_chunks(plan, ledger, table);
     Document document;
     document.query_tokens = plan.query_tokens;
     document.key_tokens = plan.key_tokens;
@@ -54,7 +69,7 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         section.title = told_title({plan, table, step});
         section.formula = formula_of(step, plan, table);
         section.margin = step.mistake;
-        section.note = step_note({plan, table, step}, ledger);
+        section.note = step_note({plan, table, step}, ledger, Excerpt(), chunks);
         section.content = *tensor;
         section.shown = step.shown;
         section.detail = step.kind == Step::Kind::detail;

@@ -224,9 +224,8 @@ std::string chunk_rows(const Subject& subject) {
 }
 
 std::string chunk_check(const Subject& subject) {
-    // A tensor that is cut to some rows has no chunks.
-    const std::vector<Ledger>& ledgers = subject.ledger.chunks;
-    if (ledgers.empty() || subject.tensor.size() > most_cells) return {};
+    const std::span<const Ledger> ledgers = subject.chunks;
+    if (ledgers.empty()) return {};
     const std::vector<PrefillChunk> chunks = prefill_chunks(subject.plan);
     const std::size_t columns = subject.tensor.shape().back();
     const std::size_t matrices = subject.tensor.size() / (columns * subject.plan.query_len);

@@ -5,18 +5,14 @@
 #include "attn/text/strings.hpp"
 
 namespace attn {
-namespace {
 
-/// Whether a mistake was made at the step or before it.
-bool stands_behind_mistake(const PlannedStep& of) {
+bool has_note(const PlannedStep& of) {
     for (const Step& step : of.table) {
-        if (!step.mistake.empty() && step.applies(of.plan)) return true;
+        if (!step.mistake.empty() && step.applies(of.plan)) return false;
         if (step.name == of.step.name) break;
     }
-    return false;
+    return of.step.note != nullptr;
 }
-
-}  // namespace
 
 std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
     using Mistakes = std::map<std::string, std::string>;
@@ -45,11 +41,11 @@ std::string told_title(const PlannedStep& of) {
     return of.step.title + (ids.empty() ? "" : " (after " + joined(ids) + ")");
 }
 
-std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt& excerpt) {
+std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt& excerpt,
+                      std::span<const Ledger> chunks) {
     const Tensor* tensor = ledger.find(of.step.name);
-    if (tensor == nullptr || tensor->size() == 0 || !of.step.note) return {};
-    if (stands_behind_mistake(of)) return {};
-    return of.step.note({of, ledger, *tensor, excerpt});
+    if (tensor == nullptr || tensor->size() == 0 || !has_note(of)) return {};
+    return of.step.note({of, ledger, *tensor, excerpt, chunks});
 }
 
 std::string step_note(const PlannedStep& of, const Ledger& ledger,

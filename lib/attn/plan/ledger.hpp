@@ -53,10 +53,6 @@ public:
 
     const std::vector<Entry>& entries() const { return entries_; }
 
-    /// Of a walk in chunks: the walks of its chunks up to the context, one after the other through
-    /// the cache.
-    std::vector<Ledger> chunks{};
-
 private:
     const Entry* entry(std::string_view name) const;
 

@@ -304,7 +304,7 @@ private:
         const RuleTree k = name_node(index);
         const RuleTree both = operate_node(
             "and", {operate_node(">=", {k, node.parts[0]}), operate_node("<", {k, node.parts[1]})});
-        const bool from_start = node.parts[0]->kind == Kind::number && node.parts[0]->number == 0;
+        const bool from_start = whole_number(*node.parts[0]) == 0;
         return written(from_start ? *both->parts[1] : *both, inside, true);
     }
 

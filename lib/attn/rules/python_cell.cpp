@@ -99,8 +99,7 @@ private:
         const auto is_part = [&](std::size_t axis, const char* sign) {
             const RuleNode& part = *cell_.parts[axis];
             return is_operation(part, sign) && part.parts[0]->kind == Kind::name &&
-                   part.parts[1]->kind == Kind::number &&
-                   part.parts[1]->number == static_cast<double>(shape_[last]);
+                   whole_number(*part.parts[1]) == static_cast<Whole>(shape_[last]);
         };
         std::size_t outer = 0;
         while (outer < last && !is_part(outer, "/")) ++outer;

@@ -257,11 +257,4 @@ std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const Ste
     return ledgers;
 }
 
-std::vector<Ledger> chunks_of_walk(const Plan& plan, const Ledger& whole, const StepTable& table) {
-    const bool is_right = std::ranges::all_of(table, &std::string::empty, &Step::mistake);
-    if (!plan.config.prefill || !is_right) return {};
-    const auto context = std::ranges::find(table, Chain::contexts, &Step::chain);
-    return walk_chunks(plan, whole, StepTable(table.begin(), context + 1));
-}
-
 }  // namespace attn

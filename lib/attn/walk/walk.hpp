@@ -66,8 +66,4 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
 ///         odd last key is added after the others (loop::Dot).
 std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const StepTable& table);
 
-/// The same up to the context, for Ledger::chunks; none where the plan has no chunks, or the table
-/// a mistake, which may not fit a part of the tokens.
-std::vector<Ledger> chunks_of_walk(const Plan& plan, const Ledger& whole, const StepTable& table);
-
 }  // namespace attn
