@@ -34,14 +34,6 @@ double NumpyGenerator::standard_normal() {
     return factor * y;
 }
 
-void NumpyDraws::rand(std::span<float> out) {
-    for (float& value : out) value = static_cast<float>(unit());
-}
-
-void NumpyDraws::rand(std::span<double> out) {
-    for (double& value : out) value = unit();
-}
-
 void NumpyDraws::randn(std::span<float> out) {
     for (float& value : out) value = static_cast<float>(standard_normal());
 }
@@ -190,13 +182,6 @@ std::uint64_t Pcg64::next64() {
         static_cast<std::uint64_t>(state_ >> 64) ^ static_cast<std::uint64_t>(state_);
     return std::rotr(folded_state, static_cast<int>(state_ >> 122));
 }
-
-NumpyPcg64Generator::NumpyPcg64Generator(std::uint64_t seed)
-    : engine_([&] {
-          const std::array words{static_cast<std::uint32_t>(seed),
-                                 static_cast<std::uint32_t>(seed >> 32)};
-          return Pcg64(std::span(words).first(words[1] == 0 ? 1 : 2));
-      }()) {}
 
 /// One standard normal by the ziggurat method.
 double NumpyPcg64Generator::standard_normal() {

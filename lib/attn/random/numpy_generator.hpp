@@ -12,8 +12,6 @@ namespace attn {
 /// holds them rounded, as `.astype(np.float32)` gives them.
 class NumpyDraws : public Generator {
 public:
-    void rand(std::span<float> out) override;
-    void rand(std::span<double> out) override;
     void randn(std::span<float> out) override;
     void randn(std::span<double> out) override;
     void uniform(std::span<float> out, double low, double high) override;
@@ -68,10 +66,8 @@ private:
 /// separate float32 stream.
 class NumpyPcg64Generator final : public NumpyDraws {
 public:
-    /// Range   any seed; NumPy's negative ones do not exist, and here stand for seed + 2^64.
-    explicit NumpyPcg64Generator(std::uint64_t seed);
     /// A seed of any size. Range  its 32-bit words, lowest first, at least one.
-    explicit NumpyPcg64Generator(std::span<const std::uint32_t> seed_words) : engine_(seed_words) {}
+    explicit NumpyPcg64Generator(std::span<const std::uint32_t> seed) : engine_(seed) {}
 
 private:
     double unit() override { return static_cast<double>(engine_.next64() >> 11) * 0x1p-53; }
