@@ -73,6 +73,14 @@ void NumberLists::add_truth(bool truth) {
     ++booleans_;
 }
 
+void NumberLists::add_quoted(std::string_view text) {
+    const std::optional<double> number = parse_number(text);
+    if (!number || *number - *number == 0.0) {
+        throw NotATensor(label_, shown(text) + " is no number", "give nested lists of numbers");
+    }
+    add(*number);
+}
+
 DType NumberLists::natural_dtype() const {
     if (booleans_ > 0 && booleans_ < size()) {
         fail("true or false stands among numbers", "write 1 or 0");
@@ -260,16 +268,10 @@ private:
         lists_.add(*value);
     }
 
-    // Only what JSON has no number for may stand in quotes.
     void quoted_value(char quote) {
         const std::size_t end = text_.find(quote, place_ + 1);
         if (end == text_.npos) fail("a quote is left open", "close it");
-        const std::string_view word = text_.substr(place_ + 1, end - place_ - 1);
-        const std::optional<double> number = parse_number(word);
-        if (!number || *number - *number == 0.0) {
-            throw NotATensor(label_, shown(word) + " is no number", "give nested lists of numbers");
-        }
-        lists_.add(*number);
+        lists_.add_quoted(text_.substr(place_ + 1, end - place_ - 1));
         place_ = end + 1;
     }
 
