@@ -151,10 +151,11 @@ Tensor strided(const Tensor& tensor, const Shape& shape, const Shape& strides, s
         const std::size_t step = shape.empty() ? 0 : strides.back();
         Shape index(shape.size(), 0);
         std::size_t start = offset;
+        const auto* const source = from.data();
+        auto* const to = numbers.data();
         for (std::size_t i = 0; i < numbers.size(); i += run) {
-            std::size_t place = start;
-            for (std::size_t k = 0; k < run; ++k, place += step) {
-                numbers.data()[i + k] = from.data()[place];
+            for (std::size_t k = 0, place = start; k < run; ++k, place += step) {
+                to[i + k] = source[place];
             }
             for (std::size_t axis = shape.size(); axis-- > 1;) {
                 start += strides[axis - 1];
