@@ -36,6 +36,10 @@ bool takes_hints(const Arguments& arguments);
 /// Writes a text to --output, or to standard output.
 void write_text(const Arguments& arguments, const std::string& text);
 
+/// The name of the form that --json, --format or the name of the output file asks for; empty where
+/// none does, or text is meant.
+std::string said_form(const Arguments& arguments);
+
 /// What a command says, by one of its two printers: as text, or as JSON where --json, --format or
 /// the name of the file asks for that.
 ///
