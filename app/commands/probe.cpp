@@ -18,6 +18,10 @@
 #include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+
+/// A program that runs the user's own attention on a probe; as it stands, it is right.
+extern "C" const char attn_probe_program[];
 
 namespace app {
 namespace {
@@ -28,38 +32,6 @@ attn::Tensor numbers(const std::vector<std::int64_t>& values) {
     std::copy(values.begin(), values.end(), array.data());
     return {{"setting"}, std::move(array)};
 }
-
-/// A program that runs the user's own attention on a probe; as it stands, it is right.
-constexpr std::string_view program =
-    R"(# Runs your attention on a probe and saves its tensors for attn-explain diagnose.
-import math
-import pathlib
-
-import numpy as np
-import torch
-import torch.nn.functional as F
-
-here = pathlib.Path(__file__).resolve().parent
-with np.load(here / "PROBE") as file:
-    p = {name: torch.from_numpy(file[name]) for name in file.files}
-
-def attention(x, hidden, heads):
-    """x is (batch, token, feature); hidden (batch, 1, query, key), true where a key is hidden."""
-    # ---- your own code from here on; any names and layouts will do ----
-    B, T, C = x.shape
-    q, k, v = (F.linear(x, p["w_" + name], p["b_" + name]).view(B, T, heads, -1).transpose(1, 2)
-               for name in ("query", "key", "value"))
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
-    attn = scores.masked_fill(hidden, float("-inf")).softmax(dim=-1)
-    context = (attn @ v).transpose(1, 2).reshape(B, T, -1)
-    output = F.linear(context, p["w_output"], p["b_output"])
-    # ---- to here: return everything that your code makes, under your names ----
-    return dict(q=q, k=k, v=v, attn=attn, context=context, output=output)
-
-tensors = attention(p["x"], p["mask"], int(p["heads"]))
-np.savez(here / "MINE", **{name: t.detach().float().numpy() for name, t in tensors.items()})
-print("now: attn-explain diagnose MINE --given PROBE")
-)";
 
 /// Whether the flags say anything of the walk.
 bool says_a_walk(const Arguments& arguments) {
@@ -108,15 +80,10 @@ std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
 }
 
 /// Writes the program; PROBE and MINE become the names of its two files.
-void write_program(const std::string& path, std::string text) {
+void write_program(const std::string& path, const std::string& text) {
     const std::string name = path.substr(path.find_last_of('/') + 1);
-    for (const auto& [word, ending] :
-         {std::pair<std::string, std::string>{"PROBE", ".npz"}, {"MINE", "_mine.npz"}}) {
-        for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at)) {
-            text.replace(at, word.size(), beside(name, ending));
-        }
-    }
-    attn::write_file(path, text);
+    attn::write_file(path, attn::replaced_all(text, {{"PROBE", beside(name, ".npz")},
+                                                     {"MINE", beside(name, "_mine.npz")}}));
 }
 
 /// Whether a file is of our making, so that another in its place loses nothing.
@@ -210,7 +177,7 @@ int run_probe(const Arguments& arguments) {
         const bool torch = arguments[flags::code] == "torch";
         const auto language = torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
         write_program(output,
-                      plain && torch ? std::string(program) : program_for(plan, drawn, language));
+                      plain && torch ? attn_probe_program : program_for(plan, drawn, language));
     }
     note_what_stays_hidden(plan, drawn);
     if (said_form(arguments) == "json") StandardOutput::print(json_of(path, given));

@@ -81,10 +81,14 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     if (!said.projection && !arguments.has(says_x) && attn::begins_with_query(given)) {
         config.projection = Projection::none;
     }
-    const bool direct = config.projection == Projection::none &&
-                        (given.has("query") || given.has("key") || given.has("value"));
-    if (direct && !arguments.has(says_x)) config.input = attn::RandomInput{};
-    attn::take_leading_axes(given, said, config);
+    const bool direct = config.projection == Projection::none;
+    if (direct && !arguments.has(says_x) &&
+        (given.has("query") || given.has("key") || given.has("value"))) {
+        config.input = attn::RandomInput{};
+    }
+    if (direct && std::holds_alternative<attn::RandomInput>(config.input)) {
+        attn::take_leading_axes(given, said, config);
+    }
 
     // Take what this walk has, and say what it has not.
     attn::WalkConfig with_all = config;

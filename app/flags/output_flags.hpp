@@ -77,6 +77,14 @@ inline attn::TextForm form_of(const attn::Plan& plan) {
     return plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
 }
 
+/// That of the library that a program is written for, and the other way round.
+inline attn::TextForm form_of(attn::CodeLanguage language) {
+    return language == attn::CodeLanguage::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+}
+inline attn::CodeLanguage language_of(attn::TextForm form) {
+    return form == attn::TextForm::numpy ? attn::CodeLanguage::numpy : attn::CodeLanguage::torch;
+}
+
 /// Whether the sections need the lines that make them: --code, or a format that runs.
 bool wants_code(const Arguments& arguments);
 
@@ -119,6 +127,12 @@ using NoteOfPart =
 /// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
 void select_sections(const Arguments& arguments, attn::Document& document,
                      const NoteOfPart& note_of_part, bool keep_all = false);
+
+/// Says of a section that its numbers are others than they were, and why.
+inline void mark_changed(attn::Section& section, const std::string& why) {
+    section.changed = true;
+    section.margin = why + (section.margin.empty() ? "" : " " + section.margin);
+}
 
 /// Writes the document in the format asked for to --output or standard output, and to --save-dir;
 /// that alone prints nothing.

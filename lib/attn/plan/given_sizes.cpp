@@ -159,8 +159,12 @@ void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& confi
 }
 
 bool begins_with_query(const Ledger& given) {
-    return given.has("query") && given.has("key") && given.has("value") && !given.has("w_query") &&
-           !given.has("w_key") && !given.has("w_value") && !given.has("w_qkv");
+    const auto is_earlier = [](const Ledger::Entry& entry) {
+        return entry.name == "x" || entry.name.ends_with("embedding") ||
+               entry.name.starts_with("w_") || entry.name.starts_with("b_");
+    };
+    return given.has("query") && given.has("key") && given.has("value") &&
+           std::ranges::none_of(given.entries(), is_earlier);
 }
 
 void take_leading_axes(Ledger& given, const SaidSettings& said, WalkConfig& config) {

@@ -24,7 +24,7 @@ void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& confi
 /// Shapes  heads and causal one number; lengths one for each sequence; mask any, 0 where it shows.
 void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& config);
 
-/// Whether these begin a walk themselves: query, key and value without a weight to make them.
+/// Whether a walk begins with these: query, key and value, and nothing that would make them.
 bool begins_with_query(const Ledger& given);
 
 /// Reads the leading axes of query, key and value given directly. Three axes begin with the heads
