@@ -45,7 +45,7 @@ std::string summary(const Diagnosis& diagnosis) {
 /// The paragraphs of a finding, each behind its word: `evidence`, none where one goes on.
 using Paragraphs = std::vector<std::pair<std::string, std::string>>;
 
-Paragraphs of_unknown_kind(const Finding& finding) {
+Paragraphs unknown_paragraphs(const Finding& finding) {
     Paragraphs all;
     if (!finding.follows.empty()) {
         all.emplace_back(
@@ -61,7 +61,7 @@ Paragraphs of_unknown_kind(const Finding& finding) {
 
 std::string described(const Mistake& mistake) { return mistake.title + ": " + mistake.effect; }
 
-Paragraphs of_pair(const Finding& finding) {
+Paragraphs pair_paragraphs(const Finding& finding) {
     Paragraphs all{{"first", described(*finding.mistake)}, {"second", described(*finding.second)}};
     std::vector<std::string> pairs;
     for (const auto& [first, second] : finding.pairs) {
@@ -71,7 +71,7 @@ Paragraphs of_pair(const Finding& finding) {
     return all;
 }
 
-Paragraphs of_mistake(const Finding& finding) {
+Paragraphs mistake_paragraphs(const Finding& finding) {
     Paragraphs all{{"what", described(*finding.mistake)}};
     const auto add_evidence = [&](const std::string& line) {
         all.emplace_back(all.size() == 1 ? "evidence" : "", line);
@@ -107,9 +107,9 @@ void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
                            : mistake->id;
     const bool is_calm = mistake != nullptr && !is_pair && finding.harmless;
     text += "\n" + ink.of(is_calm ? ink.heading : ink.mistake, finding.step + ": " + what) + "\n";
-    for (const auto& [word, body] : mistake == nullptr ? of_unknown_kind(finding)
-                                    : is_pair          ? of_pair(finding)
-                                                       : of_mistake(finding)) {
+    for (const auto& [word, body] : mistake == nullptr ? unknown_paragraphs(finding)
+                                    : is_pair          ? pair_paragraphs(finding)
+                                                       : mistake_paragraphs(finding)) {
         add_paragraph(text, fmt::format("  {:<10}", word), body);
     }
     if (mistake == nullptr || is_pair) return;

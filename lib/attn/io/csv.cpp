@@ -124,7 +124,7 @@ public:
             } else {
                 fail(label_, line,
                      ", column " + std::to_string(column + 1) + ": " + shown(field) +
-                         " is no number of float64: write it as 1.5 or 1e-3");
+                         " is not a number: write it as 1.5 or 1e-3");
             }
         }
         numbers_.close();

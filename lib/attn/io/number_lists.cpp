@@ -76,7 +76,7 @@ void NumberLists::add_truth(bool truth) {
 void NumberLists::add_quoted(std::string_view text) {
     const std::optional<double> number = parse_number(text);
     if (!number || *number - *number == 0.0) {
-        throw NotATensor(label_, shown(text) + " is no number", "give nested lists of numbers");
+        throw NotATensor(label_, shown(text) + " is not a number", "give nested lists of numbers");
     }
     add(*number);
 }
@@ -264,7 +264,7 @@ private:
         const bool negative_zero = integer == 0 && word.starts_with('-');
         if (integer && !negative_zero) return lists_.add_integer(*integer);
         const std::optional<double> value = parse_number(word);
-        if (!value) fail(shown(word) + " is no number", "write it as 1.5 or 1e-3");
+        if (!value) fail(shown(word) + " is not a number", "write it as 1.5 or 1e-3");
         lists_.add(*value);
     }
 
