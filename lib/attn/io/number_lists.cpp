@@ -197,47 +197,35 @@ private:
     // Reads up to the bracket that closes the first one, or one number.
     void values() {
         std::size_t depth = 0;
-        bool separated = true;
-        bool comma = false;
+        char before = '[';  // or a comma, or the ] that values end as lists do
         do {
-            skip_blanks(separated);
-            const char letter = place_ < text_.size() ? text_[place_] : '\0';
+            const std::size_t start = place_;
+            place_ = std::min(text_.find_first_not_of(blanks, place_), text_.size());
             if (place_ == text_.size()) {
                 fail("the text ends within the array", "give the whole array");
-            } else if (letter == ']') {
-                if (depth == 0 || comma) fail("a value is missing", "give nested lists of numbers");
-                lists_.close();
-                --depth;
-                ++place_;
-                separated = false;
-            } else if (letter == ',') {
-                if (comma || just_opened_ || depth == 0) {
-                    fail("a value is missing", "give nested lists of numbers");
-                }
-                comma = separated = true;
-                ++place_;
-                continue;
-            } else if (!separated) {
+            }
+            const char letter = text_[place_];
+            const bool lacks_value = letter == ',' ? before != ']' : before == ',';
+            if ((letter == ',' || letter == ']') && (depth == 0 || lacks_value)) {
+                fail("a value is missing", "give nested lists of numbers");
+            }
+            if (letter != ',' && letter != ']' && before == ']' && place_ == start) {
                 fail("a comma or a blank is missing", "give nested lists of numbers");
-            } else if (letter == '[') {
+            }
+            before = letter;
+            if (letter == '[') {
                 lists_.open();
                 ++depth;
-                ++place_;
-                just_opened_ = separated = true;
-                comma = false;
-                continue;
-            } else {
+            } else if (letter == ']') {
+                lists_.close();
+                --depth;
+            } else if (letter != ',') {
                 value();
-                separated = false;
+                before = ']';
+                continue;
             }
-            comma = just_opened_ = false;
+            ++place_;
         } while (depth > 0);
-    }
-
-    void skip_blanks(bool& separated) {
-        const std::size_t start = place_;
-        place_ = std::min(text_.find_first_not_of(blanks, place_), text_.size());
-        separated = separated || place_ > start;
     }
 
     void value() {
@@ -333,7 +321,6 @@ private:
     const std::string& label_;
     NumberLists lists_;
     std::size_t place_;
-    bool just_opened_ = false;
 };
 
 }  // namespace
