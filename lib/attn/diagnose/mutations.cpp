@@ -14,7 +14,6 @@ namespace attn {
 namespace {
 
 using Kind = RuleNode::Kind;
-using Trees = std::vector<RuleTree>;
 
 RuleTree with_part(const RuleNode& node, std::size_t i, RuleTree part) {
     RuleNode copy = node;

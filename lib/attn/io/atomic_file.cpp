@@ -8,13 +8,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstring>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "attn/io/number_lists.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -38,13 +38,8 @@ constinit std::array<PendingSlot, 300> pending_slots{};
 std::optional<int> named_descriptor(std::string_view path) {
     for (std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
         if (!path.starts_with(folder)) continue;
-        const std::string_view digits = path.substr(folder.size());
-        int number = -1;
-        const auto [end, error] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), number);
-        if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) {
-            return number;
-        }
+        const auto number = parse_whole<int>(path.substr(folder.size()));
+        if (number && *number >= 0) return number;
     }
     return std::nullopt;
 }

@@ -54,16 +54,10 @@ void InputFile::fail(int reason) const {
 }
 
 void InputFile::read_to_the_end(std::size_t most) {
-    std::size_t capacity = 1U << 16U;
-    memory_ = std::make_unique_for_overwrite<char[]>(capacity);
+    constexpr std::size_t piece = 1U << 16U;
     while (true) {
-        if (size_ == capacity) {
-            auto larger = std::make_unique_for_overwrite<char[]>(2 * capacity);
-            std::memcpy(larger.get(), memory_.get(), size_);
-            memory_ = std::move(larger);
-            capacity *= 2;
-        }
-        const ssize_t count = ::read(descriptor_.number, memory_.get() + size_, capacity - size_);
+        memory_.resize(size_ + piece);
+        const ssize_t count = ::read(descriptor_.number, memory_.data() + size_, piece);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) fail(errno);
         if (count == 0) break;
@@ -73,7 +67,8 @@ void InputFile::read_to_the_end(std::size_t most) {
                              " MB from what is no regular file: save it to a file first");
         }
     }
-    view_ = {memory_.get(), size_};
+    memory_.resize(size_);
+    view_ = memory_;
 }
 
 void InputFile::read(std::uint64_t offset, char* to, std::size_t size) const {
@@ -109,10 +104,8 @@ std::string InputFile::text(std::uint64_t offset, std::size_t size) const {
 
 std::string_view InputFile::all() {
     if (view_.empty() && size_ > 0) {
-        auto memory = std::make_unique_for_overwrite<char[]>(size_);
-        read(0, memory.get(), size_);
-        memory_ = std::move(memory);
-        view_ = {memory_.get(), size_};
+        memory_ = text(0, size_);
+        view_ = memory_;
     }
     return view_;
 }

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -47,8 +46,8 @@ private:
     std::string label_;
     std::uint64_t size_ = 0;
     Descriptor descriptor_;
-    std::string_view view_;           // empty while the bytes are in the file alone
-    std::unique_ptr<char[]> memory_;  // owns them, unless the caller does
+    std::string_view view_;  // empty while the bytes are in the file alone
+    std::string memory_;     // owns them, unless the caller does
 };
 
 /// Refuses what is there and is no file to go back and forth in.

@@ -1,7 +1,7 @@
-#include <charconv>
 #include <optional>
 #include <set>
 
+#include "attn/io/number_lists.hpp"
 #include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -15,15 +15,11 @@ std::optional<std::int64_t> layer_number(std::string_view name, const AttentionN
     if (!name.ends_with(theirs)) return std::nullopt;
     name.remove_suffix(theirs.size());
     const std::size_t digits = name.find_last_not_of("0123456789") + 1;
-    std::int64_t number = 0;
-    const auto [end, error] =
-        std::from_chars(name.data() + digits, name.data() + name.size(), number);
-    if (error != std::errc()) return std::nullopt;
+    const auto number = parse_whole<std::int64_t>(name.substr(digits));
     name = name.substr(0, digits);
     if (!name.ends_with(names.before_number)) return std::nullopt;
     name.remove_suffix(names.before_number.size());
-    if (!name.empty() && name.back() != '.') return std::nullopt;
-    return number;
+    return name.empty() || name.back() == '.' ? number : std::nullopt;
 }
 
 [[noreturn]] void refuse_layer(const std::vector<StoredArray>& arrays, const AttentionNames& names,
