@@ -15,6 +15,7 @@
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 #include "attn/plan/draw_list.hpp"
+#include "attn/plan/given_sizes.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
@@ -186,16 +187,16 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
                 other.head_dim.reset();
                 other.value_dim.reset();
             });
-            if (!says_mask(arguments, config)) add_causal(flag, others.back().config);
+            if (!asked.says_mask) add_causal(flag, others.back().config);
         }
     }
-    if (!says_mask(arguments, config)) add_causal("", config);
+    if (!asked.says_mask) add_causal("", config);
     if (!arguments.has(flags::projection) && config.projection == attn::Projection::fused) {
         add("--projection fused-by-head",
             [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
     }
-    const bool square = query != nullptr && query->dimension() == 2 &&
-                        query->shape().front() == query->shape().back();
+    const std::size_t axes = query != nullptr ? query->dimension() : 0;
+    const bool square = axes >= 2 && query->shape()[axes - 2] == query->shape().back();
     if (!arguments.has(flags::weight_layout) && square && !config.weight_layout) {
         add("--weight-layout in-out",
             [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
@@ -270,6 +271,9 @@ int run_diagnose(const Arguments& typed) {
     progress.clear();
     if (diagnosis.has_unknown() && !options.pairs) {
         diagnosis.remarks.emplace_back("no mistake alone explains it: --pairs tries two at once");
+    }
+    for (const std::string& size : attn::sizes_told(asked.config, plan)) {
+        asked.assumed.push_back(size);
     }
     for (const std::string& assumed : asked.assumed) {
         diagnosis.remarks.push_back("assumed: " + assumed);

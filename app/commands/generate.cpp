@@ -217,7 +217,7 @@ std::string text_of_ids(const Model& model, const TokenIds& ids) {
 
 std::string whole_text(const Model& model, const WrittenText& written) {
     TokenIds all = written.prompt;
-    for (const WrittenToken& token : written.tokens) all.push_back(token.id);
+    std::ranges::copy(written.ids(), std::back_inserter(all));
     return text_of_ids(model, all);
 }
 

@@ -103,17 +103,7 @@ void write_page(const Arguments& arguments, const ModelRun& run, const std::stri
     write_text(arguments, text);
 }
 
-/// The form that --format, --json or the name of the output file asks for.
-std::string form_of(const Arguments& arguments) {
-    const Format* by_file = format_of_file(arguments[flags::output]);
-    return std::string(arguments.has(flags::json) ? "json"
-                       : arguments.has(flags::format) || by_file == nullptr
-                           ? arguments[flags::format]
-                           : by_file->name);
-}
-
 int run_heads(const Arguments& arguments) {
-    const std::string form = form_of(arguments);
     const Model model = model_of(arguments);
     const std::vector<std::int64_t> ids = prompt_of(arguments, model);
     const double gain = attn::models::gain_of_other_pairing(model, ids);
@@ -125,12 +115,12 @@ int run_heads(const Arguments& arguments) {
             gain));
     }
     const attn::models::HeadSurvey survey = attn::models::survey_heads(model, ids);
-    const std::string json = json_of_heads(model, survey.heads, ids);
-    if (form == "html") {
-        write_page(arguments, {model, ids, survey.inputs}, json);
+    const auto json = [&] { return json_of_heads(model, survey.heads, ids); };
+    if (said_form(arguments) == "html") {
+        write_page(arguments, {model, ids, survey.inputs}, json());
     } else {
-        write_text(arguments,
-                   form == "json" ? json : table_of_heads(model, survey.heads, ids.size()));
+        write_text_or_json(
+            arguments, [&] { return table_of_heads(model, survey.heads, ids.size()); }, json);
     }
     return 0;
 }

@@ -43,11 +43,6 @@ attn::ReplayOptions replay_of(const Arguments& arguments) {
     return replay;
 }
 
-attn::TextForm form_of(const attn::Notebook& notebook) {
-    return notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
-                                                          : attn::TextForm::numpy;
-}
-
 /// Refuses the language that the notebook is not written in.
 void check_language(const Arguments& arguments, const attn::Notebook& notebook) {
     if (code_language(arguments, notebook.language) == notebook.language) return;
@@ -176,7 +171,7 @@ void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
 void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
                     attn::Document document, const NoteOfPart& note_of_part) {
     const attn::PrintOptions options = print_options(arguments);
-    const Format& format = format_of(arguments, form_of(notebook));
+    const Format& format = format_of(arguments, form_of(notebook.language));
     if (wants_code(arguments) && !document.sections.empty()) {
         attn::add_print_options(document, notebook.language, options);
     }
@@ -193,7 +188,7 @@ void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
         document = attn::side_by_side(document, *format.printed, options, columns);
     }
     document.command = command_line("notebook", arguments);
-    write_document(arguments, document, form_of(notebook), attn::DType::float32);
+    write_document(arguments, document, form_of(notebook.language), attn::DType::float32);
 }
 
 int run_notebook(const Arguments& arguments) {
@@ -222,7 +217,7 @@ int run_notebook(const Arguments& arguments) {
     }
     check_changes(arguments);
     attn::Document document =
-        replayed(arguments, notebook, replay, format_of(arguments, form_of(notebook)));
+        replayed(arguments, notebook, replay, format_of(arguments, form_of(notebook.language)));
     if (arguments.has(flags::list_steps)) {
         note_unused_flags(arguments.narrowed_to({step_flags, output_flags, print_flags}),
                           {flags::format, flags::color},
@@ -234,7 +229,7 @@ int run_notebook(const Arguments& arguments) {
     if (arguments.has(flags::step)) {
         Arguments walks = arguments.narrowed_to({walk_flags, bug_flags, notebook_walk_flags});
         walks.set(flags::notebook, notebook.number);
-        Scene scene{std::move(document), form_of(notebook)};
+        Scene scene{std::move(document), form_of(notebook.language)};
         scene.page = std::move(walks);
         scene.note_of_page_part = note_of_part;
         step_through(std::move(scene), arguments);

@@ -119,7 +119,6 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     } catch (const attn::ShapeError& error) {
         gone = error.what();
     }
-    now.changed = true;
     now.note = now.margin = now.code = now.suffix = "";
     now.formula = "behind it: " + cell.parts + " of the walk";
     if (!gone.empty()) {
@@ -127,8 +126,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     } else if (!cell.remake) {
         tell_of_step(now, walk);
     }
-    now.margin =
-        "No longer the page's: " + changes + "." + (now.margin.empty() ? "" : " " + now.margin);
+    mark_changed(now, "No longer the page's: " + changes + ".");
     cell = std::move(now);
 }
 
@@ -140,17 +138,14 @@ void mark_replay(const Arguments& arguments, const attn::Notebook& notebook,
     attn::ReplayOptions as_written;
     as_written.corrected = replay.corrected;
     const attn::Document before = notebook.replay(as_written);
-    const auto form = notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
-                                                                     : attn::TextForm::numpy;
+    const attn::TextForm form = form_of(notebook.language);
     for (attn::Section& cell : page.sections) {
         const auto old = std::ranges::find(before.sections, cell.name, &attn::Section::name);
         if (old != before.sections.end() &&
             attn::content_text(*old, form, {}) == attn::content_text(cell, form, {})) {
             continue;
         }
-        cell.changed = true;
-        cell.margin = "No longer the page's: " + settings + "." +
-                      (cell.margin.empty() ? "" : " " + cell.margin);
+        mark_changed(cell, "No longer the page's: " + settings + ".");
     }
 }
 

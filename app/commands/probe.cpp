@@ -18,6 +18,10 @@
 #include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+
+/// A program that runs the user's own attention on a probe; as it stands, it is right.
+extern "C" const char attn_probe_program[];
 
 namespace app {
 namespace {
@@ -28,38 +32,6 @@ attn::Tensor numbers(const std::vector<std::int64_t>& values) {
     std::copy(values.begin(), values.end(), array.data());
     return {{"setting"}, std::move(array)};
 }
-
-/// A program that runs the user's own attention on a probe; as it stands, it is right.
-constexpr std::string_view program =
-    R"(# Runs your attention on a probe and saves its tensors for attn-explain diagnose.
-import math
-import pathlib
-
-import numpy as np
-import torch
-import torch.nn.functional as F
-
-here = pathlib.Path(__file__).resolve().parent
-with np.load(here / "PROBE") as file:
-    p = {name: torch.from_numpy(file[name]) for name in file.files}
-
-def attention(x, hidden, heads):
-    """x is (batch, token, feature); hidden (batch, 1, query, key), true where a key is hidden."""
-    # ---- your own code from here on; any names and layouts will do ----
-    B, T, C = x.shape
-    q, k, v = (F.linear(x, p["w_" + name], p["b_" + name]).view(B, T, heads, -1).transpose(1, 2)
-               for name in ("query", "key", "value"))
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
-    attn = scores.masked_fill(hidden, float("-inf")).softmax(dim=-1)
-    context = (attn @ v).transpose(1, 2).reshape(B, T, -1)
-    output = F.linear(context, p["w_output"], p["b_output"])
-    # ---- to here: return everything that your code makes, under your names ----
-    return dict(q=q, k=k, v=v, attn=attn, context=context, output=output)
-
-tensors = attention(p["x"], p["mask"], int(p["heads"]))
-np.savez(here / "MINE", **{name: t.detach().float().numpy() for name, t in tensors.items()})
-print("now: attn-explain diagnose MINE --given PROBE")
-)";
 
 /// Whether the flags say anything of the walk.
 bool says_a_walk(const Arguments& arguments) {
@@ -108,15 +80,10 @@ std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
 }
 
 /// Writes the program; PROBE and MINE become the names of its two files.
-void write_program(const std::string& path, std::string text) {
+void write_program(const std::string& path, const std::string& text) {
     const std::string name = path.substr(path.find_last_of('/') + 1);
-    for (const auto& [word, ending] :
-         {std::pair<std::string, std::string>{"PROBE", ".npz"}, {"MINE", "_mine.npz"}}) {
-        for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at)) {
-            text.replace(at, word.size(), beside(name, ending));
-        }
-    }
-    attn::write_file(path, text);
+    attn::write_file(path, attn::replaced_all(text, {{"PROBE", beside(name, ".npz")},
+                                                     {"MINE", beside(name, "_mine.npz")}}));
 }
 
 /// Whether a file is of our making, so that another in its place loses nothing.
@@ -140,7 +107,10 @@ void note_what_stays_hidden(const attn::Plan& plan, const attn::Ledger& drawn) {
     if (!ids.empty()) report_note("what does not show on this probe: " + ids);
 }
 
-int run_probe(const Arguments& arguments) {
+/// The file of the arrays: that of -o, or beside the program that goes there.
+///
+/// Errors  ConfigError for a name that takes no such file.
+std::string file_of(const Arguments& arguments) {
     const bool as_program = arguments.has(flags::code);
     const std::string output = arguments[flags::output];
     if (output.empty()) {
@@ -151,33 +121,52 @@ int run_probe(const Arguments& arguments) {
     }
     if (as_program != (ending_of(output) == ".py")) {
         throw attn::ConfigError(
-            "a program is written to a Python file: pass --code torch "
-            "-o probe.py");
+            "a program is written to a Python file: pass --code torch -o probe.py");
     }
-    const bool plain = !says_a_walk(arguments);
-    const std::string path = as_program ? beside(output, ".npz") : output;
-    const bool to_terminal = output == "-" && isatty(STDOUT_FILENO) != 0;
-    if (to_terminal || (output == "-" && arguments.has(flags::json))) {
+    const bool is_text = isatty(STDOUT_FILENO) != 0 || said_form(arguments) == "json";
+    if (output == "-" && is_text) {
         throw attn::ConfigError("-o -: a probe is no text: pass -o probe.npz or a pipe");
     }
+    const std::string path = as_program ? beside(output, ".npz") : output;
     if (as_program && std::filesystem::exists(path) && !is_probe(path)) {
         throw attn::ConfigError("-o " + output + ": its inputs would go to " + path +
                                 ", which is there: remove that file, or choose another name");
     }
-    const attn::Plan plan = attn::resolve(probed_walk(arguments));
-    const attn::Ledger drawn = attn::draw(plan);
+    return path;
+}
+
+/// What the user's attention needs: the settings that no tensor shows, what was drawn, the mask.
+attn::Ledger given_in(const attn::Plan& plan, const attn::Ledger& drawn) {
+    attn::Ledger given;
+    given.record("heads", numbers({plan.config.heads}));
+    given.record("causal", numbers({plan.config.mask.causal ? 1 : 0}));
+    if (!plan.config.lengths.empty()) given.record("lengths", numbers(plan.config.lengths));
     const attn::Ledger ledger = attn::walk(plan, drawn);
-    attn::Ledger settings;
-    settings.record("heads", numbers({plan.config.heads}));
-    settings.record("causal", numbers({plan.config.mask.causal ? 1 : 0}));
-    if (!plan.config.lengths.empty()) settings.record("lengths", numbers(plan.config.lengths));
-    std::vector<attn::TensorRef> arrays;
-    for (const auto& [name, tensor] : settings.entries()) arrays.push_back({name, tensor});
     for (const auto& [name, tensor] : ledger.entries()) {
         // Of tokens the ids and their table are given: x is made of them.
-        const bool given = drawn.has(name) || name == "mask";
-        if (given) arrays.push_back({name, tensor});
+        if (drawn.has(name) || name == "mask") given.record(name, tensor);
     }
+    return given;
+}
+
+std::string json_of(const std::string& path, const attn::Ledger& given) {
+    std::vector<attn::JsonText> rows;
+    for (const auto& [name, tensor] : given.entries()) {
+        const attn::Shape shape = tensor.shape();
+        const std::vector<std::int64_t> extents(shape.begin(), shape.end());
+        rows.push_back({{"name", name}, {"shape", extents}});
+    }
+    return attn::JsonText({{"file", path}, {"arrays", {rows, ",\n  "}}}, ",\n ").text + "\n";
+}
+
+int run_probe(const Arguments& arguments) {
+    const bool plain = !says_a_walk(arguments), as_program = arguments.has(flags::code);
+    const std::string output = arguments[flags::output], path = file_of(arguments);
+    const attn::Plan plan = attn::resolve(probed_walk(arguments));
+    const attn::Ledger drawn = attn::draw(plan);
+    const attn::Ledger given = given_in(plan, drawn);
+    std::vector<attn::TensorRef> arrays;
+    for (const auto& [name, tensor] : given.entries()) arrays.push_back({name, tensor});
     remove_temporaries_on_signals();
     if (path == "-") std::signal(SIGPIPE, SIG_DFL);
     attn::OutputFile file(path == "-" ? "/dev/stdout" : path);
@@ -188,19 +177,10 @@ int run_probe(const Arguments& arguments) {
         const bool torch = arguments[flags::code] == "torch";
         const auto language = torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
         write_program(output,
-                      plain && torch ? std::string(program) : program_for(plan, drawn, language));
+                      plain && torch ? attn_probe_program : program_for(plan, drawn, language));
     }
     note_what_stays_hidden(plan, drawn);
-    if (arguments.has(flags::json)) {
-        std::vector<attn::JsonText> rows;
-        for (const auto& [name, tensor, words] : arrays) {
-            const attn::Shape shape = tensor.shape();
-            const std::vector<std::int64_t> extents(shape.begin(), shape.end());
-            rows.push_back({{"name", name}, {"shape", extents}});
-        }
-        const attn::JsonText json({{"file", path}, {"arrays", {rows, ",\n  "}}}, ",\n ");
-        StandardOutput::print(json.text + "\n");
-    }
+    if (said_form(arguments) == "json") StandardOutput::print(json_of(path, given));
     if (as_program) {
         report_note("put your own attention into " + output + " (with its inputs, " + path +
                     "), run it, and then: attn-explain diagnose " + beside(output, "_mine.npz") +

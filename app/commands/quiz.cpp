@@ -175,7 +175,7 @@ int run_quiz(const Arguments& arguments) {
     std::uint64_t seed = arguments.has(flags::sheet) ? 42 : std::random_device()() % 1'000'000;
     if (arguments.has(flags::seed)) seed = arguments[flags::seed];
     note_useless_flags(arguments, nullptr);
-    if (arguments.has(flags::json) || ending_of(arguments[flags::output]) == ".json") {
+    if (said_form(arguments) == "json") {
         const std::int64_t count = arguments[flags::sheet].value_or(arguments[flags::count]);
         write_text(arguments, attn::questions_json(questions(arguments, seed, count)));
     } else if (arguments.has(flags::sheet)) {

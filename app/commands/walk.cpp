@@ -145,9 +145,7 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
         const attn::Tensor* const before = models.find(section.name);
         const attn::Tensor* const now = ledger.find(section.name);
         if (now == nullptr || (before != nullptr && attn::same_numbers(*before, *now))) continue;
-        section.changed = true;
-        section.margin = "No longer the model's: " + plan.config.changes + "." +
-                         (section.margin.empty() ? "" : " " + section.margin);
+        mark_changed(section, "No longer the model's: " + plan.config.changes + ".");
     }
     document.config.emplace_back("changed", attn::json_string(plan.config.changes));
 }
@@ -175,8 +173,7 @@ void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
 /// The lines of a document: those that make its numbers, or with a hidden mistake the numbers.
 void add_lines(const Arguments& arguments, const attn::Plan& plan, const attn::StepTable& table,
                attn::Document& document) {
-    const auto usual =
-        plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
+    const attn::CodeLanguage usual = language_of(form_of(plan));
     attn::PrintOptions options = print_options(arguments);
     if (arguments.has(flags::hide_mistake)) return attn::add_literals(document, usual, options);
     if (format_of(arguments).is_program) options.default_dtype = default_dtype_of(plan);

@@ -166,6 +166,50 @@ void why_next(const Arguments& arguments) {
         [&] { return next_json(model, next, mistake); });
 }
 
+/// The walk of a step; that of another variant where --variant fused does not keep it.
+attn::Walked walk_with(const Arguments& arguments, const std::string& step) {
+    attn::Walked walk = walk_of(arguments);
+    note_useless_flags(arguments, &walk.plan);
+    note_changes(walk.plan);
+    if (!walk.plan.fused() || walk.ledger.has(step)) return walk;
+    report_note(
+        "--variant fused keeps no such step: this is --variant vectorized, which differs by "
+        "rounding");
+    return walk_of(with_flags(arguments, {"--variant", "vectorized"}));
+}
+
+/// The derivation of a cell behind `of_page`, as text or JSON. Says so where --top and --depth
+/// change nothing of it.
+std::string derivation(const Arguments& arguments, const attn::Walked& walk,
+                       const std::string& wanted, const std::string& of_page) {
+    const auto& [plan, table, ledger] = walk;
+    const attn::Cell cell = attn::parse_cell(plan, table, ledger, wanted);
+    attn::WhyOptions options;
+    options.depth = arguments[flags::depth];
+    options.top = arguments[flags::top];
+    options.ink = ink_of(arguments);
+    const auto told = [&](const attn::WhyOptions& how) {
+        return as_text_or_json(
+            arguments, [&] { return of_page + attn::why_text(plan, table, ledger, cell, how); },
+            [&] {
+                if (!arguments.has(flags::what_ifs)) {
+                    return attn::why_json(plan, table, ledger, cell, how);
+                }
+                throw attn::ConfigError("--what-if is for people: leave --json out");
+            });
+    };
+    const std::string text = told(options);
+    const auto note = [&](const Name& flag, std::size_t attn::WhyOptions::*of, const char* what) {
+        attn::WhyOptions others = options;
+        others.*of = attn::WhyOptions().*of;
+        if (!arguments.has(flag) || others.*of == options.*of || told(others) != text) return;
+        report_note(std::string(flag) + " has no effect here: it needs " + what);
+    };
+    note(flags::top, &attn::WhyOptions::top, "a sum of more terms");
+    note(flags::depth, &attn::WhyOptions::depth, "a number made of others");
+    return text;
+}
+
 int run_why(const Arguments& said) {
     std::string wanted = said[flags::cell];
     if (wanted.starts_with("next[")) {
@@ -175,54 +219,19 @@ int run_why(const Arguments& said) {
     const bool is_gradient = wanted.starts_with("d_") || wanted.starts_with("row_dot[");
     const Arguments arguments =
         is_gradient && !said.has(flags::backward) ? with_flags(said, {"--backward"}) : said;
-    attn::Walked walk = walk_of(arguments);
-    auto& [plan, table, ledger] = walk;
-    note_useless_flags(arguments, &plan);
-    note_changes(plan);
-    if (plan.fused() && !ledger.has(wanted.substr(0, wanted.find('[')))) {
-        report_note(
-            "--variant fused keeps no such step: this is --variant vectorized, which "
-            "differs by rounding");
-        walk = walk_of(with_flags(arguments, {"--variant", "vectorized"}));
-    }
+    const attn::Walked walk = walk_with(arguments, before(wanted, '['));
     const std::string of_page = page_line(arguments, walk, wanted);
     if (wanted.empty()) {
-        const auto none = [&]() -> std::string {
-            throw attn::ConfigError(arguments[flags::cell] +
-                                    " is made of many numbers: leave --json out, or ask for one");
-        };
         write_text_or_json(
-            arguments, [&] { return of_page; }, none);
+            arguments, [&] { return of_page; },
+            [&]() -> std::string {
+                throw attn::ConfigError(
+                    arguments[flags::cell] +
+                    " is made of many numbers: leave --json out, or ask for one");
+            });
         return 0;
     }
-    const attn::Cell cell = attn::parse_cell(plan, table, ledger, wanted);
-    attn::WhyOptions options;
-    options.depth = arguments[flags::depth];
-    options.top = arguments[flags::top];
-    options.ink = ink_of(arguments);
-    const auto told = [&](const attn::WhyOptions& how) {
-        const auto json = [&] {
-            if (!arguments.has(flags::what_ifs)) {
-                return attn::why_json(plan, table, ledger, cell, how);
-            }
-            throw attn::ConfigError("--what-if is for people: leave --json out");
-        };
-        return as_text_or_json(
-            arguments, [&] { return of_page + attn::why_text(plan, table, ledger, cell, how); },
-            json);
-    };
-    std::string text = told(options);
-    for (const auto& [flag, usual] : {std::pair(flags::top, &attn::WhyOptions::top),
-                                      {flags::depth, &attn::WhyOptions::depth}}) {
-        attn::WhyOptions others = options;
-        others.*usual = attn::WhyOptions().*usual;
-        if (!arguments.has(flag) || others.*usual == options.*usual || told(others) != text) {
-            continue;
-        }
-        report_note(
-            std::string(flag) + " has no effect here: it needs " +
-            (usual == &attn::WhyOptions::top ? "a sum of more terms" : "a number made of others"));
-    }
+    std::string text = derivation(arguments, walk, wanted, of_page);
     for (const std::string& setting : arguments[flags::what_ifs]) {
         text += what_if(arguments, setting);
     }

@@ -68,18 +68,14 @@ std::string source_json(const attn::Source& source, const Plan& plan) {
     return text + "}";
 }
 
+/// Whether x or memory comes from tokens, or from those of a text.
+template <bool of_text>
 bool has_tokens(const Plan& plan) {
-    const auto is_tokens = [](const attn::Source& source) {
-        return std::holds_alternative<attn::Tokens>(source);
-    };
-    return is_tokens(plan.config.input) || (plan.config.memory && is_tokens(*plan.config.memory));
-}
-bool has_text(const Plan& plan) {
-    const auto is_text = [](const attn::Source& source) {
+    const auto is_it = [](const attn::Source& source) {
         const auto* tokens = std::get_if<attn::Tokens>(&source);
-        return tokens != nullptr && !tokens->vocabulary.empty();
+        return tokens != nullptr && !(of_text && tokens->vocabulary.empty());
     };
-    return is_text(plan.config.input) || (plan.config.memory && is_text(*plan.config.memory));
+    return is_it(plan.config.input) || (plan.config.memory && is_it(*plan.config.memory));
 }
 bool pads(const Plan& plan) { return plan.config.mask.padding; }
 std::string without_memory() { return json_of(std::string()); }
@@ -103,9 +99,9 @@ std::vector<Flag> input_rows() {
              "they are",
              such_as("words chars"), "words"}
             .being(of_model)
-            .needing({nullptr, has_text, text}),
+            .needing({nullptr, has_tokens<true>, text}),
         Flag{flags::keep_case, "", "keep capital letters of text"}.being(of_model).needing(
-            {nullptr, has_text, text}),
+            {nullptr, has_tokens<true>, text}),
         Flag{flags::ids, "IDS",
              "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""}
             .being(of_arithmetic | says_x)
@@ -121,7 +117,7 @@ std::vector<Flag> input_rows() {
         Flag{flags::pad_id, "ID", "padding token id, or none", such_as("none"), "none; 0 for text"}
             .being(of_model)
             .said_by(pad_id_said)
-            .needing({nullptr, has_tokens, "tokens: pass --text or --ids"}),
+            .needing({nullptr, has_tokens<false>, "tokens: pass --text or --ids"}),
         Flag{flags::random, "HOW", "draw x directly, normal or uniform numbers",
              one_of<attn::Distribution>()}
             .being(of_model | says_x)

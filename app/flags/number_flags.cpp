@@ -38,14 +38,17 @@ std::vector<std::string> burn_words(const std::vector<attn::Burn>& burns) {
     return words;
 }
 
+/// The row of draws that are spent.
 template <std::vector<attn::Burn> WalkConfig::*burns>
-std::string burn_json(const Plan& plan) {
-    return attn::json_list(burn_words(plan.config.*burns));
-}
-
-template <std::vector<attn::Burn> WalkConfig::*burns>
-MaybeText burn_said(const WalkConfig& config) {
-    return said_words(burn_words(config.*burns));
+Flag burn_row(const std::string& name, const std::string& key, const std::string& help) {
+    return Flag{name, "DRAWS", help}
+        .being(of_draws)
+        .in_group(last_group)
+        .set_by(set_burn<burns>)
+        .recorded(key,
+                  [](const Plan& plan) { return attn::json_list(burn_words(plan.config.*burns)); })
+        .said_by([](const WalkConfig& config) { return said_words(burn_words(config.*burns)); })
+        .needing({nullptr, changes_draws<burns>, "numbers that are drawn later"});
 }
 
 bool is_loop(const Plan& plan) { return plan.config.variant == attn::Variant::loop; }
@@ -86,24 +89,12 @@ std::vector<Flag> number_rows() {
             .in_group(last_group)
             .taking(integer(0, 1000))
             .needing({nullptr, changes_draws<&WalkConfig::redraw>, "projections that are drawn"}),
-        Flag{"--burn", "DRAWS",
-             "random numbers spent before the projections are drawn: rand:384,randn:7"}
-            .being(of_draws)
-            .in_group(last_group)
-            .set_by(set_burn<&WalkConfig::burn>)
-            .recorded("burn", burn_json<&WalkConfig::burn>)
-            .said_by(burn_said<&WalkConfig::burn>)
-            .needing({nullptr, changes_draws<&WalkConfig::burn>, "numbers that are drawn later"}),
-        Flag{"--burn-before", "DRAWS",
-             "random numbers spent before anything is drawn, as cells above this one did: "
-             "randn:1024"}
-            .being(of_draws)
-            .in_group(last_group)
-            .set_by(set_burn<&WalkConfig::burn_before>)
-            .recorded("burn_before", burn_json<&WalkConfig::burn_before>)
-            .said_by(burn_said<&WalkConfig::burn_before>)
-            .needing(
-                {nullptr, changes_draws<&WalkConfig::burn_before>, "numbers that are drawn later"}),
+        burn_row<&WalkConfig::burn>(
+            "--burn", "burn",
+            "random numbers spent before the projections are drawn: rand:384,randn:7"),
+        burn_row<&WalkConfig::burn_before>("--burn-before", "burn_before",
+                                           "random numbers spent before anything is drawn, as "
+                                           "cells above this one did: randn:1024"),
         setting<&WalkConfig::dtype>(flags::dtype, "TYPE", "type of drawn and loaded tensors",
                                     "float32; NumPy: float64")
             .being(of_arithmetic),

@@ -36,6 +36,10 @@ bool takes_hints(const Arguments& arguments);
 /// Writes a text to --output, or to standard output.
 void write_text(const Arguments& arguments, const std::string& text);
 
+/// The name of the form that --json, --format or the name of the output file asks for; empty where
+/// none does, or text is meant.
+std::string said_form(const Arguments& arguments);
+
 /// What a command says, by one of its two printers: as text, or as JSON where --json, --format or
 /// the name of the file asks for that.
 ///
@@ -71,6 +75,14 @@ const Format& format_of(const Arguments& arguments, attn::TextForm usual = attn:
 /// The printed form of the library whose numbers a walk draws.
 inline attn::TextForm form_of(const attn::Plan& plan) {
     return plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+}
+
+/// That of the library that a program is written for, and the other way round.
+inline attn::TextForm form_of(attn::CodeLanguage language) {
+    return language == attn::CodeLanguage::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+}
+inline attn::CodeLanguage language_of(attn::TextForm form) {
+    return form == attn::TextForm::numpy ? attn::CodeLanguage::numpy : attn::CodeLanguage::torch;
 }
 
 /// Whether the sections need the lines that make them: --code, or a format that runs.
@@ -115,6 +127,12 @@ using NoteOfPart =
 /// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
 void select_sections(const Arguments& arguments, attn::Document& document,
                      const NoteOfPart& note_of_part, bool keep_all = false);
+
+/// Says of a section that its numbers are others than they were, and why.
+inline void mark_changed(attn::Section& section, const std::string& why) {
+    section.changed = true;
+    section.margin = why + (section.margin.empty() ? "" : " " + section.margin);
+}
 
 /// Writes the document in the format asked for to --output or standard output, and to --save-dir;
 /// that alone prints nothing.

@@ -137,13 +137,20 @@ void check_written_files(const Arguments& arguments) {
     }
 }
 
+std::string said_form(const Arguments& arguments) {
+    if (arguments.has(flags::json)) return "json";
+    if (arguments.has(flags::format)) {
+        const std::string name = arguments[flags::format];
+        return name == "text" ? "" : name;
+    }
+    const Format* by_file = format_of_file(arguments[flags::output]);
+    return by_file == nullptr ? "" : std::string(by_file->name);
+}
+
 const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
-    const Format* format = arguments.has(flags::json) ? &find_format("json")
-                           : arguments.has(flags::format)
-                               ? &find_format(arguments[flags::format])
-                               : format_of_file(arguments[flags::output]);
-    if (format == nullptr)
-        format = &find_format(usual == attn::TextForm::numpy ? "numpy" : "torch");
+    const std::string said = said_form(arguments);
+    const bool numpy = usual == attn::TextForm::numpy;
+    const Format* format = &find_format(!said.empty() ? said : numpy ? "numpy" : "torch");
     // Lines of code among printed tensors are a program.
     const bool is_program =
         format->printed != nullptr && format->has_code && arguments.has(flags::code);

@@ -37,11 +37,7 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.options.default_dtype = default_dtype;
     choices.options.ink = ink_of(arguments);
     choices.words = arguments.has(flags::no_notes) ? attn::Words::none : attn::Words::all;
-    const auto usual_language =
-        usual == attn::TextForm::numpy ? attn::CodeLanguage::numpy : attn::CodeLanguage::torch;
-    choices.program_form = code_language(arguments, usual_language) == attn::CodeLanguage::numpy
-                               ? attn::TextForm::numpy
-                               : attn::TextForm::torch;
+    choices.program_form = form_of(code_language(arguments, language_of(usual)));
     const Shading shades = shading(arguments);
     if (shades.end != attn::ScaleEnd::automatic) choices.figure.end = shades.end;
     choices.figure.kind = arguments[flags::figure];

@@ -9,8 +9,9 @@
 #include "attn/walk/step.hpp"
 
 namespace attn {
+struct SaidSettings;
 struct Walked;
-}
+}  // namespace attn
 
 namespace app {
 
@@ -55,6 +56,9 @@ constexpr const char* default_sentence = "Life is short, eat dessert first";
 ///
 /// Errors  ConfigError for flags that contradict the file; InputError for the file.
 void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
+
+/// Which settings flags say, so that given tensors do not.
+attn::SaidSettings said_settings(const Arguments& arguments);
 
 /// Makes it the walk through the layer of a trained model that --model-file and --layer name.
 ///

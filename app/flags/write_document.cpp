@@ -16,16 +16,11 @@
 namespace app {
 namespace {
 
-/// One output: text to a sink, or data to a file.
-struct Writing {
-    std::function<void(const attn::Sink&)> render;
-    std::function<void(attn::OutputFile&)> write;
-};
+/// Renders a document as text, on whichever sink.
+using Render = std::function<void(const attn::Document&, const attn::Sink&)>;
 
 /// Prints a document with a pause between its steps.
-void print_at_a_pace(const attn::Document& document,
-                     const std::function<void(const attn::Document&, const attn::Sink&)>& render,
-                     bool apart) {
+void print_at_a_pace(const attn::Document& document, const Render& render, bool apart) {
     Pace pace;
     attn::Document whole = document;
     attn::gather_code(whole);
@@ -44,26 +39,22 @@ void print_at_a_pace(const attn::Document& document,
     }
 }
 
-void print(const Writing& writing) {
-    if (writing.render) {
+/// Writes text as `render` has it, or data, to a file or, without a path, to standard output.
+void write_to(const std::string& path, const attn::Document& document, const Format& format,
+              const Render& render) {
+    if (path.empty() && format.is_text()) {
         StandardOutput output;
-        writing.render([&output](std::string_view text) { output.write(text); });
+        render(document, [&output](std::string_view text) { output.write(text); });
         output.flush();
         return;
     }
     // A reader that closes the pipe shall end the program quietly here too.
-    std::signal(SIGPIPE, SIG_DFL);
-    attn::OutputFile output("/dev/stdout");
-    writing.write(output);
-    output.commit();
-}
-
-void save(const std::string& path, const Writing& writing) {
-    attn::OutputFile file(path);
-    if (writing.render) {
-        writing.render([&file](std::string_view text) { file.write(text); });
+    if (path.empty()) std::signal(SIGPIPE, SIG_DFL);
+    attn::OutputFile file(path.empty() ? "/dev/stdout" : path);
+    if (format.is_text()) {
+        render(document, [&file](std::string_view text) { file.write(text); });
     } else {
-        writing.write(file);
+        format.write(document, file);
     }
     file.commit();
 }
@@ -198,22 +189,18 @@ void write_document(const Arguments& arguments, const attn::Document& document,
             format.render(shown, choices, sink);
         }
     };
-    Writing writing;
-    if (format.is_text()) {
-        writing.render = [&](const attn::Sink& sink) { render(document, sink); };
-    } else {
-        writing.write = [&](attn::OutputFile& file) { format.write(document, file); };
-    }
     const std::string path = output_file(arguments);
     const std::string folder = arguments[flags::save_dir];
     if (!path.empty() || !folder.empty()) remove_temporaries_on_signals();
     if (!folder.empty()) save_folder(folder, document);
-    if (!path.empty()) {
-        save(path, writing);
-    } else if (folder.empty() || arguments.has_any({flags::output, flags::format, flags::json})) {
+    const bool prints =
+        folder.empty() || arguments.has_any({flags::output, flags::format, flags::json});
+    if (path.empty() && prints && arguments.has(flags::pace)) {
         const bool apart = choices.words == attn::Words::all || heatmap || format.name == "plain" ||
                            format.is_program;
-        arguments.has(flags::pace) ? print_at_a_pace(document, render, apart) : print(writing);
+        print_at_a_pace(document, render, apart);
+    } else if (!path.empty() || prints) {
+        write_to(path, document, format, render);
     }
 }
 

@@ -3,6 +3,9 @@
 #include "app/reference/reference.hpp"
 #include "attn/text/strings.hpp"
 
+// The scripts around what the flags say, laid into the program by texts.S.
+extern "C" const char attn_bash_completion[], attn_zsh_completion[], attn_fish_completion[];
+
 namespace app {
 namespace {
 
@@ -117,99 +120,11 @@ std::string fish_offer(const Takes& takes) {
 }  // namespace
 
 std::string bash_completion() {
-    std::string names;
     std::string cases;
-    for (const Command& command : commands()) {
-        if (!command.name.empty()) names += command.name + " ";
-        cases += command_case(command);
-    }
-    return R"(# bash completion for attn-explain, made from the program's own flags.
-
-# Offers the words that begin with what is typed.
-_attn_explain_offer() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
-
-# The same for the last of several words with commas between them.
-_attn_explain_offer_list() {
-    local done=
-    [[ $cur == *,* ]] && done=${cur%,*},
-    compopt -o nospace
-    mapfile -t COMPREPLY < <(compgen -P "$done" -W "$1" -- "${cur#"$done"}")
-}
-
-# Offers words, and files.
-_attn_explain_offer_files() {
-    local -a files
-    compopt -o filenames
-    mapfile -t files < <(compgen -f -- "$cur")
-    _attn_explain_offer "$1"
-    COMPREPLY+=("${files[@]}")
-}
-
-_attn_explain_offer_folders() {
-    compopt -o filenames
-    mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-}
-
-# Cuts the line before the cursor into the words that the program would get. Readline's own are
-# cut at = and : too, and keep their quotes.
-_attn_explain_cut() {
-    local line=${COMP_LINE:0:COMP_POINT} quote= character i
-    words=('')
-    for ((i = 0; i < ${#line}; ++i)); do
-        character=${line:i:1}
-        case $quote$character in
-            "''" | '""') quote= ;;
-            "'" | '"') quote=$character ;;
-            \\ | '"\') ((++i)) && words[-1]+=${line:i:1} ;;
-            [[:blank:]]) [[ ${words[-1]} ]] && words+=('') ;;
-            *) words[-1]+=$character ;;
-        esac
-    done
-}
-
-_attn_explain_choose() {
-    case $command in
-)" + cases +
-           R"(    esac
-}
-
-_attn_explain() {
-    local -a words
-    local word cur prev command flags assigned= breaks= kept=
-    _attn_explain_cut
-    word=${words[-1]}
-    cur=$word
-    prev=${words[-2]-}
-    if [[ $word == --*=* ]]; then
-        prev=${word%%=*}
-        assigned=$prev=
-        cur=${word#"$assigned"}
-    fi
-    COMPREPLY=()
-    command=${words[1]-}
-    case " )" +
-           names + R"(" in
-        *" $command "*) ;;
-        *) command= ;;
-    esac
-    if ((${#words[@]} == 2)) && [[ $word != -* ]]; then
-        _attn_explain_offer ')" +
-           names + R"('
-    else
-        _attn_explain_choose
-    fi
-    # Readline keeps what stands before the last = or :, where it cuts words there.
-    [[ $COMP_WORDBREAKS == *=* ]] && breaks+='='
-    [[ $COMP_WORDBREAKS == *:* ]] && breaks+=':'
-    [[ $breaks ]] && kept=${word%"${word##*[$breaks]}"}
-    if ((${#COMPREPLY[@]})); then
-        COMPREPLY=("${COMPREPLY[@]/#/$assigned}")
-        COMPREPLY=("${COMPREPLY[@]#"$kept"}")
-    fi
-    return 0
-}
-complete -F _attn_explain attn-explain
-)";
+    for (const Command& command : commands()) cases += command_case(command);
+    return attn::replaced_all(
+        attn_bash_completion,
+        {{"@NAMES@", attn::joined(command_names(), " ") + " "}, {"@CASES@", cases}});
 }
 
 std::string zsh_completion() {
@@ -222,47 +137,19 @@ std::string zsh_completion() {
                  ")\n            shift words\n            (( CURRENT-- ))\n            " +
                  arguments(command) + "\n            ;;\n";
     }
-    return "#compdef attn-explain\n"
-           "# zsh completion for attn-explain, made from the program's own flags.\n"
-           "_attn_explain() {\n"
-           "    local -a commands\n"
-           "    commands=(\n" +
-           names +
-           "    )\n"
-           "    if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
-           "        _describe -t commands command commands\n"
-           "        return\n"
-           "    fi\n"
-           "    case $words[2] in\n" +
-           cases + "        *)\n            " + arguments(commands().front()) +
-           "\n            ;;\n"
-           "    esac\n"
-           "}\n"
-           "_attn_explain \"$@\"\n";
+    return attn::replaced_all(
+        attn_zsh_completion,
+        {{"@NAMES@", names}, {"@WALK@", arguments(commands().front())}, {"@CASES@", cases}});
 }
 
 std::string fish_completion() {
-    std::vector<std::string> names;
-    for (const Command& command : commands()) {
-        if (!command.name.empty()) names.push_back(command.name);
-    }
     // Only the first word is a command; later ones are values, even where they look like one.
-    std::string text =
-        "# fish completion for attn-explain, made from the program's own flags.\n"
-        "function __attn_explain_command\n"
-        "    set -l words (commandline -opc)\n"
-        "    contains -- \"$words[2]\" $argv\n"
-        "end\n"
-        "function __attn_explain_list\n"
-        "    set -l done (string replace -r '[^,]*$' '' -- (commandline -ct))\n"
-        "    printf '%s\\n' $done$argv\n"
-        "end\n"
-        "complete -c attn-explain -f\n";
+    std::string text = attn_fish_completion;
     for (const Command& command : commands()) {
         const bool walk = command.name.empty();
         const std::string start =
             "complete -c attn-explain -n " +
-            fish_quoted(walk ? "not __attn_explain_command " + attn::joined(names, " ")
+            fish_quoted(walk ? "not __attn_explain_command " + attn::joined(command_names(), " ")
                              : "__attn_explain_command " + command.name);
         if (!walk) {
             text += "complete -c attn-explain -n '__attn_explain_command \"\"' -a " + command.name +

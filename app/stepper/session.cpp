@@ -261,14 +261,10 @@ std::string Session::replace_scene(Scene scene) {
 }
 
 std::string Session::set(const std::string& settings) {
-    if (scene_.page) {
-        Scene walk = walk_of_page();
-        Scene scene = changed_scene(walk, settings);
-        leave_page(std::move(walk));
-        undone_by_.push_back(scene_);
-        return replace_scene(std::move(scene));
-    }
-    Scene scene = changed_scene(scene_, settings);
+    std::optional<Scene> walk;
+    if (scene_.page) walk = walk_of_page();
+    Scene scene = changed_scene(walk ? *walk : scene_, settings);
+    if (walk) leave_page(std::move(*walk));
     undone_by_.push_back(scene_);
     return replace_scene(std::move(scene));
 }

@@ -77,18 +77,18 @@ private:
             draw_matrix(offset);
             return;
         }
-        const attn::ShownAxis& along = shown_.axis(axis);
         const std::string caption = caption_;
-        const auto draw = [&](std::size_t i) {
-            const std::size_t place = view_.whole_index(axis, i);
+        for (const std::optional<std::size_t>& i : places(axis)) {
+            if (!i) {
+                text_ += "…\n\n";
+                continue;
+            }
+            const std::size_t place = view_.whole_index(axis, *i);
             caption_ = caption + (caption.empty() ? "" : ", ") + tensor_.axes()[axis] + " " +
                        std::to_string(place);
             if (tensor_.axes()[axis] == "batch") batch_ = place;
-            draw_axis(axis + 1, offset + i * along.stride);
-        };
-        for (std::size_t i = 0; i < along.head; ++i) draw(i);
-        if (along.cut) text_ += "…\n\n";
-        for (std::size_t i = along.length - along.tail; i < along.length; ++i) draw(i);
+            draw_axis(axis + 1, offset + *i * shown_.axis(axis).stride);
+        }
         caption_ = caption;
     }
 

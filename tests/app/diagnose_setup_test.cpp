@@ -86,6 +86,32 @@ TEST_SUITE("app: diagnose sets itself up") {
         CHECK(narrow.out.find("--head-dim 4") != std::string::npos);
     }
 
+    TEST_CASE("shared keys, weights with an axis of heads and a lone bias need no flag") {
+        Files files;
+        const NewNames lone_bias{
+            {"x", "x"}, {"w_query", "Wq"}, {"w_key", "Wk"}, {"w_value", "Wv"}, {"b_output", "bo"}};
+        const NewNames axis{{"x", "x"}, {"w_query", "W_Q"}, {"w_key", "W_K"}, {"w_value", "W_V"}};
+        const auto assumes = [&](const std::string& flags, const NewNames& inputs,
+                                 const std::string& what) {
+            const program::Result result =
+                files.diagnose(flags, inputs, {{"weights", "att"}, {"context", "ctx"}});
+            CHECK_MESSAGE(result.exit_code == 0, flags << result.out << result.err);
+            CHECK_MESSAGE(result.out.find(what) != std::string::npos, flags << result.out);
+        };
+        const std::string shared = "assumed: --kv-heads 2, by the shape of w_key";
+        assumes("--batch 2 --seq-len 5 --heads 4 --kv-heads 2 --embed-dim 16", module_names,
+                shared);
+        assumes(
+            "--seq-len 5 --heads 6 --kv-heads 2 --head-dim 3 --embed-dim 10 --value-dim 4 "
+            "--weight-layout in-out",
+            module_names, shared);
+        assumes("--seq-len 6 --heads 2 --output-projection --output-bias", lone_bias, "right");
+        assumes("--projection stacked --heads 3 --head-dim 2 --batch 2 --embed-dim 5", axis,
+                "right");
+        assumes("--projection stacked --heads 4 --kv-heads 2 --head-dim 3 --weight-layout in-out",
+                axis, shared);
+    }
+
     TEST_CASE("what nothing says is tried before giving up: causal, and a number of heads") {
         Files files;
         const program::Result causal =

@@ -164,6 +164,46 @@ TEST_SUITE("app: given weights") {
         CHECK(result.out == run(flags + (folder / "ours.safetensors") + "'").out);
     }
 
+    TEST_CASE("what shapes tell of weights needs no flag: layout, heads, where the walk begins") {
+        const Folder folder;
+        const std::string x = "--x '" + (folder / "x.safetensors") + "' ", only = " --only context";
+        write(folder / "x.safetensors", {{"x", wave({5, 6}, 1)}});
+        const auto same = [&](const std::string& unsaid, const std::string& said) {
+            const program::Result told = run(unsaid + only + " -q"), all = run(said + only + " -q");
+            REQUIRE_MESSAGE(told.exit_code == 0, unsaid << told.err);
+            CHECK_MESSAGE(told.out == all.out, unsaid);
+            return told.err;
+        };
+        const attn::Tensor query = wave({12, 6}, 2), key = wave({4, 6}, 3),
+                           value = wave({10, 6}, 4);
+        write(folder / "out.safetensors", {{"w_query", query}, {"w_key", key}, {"w_value", value}});
+        write(folder / "in.safetensors", {{"w_query", transposed(query)},
+                                          {"w_key", transposed(key)},
+                                          {"w_value", transposed(value)}});
+        const std::string in = "--heads 6 --weights '" + (folder / "in.safetensors") + "' ",
+                          out = "--heads 6 --weights '" + (folder / "out.safetensors") + "' ";
+        const std::string assumed = same(x + in, x + out + "--kv-heads 2 --value-dim 5");
+        CHECK(assumed.find("assumed: --weight-layout in-out, by the shape of w_query") !=
+              std::string::npos);
+        CHECK(same(x + out + "--rng numpy", x + in + "--rng numpy").find("out-in") !=
+              std::string::npos);
+        CHECK(run(x + out + only).err.empty());
+
+        write(folder / "axis.safetensors", {{"w_query", wave({4, 3, 6}, 1)},
+                                            {"w_key", wave({2, 3, 6}, 2)},
+                                            {"w_value", wave({2, 7, 6}, 3)}});
+        const std::string axis = "--weights '" + (folder / "axis.safetensors") + "' ";
+        for (const std::string& input : {x, std::string()}) {
+            CHECK(same(input + axis, input + axis + "--projection stacked --heads 4 --kv-heads 2")
+                      .find("error") == std::string::npos);
+        }
+        write(folder / "qkv.safetensors", {{"query", wave({3, 2, 5, 4}, 1)},
+                                           {"key", wave({3, 1, 7, 4}, 2)},
+                                           {"value", wave({3, 1, 7, 2}, 3)}});
+        const std::string direct = "--weights '" + (folder / "qkv.safetensors") + "' ";
+        same(direct, direct + "--projection none --batch 3 --heads 2 --kv-heads 1");
+    }
+
     TEST_CASE("bad weights are refused in one line") {
         const Folder folder;
         write(folder / "w.safetensors", {{"w_query", wave({6, 10}, 1)}});

@@ -62,18 +62,6 @@ const DrawnTensor* find_drawn(const DrawList& list, std::string_view name);
 DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t value_dim,
                         bool bias);
 
-/// The heads of keys and values that given w_query and w_key tell by their rows; those of the
-/// queries where they tell none.
-std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout);
-
-/// Fills in the sizes that are not set and that the shapes of the given parameters tell: features,
-/// head and value dimensions, the vocabulary, and the lengths of query and key given directly. Of
-/// the plan it needs no size, only how the parameters are stored. What is set stays as it is;
-/// draw() refuses shapes that do not fit.
-///
-/// Errors  ShapeError when the features of a matrix do not divide into the heads.
-void take_given_sizes(Plan& plan);
-
 /// The tensor of a row that is taken: ids, or x and memory in this dtype, a lone sequence repeated
 /// for every one of the batch.
 Tensor taken_tensor(const DrawnTensor& row, DType dtype);

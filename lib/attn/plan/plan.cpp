@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn/plan/draw_list.hpp"
+#include "attn/plan/given_sizes.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/resolve.hpp"
 #include "attn/plan/score_bias.hpp"
