@@ -89,8 +89,9 @@ std::vector<const Flag*> Arguments::rows() const {
 }
 
 const Flag* Arguments::named_by(const std::string& word) const {
+    if (!word.starts_with("-")) return nullptr;
     const std::string name = before(word, '=');
-    if (!word.starts_with("-") || word.starts_with("--")) return find(name);
+    if (word.starts_with("--")) return find(name);
     const Flag* flag = nullptr;
     for (std::size_t i = 1; i < name.size(); ++i) {
         if (i > 1 && (flag == nullptr || flag->takes_value())) return nullptr;
@@ -296,8 +297,9 @@ std::string said_here(const Arguments& arguments, const std::string& word,
 }
 
 void refuse_empty(const Flag& flag) {
-    refuse(flag.name + " is given an empty text: it takes " + taken_by(flag) +
-           "; leave it out for the default");
+    refuse(flag.name + " is given an empty text: " +
+           (flag.required ? flag.whole_help()
+                          : "it takes " + taken_by(flag) + "; leave it out for the default"));
 }
 
 void refuse_value(const Flag& flag, const std::string& text) {

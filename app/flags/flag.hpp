@@ -239,7 +239,8 @@ public:
     /// The row of that name or letter, or nullptr.
     const Flag* find(std::string_view name) const;
     const Flag* find(const Name& name) const { return find(name.text); }
-    /// The one that `--name` or `--name=VALUE` names, or the last letter of `-qo`; or nullptr.
+    /// The one that `--name` or `--name=VALUE` names, or the last letter of `-qo`; or nullptr, as
+    /// for a file called as an argument is in the help.
     const Flag* named_by(const std::string& word) const;
 
 private:

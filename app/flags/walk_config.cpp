@@ -14,7 +14,10 @@
 namespace app {
 namespace {
 
-std::vector<std::string> read_lines(const std::string& path) {
+/// The lines of a file that are not empty, without remarks where `#` begins one; `each` is what a
+/// line holds.  Errors  InputError for a file without any, or that is not UTF-8.
+std::vector<std::string> read_lines(const std::string& path, const std::string& each,
+                                    bool has_remarks) {
     attn::InputFile file(path);
     constexpr std::size_t largest_text = std::size_t{1} << 26;  // far above any text one reads
     if (file.size() > largest_text) {
@@ -24,10 +27,17 @@ std::vector<std::string> read_lines(const std::string& path) {
     std::vector<std::string> lines;
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
     for (const std::string& line : split(text, '\n')) {
-        if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(line);
+        const std::string told = has_remarks ? before(line, '#') : line;
+        for (std::size_t at = 0; at < told.size();) {
+            const auto [point, bytes] = attn::first_point(std::string_view(told).substr(at));
+            if (point < 0) throw attn::InputError(file.label() + ": is not UTF-8: save it as such");
+            at += bytes.size();
+        }
+        if (!attn::trimmed(told).empty()) lines.push_back(told);
     }
-    if (lines.empty())
-        throw attn::InputError(file.label() + ": has no text; write one sequence a line");
+    if (lines.empty()) {
+        throw attn::InputError(file.label() + ": has no text; write one " + each + " a line");
+    }
     return lines;
 }
 
@@ -118,7 +128,7 @@ attn::Source input_source(const Arguments& arguments,
     if (used == "--ids") {
         tokens = parse_ids("--ids", arguments[flags::ids]);
     } else if (used == "--text-file") {
-        tokens = tokens_of(arguments, read_lines(arguments[flags::text_file]));
+        tokens = tokens_of(arguments, read_lines(arguments[flags::text_file], "sequence", false));
     } else if (used == "--text") {
         tokens = tokens_of(arguments, arguments[flags::texts]);
     } else {
@@ -219,10 +229,8 @@ std::vector<std::string> rules_of(const Arguments& arguments) {
             rules.push_back(said);
             continue;
         }
-        for (const std::string& line : read_lines(said.substr(1))) {
-            const std::string_view rule = attn::trimmed(
-                std::string_view(line).substr(0, std::min(line.find('#'), line.size())));
-            if (!rule.empty()) rules.emplace_back(rule);
+        for (const std::string& line : read_lines(said.substr(1), "rule", true)) {
+            rules.emplace_back(attn::trimmed(line));
         }
     }
     return rules;

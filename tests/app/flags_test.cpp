@@ -113,6 +113,18 @@ TEST_SUITE("app: flags") {
         check_refused("completions csh", "SHELL does not know 'csh'");
     }
 
+    TEST_CASE("a file may be called as its place is in the help") {
+        check_refused("compare A B", "'A' is neither a run nor a file");
+        check_refused("diagnose FILE", "FILE: cannot be read: No such file");
+        check_refused("why CELL", "'CELL' is not a cell");
+    }
+
+    TEST_CASE("a text file that is not UTF-8 is named") {
+        const program::Folder folder;
+        std::ofstream(folder / "latin1.txt") << "un caf\xe9 noir\n";
+        check_refused("--text-file " + (folder / "latin1.txt"), "latin1.txt: is not UTF-8");
+    }
+
     TEST_CASE("the first mistake of a line is the one that is told") {
         check_refused("--heads two --bogus", "--heads: 'two'");
         check_refused("--bogus --heads two", "--bogus");
@@ -144,7 +156,7 @@ TEST_SUITE("app: flags") {
         CHECK(tried > 150);
         check_refused("--heatmap=", "--heatmap is given an empty text");
         check_refused("''", "''");
-        check_refused("why ''", "CELL is given an empty text");
+        check_refused("why ''", "CELL is given an empty text: a cell: 'weights[0,1]'");
         check_refused("notebook ''", "NAME is given an empty text");
     }
 

@@ -6,6 +6,7 @@
 
 #include "tests/support/program.hpp"
 
+using program::has;
 using program::run;
 
 TEST_SUITE("app: rule") {
@@ -106,6 +107,20 @@ TEST_SUITE("app: rule") {
         CHECK(both.exit_code == 2);
         CHECK(both.err.find("both make scaled_scores: leave one out") != std::string::npos);
     }
+    TEST_CASE("two rules for one step contradict each other, one after the other or in a file") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.txt";
+        std::ofstream(file) << "scores[q,k] = 1  # none like another\n\nweights[q,k] = 1 / Tk\n";
+        CHECK(has(run("--rule 'weights[i,j] = 1' --rule @" + file).err,
+                  "two rules make weights: leave one out"));
+        CHECK(run("--rule @" + file).exit_code == 0);
+        std::ofstream(file) << "# to come\n";
+        CHECK(has(run("--rule @" + file).err, "mine.txt: has no text; write one rule a line"));
+    }
+    TEST_CASE("a power is written as here or as in Python") {
+        CHECK(run("-q --rule 'weights[q,k] = relu(scores[q,k])**2'").out ==
+              run("-q --rule 'weights[q,k] = relu(scores[q,k])^2'").out);
+    }
     TEST_CASE("rules that cannot be are refused with a caret and exit code 2") {
         const auto refused = [](const std::string& rule, const std::string& message) {
             INFO(rule);
@@ -122,6 +137,12 @@ TEST_SUITE("app: rule") {
         refused("mask[q,k] = k > q", "this walk has no step mask");
         refused("weights[q,k] = k > q", "weights is a number, and this is a truth");
         refused("weights[q,k] = qeury[q,0]", "did you mean query?");
+        refused("scores[q,k] = sum f: queries[q,f] * kyes[k,f]", "did you mean keys?");
+        refused("scaled_scores[q,k] = scores[q,k] / sqrt(d_k)", "did you mean D?");
+        refused("weights[q,k] = sigmoid(scores[q,k] - log(T))", "did you mean Tk?");
+        refused("weights[q,k] = sigmoid(scores[q,k] - ln(6))", "did you mean log?");
+        const std::string tab = "scores[q,k] =\tqeury[q,0]";  // a tab takes two places, as \t
+        CHECK(has(run("--rule '" + tab + "'").err, "\\tqeury[q,0]\n" + std::string(17, ' ') + "^"));
         CHECK(run("--variant fused --rule 'context[q,f] = 1'").exit_code == 2);
     }
 }

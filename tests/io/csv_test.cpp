@@ -110,7 +110,7 @@ TEST_SUITE("csv") {
 
     TEST_CASE("a refusal names line and column") {
         CHECK(refusal_of("a,b\n1,2\n1,x\n", "t.csv") ==
-              "t.csv: line 3, column 2: 'x' is no number of float64: write it as 1.5 or 1e-3");
+              "t.csv: line 3, column 2: 'x' is not a number: write it as 1.5 or 1e-3");
         CHECK(refusal_of("1,2\n1,,\n", "t.csv") ==
               "t.csv: line 2 has 3 columns, not 2 as the lines before: all rows need the same "
               "length");

@@ -105,7 +105,7 @@ TEST_SUITE("json") {
         REQUIRE(tensors.size() == 1);
         CHECK(tensors[0].name == "data");
         CHECK(notes == std::vector<std::string>{
-                           "t: left out 'columns': 'a' is no number",
+                           "t: left out 'columns': 'a' is not a number",
                            "t: left out 'meta': an object stands where a number is expected"});
         CHECK(TensorFile(R"({"bad": [[1], [2, 3]], "x": [1]})", "t").read("x").tensor.at(0) == 1.0);
     }
@@ -115,7 +115,7 @@ TEST_SUITE("json") {
               "t: the lists along axis 1 have different lengths, 2 and 1: give nested lists of "
               "numbers");
         CHECK(refusal_of("{\"a\": [1, 2]\n,3]}", "t") ==
-              "t: this is no JSON at line 2, column 2: correct it there (nan and inf are written "
+              "t: this is not JSON at line 2, column 2: correct it there (nan and inf are written "
               "\"nan\" and \"inf\")");
         CHECK(refusal_of("[1, true]", "t") ==
               "t: true or false stands among numbers: write 1 or 0");

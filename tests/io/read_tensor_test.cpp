@@ -68,6 +68,6 @@ TEST_SUITE("read tensor") {
         CHECK(refusal_of(std::string_view("ab\0c", 4), "x").find("offset 2") != std::string::npos);
         CHECK(refusal_of("1,2\n", "x.npy").starts_with("x.npy: this is no .npy file"));
         CHECK(refusal_of("a\x01\x1b[31m,b\n2,c\x1b[31m\n", "x") ==
-              "x: line 2, column 2: 'c\\x1b[31m' is no number of float64: write it as 1.5 or 1e-3");
+              "x: line 2, column 2: 'c\\x1b[31m' is not a number: write it as 1.5 or 1e-3");
     }
 }

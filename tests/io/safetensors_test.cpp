@@ -148,7 +148,7 @@ TEST_SUITE("safetensors") {
         const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
         CHECK_NOTHROW(read_tensors_from_bytes(file_of(header, "abcd"), "t"));
         CHECK(refusal_of(file_of(header + std::string("\0}", 2), "abcd"), "t")
-                  .starts_with("t: header: this is no JSON at line 1"));
+                  .starts_with("t: header: this is not JSON at line 1"));
     }
 
     TEST_CASE("headers that lie are refused") {

@@ -77,6 +77,9 @@ TEST_SUITE("quiz: answer") {
         CHECK(shape({4}, "(4,)") == Is::right);
         CHECK(shape({2, 3}, "two by three") == Is::unread);
         CHECK(shape({2, 3}, "2.3") == Is::unread);
+        // A cell's indices are asked for too.
+        const RightAnswer cell{.kind = RightAnswer::Kind::shape, .shape = {1, 2, 0}};
+        CHECK(check_answer(cell, "that one").advice == "write whole numbers, as in (2, 3)");
     }
 
     TEST_CASE("keys go by number or word, in any order") {

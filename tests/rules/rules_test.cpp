@@ -83,6 +83,19 @@ TEST_SUITE("rules") {
         CHECK(std::isnan(scores("max(0 / 0, 1)")[0]));
         CHECK(std::isnan(scores("inf - inf")[0]));
     }
+    TEST_CASE("sums within sums are added up once for all cells that share them") {
+        const std::size_t tokens = 480;
+        Array<float> equal = empty_array<float>({tokens, tokens});
+        equal.fill(3);
+        const Tensor table{{"query", "key"}, std::move(equal)};
+        const RuleScope scope{[&](const std::string&) -> const Tensor& { return table; }, {}};
+        // Each row by the sum of another: keepdims left out.
+        const Tensor weights =
+            evaluate_rule(parse_rule("weights[q,k] = exp(scores[q,k] - (max i: scores[k,i])) / "
+                                     "(sum j: exp(scores[k,j] - (max n: scores[k,n])))"),
+                          {"query", "key"}, {tokens, tokens}, DType::float32, scope);
+        CHECK(weights.at(tokens + 1) == doctest::Approx(1.0 / tokens));
+    }
     TEST_CASE("what is wrong is said above a caret at its place") {
         const std::string begin = "scores[q,k] = ";
         const auto refused = [&](const std::string& expression, const std::string& message,

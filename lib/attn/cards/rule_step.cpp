@@ -105,6 +105,9 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
                         "choose another variant");
         }
         Step& step = step_of(told, table, plan);
+        if (step.mistake_ids == users_rule) {
+            refuse_rule(told.text, 0, "two rules make " + step.name + ": leave one out");
+        }
         follow_rule(step, {plan, table, step}, told);
         step.note = nullptr;
         step.mistake_ids = users_rule;

@@ -118,7 +118,7 @@ public:
             if (!number) {
                 fail(label_, line,
                      ", column " + std::to_string(column + 1) + ": " + shown(field) +
-                         " is no number of float64: write it as 1.5 or 1e-3");
+                         " is not a number: write it as 1.5 or 1e-3");
             }
             if (truth) ++truths_;
             values_.push_back(*number);

@@ -95,7 +95,8 @@ void collect_leaf(NumberLists& lists, const Json& value, const std::string& labe
         const auto& text = value.get_ref<const std::string&>();
         const std::optional<double> number = parse_number(text);
         if (!number || *number - *number == 0.0) {
-            throw NotATensor(label, shown(text) + " is no number", "give nested lists of numbers");
+            throw NotATensor(label, shown(text) + " is not a number",
+                             "give nested lists of numbers");
         }
         lists.add(*number);
     } else {
@@ -230,7 +231,7 @@ private:
 
 nlohmann::json parse_json(std::string_view text, const std::string& label) {
     const auto refuse = [&](std::size_t offset) {
-        throw InputError(label + ": this is no JSON at " + place_in(text, offset - 1) +
+        throw InputError(label + ": this is not JSON at " + place_in(text, offset - 1) +
                          ": correct it there (nan and inf are written \"nan\" and \"inf\")");
     };
     // The parser would take a NUL for the end of the text.
@@ -268,7 +269,7 @@ std::vector<std::string> walk_step_names(std::string_view text, const std::strin
 
 std::vector<StoredArray> json_arrays(std::string_view text, const std::string& label) {
     const auto root = std::make_shared<const Json>(with_columns(parse_json(text, label)));
-    if (!root->is_object()) fail(label, "this is no JSON object");
+    if (!root->is_object()) fail(label, "this is not JSON object");
     std::vector<StoredArray> arrays;
     if (is_walk(*root)) {
         std::set<std::string> names;

@@ -258,8 +258,7 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
         const std::string& number = (*fields)[value_column];
         const std::optional<double> value = parse_number(number);
         if (!value) {
-            refuse_table(place, shown(number) + " is no number of float64",
-                         "write it as 1.5 or 1e-3");
+            refuse_table(place, shown(number) + " is not a number", "write it as 1.5 or 1e-3");
         }
         add_value(step, *value, number);
     }

@@ -256,7 +256,7 @@ private:
         const bool negative_zero = integer == 0 && word.starts_with('-');
         if (integer && !negative_zero) return lists_.add_integer(*integer);
         const std::optional<double> value = parse_number(word);
-        if (!value) fail(shown(word) + " is no number", "write it as 1.5 or 1e-3");
+        if (!value) fail(shown(word) + " is not a number", "write it as 1.5 or 1e-3");
         lists_.add(*value);
     }
 
@@ -267,7 +267,7 @@ private:
         const std::string_view word = text_.substr(place_ + 1, end - place_ - 1);
         const std::optional<double> number = parse_number(word);
         if (!number || *number - *number == 0.0) {
-            throw NotATensor(label_, shown(word) + " is no number", "give nested lists of numbers");
+            throw NotATensor(label_, shown(word) + " is not a number", "give nested lists of numbers");
         }
         lists_.add(*number);
         place_ = end + 1;

@@ -71,7 +71,8 @@ std::string name_of(const HeadFigures& figures) {
 HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids) {
     if (ids.size() <= first_query) {
         throw ConfigError("figures of heads need at least 3 tokens, not " +
-                          std::to_string(ids.size()) + ": pass a longer $text"_told);
+                          std::to_string(ids.size()) +
+                          ": pass $text with three words or more"_told);
     }
     HeadSurvey all;
     Runtime<double> runtime(model);

@@ -136,7 +136,7 @@ Judgement check_shape(const Shape& right, std::string_view typed) {
     }
     const bool has_none = typed.find("()") != std::string_view::npos;
     if (in_decimals || (said.empty() && !has_none)) {
-        return {Is::unread, "write the shape as its sizes: (2, 3)"};
+        return {Is::unread, "write whole numbers, as in (2, 3)"};
     }
     return verdict(said == right);
 }

@@ -2,6 +2,7 @@
 
 #include "attn/rules/bound.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -101,11 +102,13 @@ private:
             result.index = place_of(*index);
             return;
         }
-        std::string known;
-        for (const auto& [name, number] : scope_.settings) known += " " + name;
+        std::vector<std::string> known;
+        for (const auto& [name, number] : scope_.settings) known.push_back(name);
+        const std::string meant = called_here(node.word, known);
         refuse(node.at, "nothing binds '" + node.word + "': it is not an index of " + rule_.step +
                             " nor of a sum around it" +
-                            (known.empty() ? "" : ", and the settings are" + known));
+                            (known.empty() ? "" : ", and the settings are " + joined(known, " ")) +
+                            (meant.empty() ? "" : "; did you mean " + meant + "?"));
     }
 
     void bind_cell(const RuleNode& node, BoundRule& result) {

@@ -227,13 +227,28 @@ private:
         return result;
     }
 
+    /// A row is worked out again only where other indices change it: the largest score of a row
+    /// once for all terms of a sum around it.
     void reduce(const BoundRule& node, Active active, T* out) {
-        const std::string& word = node.node->word;
-        std::fill_n(out, count_, start_of(word));
         if (node.parts.size() == 1 && node.index < 63 && !uses_row(node)) {
-            if (any(active)) std::fill_n(out, count_, common(node));
+            std::fill_n(out, count_, any(active) ? common(node) : start_of(node.node->word));
             return;
         }
+        if (active != nullptr) return reduce_cells(node, active, out);
+        std::vector<Index> indices = others_of(node.uses & ~bit(row_));
+        indices.push_back(static_cast<Index>(row_));
+        auto& [known, cells] = reduced_[&node];
+        if (known != indices || cells.size() != count_) {
+            reduce_cells(node, nullptr, out);
+            known = std::move(indices);
+            cells.assign(out, out + count_);
+        }
+        std::ranges::copy(cells, out);
+    }
+
+    void reduce_cells(const BoundRule& node, Active active, T* out) {
+        const std::string& word = node.node->word;
+        std::fill_n(out, count_, start_of(word));
         std::vector<Index> first(count_, 0);
         std::vector<Index> end(count_, static_cast<Index>(node.length));
         if (node.parts.size() == 3) {
@@ -246,6 +261,7 @@ private:
         Row row(*this);
         Index least = std::numeric_limits<Index>::max();
         Index most = std::numeric_limits<Index>::min();
+        const bool takes_all = active == nullptr && node.parts.size() == 1;
         for (std::size_t r = 0; r < count_; ++r) {
             if (active != nullptr && !active[r]) first[r] = end[r] = 0;
             if (first[r] >= end[r]) continue;
@@ -256,7 +272,7 @@ private:
             count_work(node);
             for (std::size_t r = 0; r < count_; ++r) within[r] = first[r] <= i && i < end[r];
             index_[node.index] = i;
-            numbers(node.parts.back(), within.data(), row.data());
+            numbers(node.parts.back(), takes_all ? nullptr : within.data(), row.data());
             const auto each = [&](auto how) {
                 for (std::size_t r = 0; r < count_; ++r) {
                     if (within[r]) out[r] = how(row[r], out[r]);
@@ -328,6 +344,7 @@ private:
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
     std::map<const BoundRule*, std::pair<std::vector<Index>, T>> common_;
+    std::map<const BoundRule*, std::pair<std::vector<Index>, std::vector<T>>> reduced_;
     std::size_t work_ = 0;
 };
 

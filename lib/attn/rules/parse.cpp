@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 
@@ -92,9 +91,9 @@ private:
 
     RuleTree power() {
         RuleTree base = primary();
-        if (word_ != "^") return base;
-        const auto taken = take();
-        return nested([&] { return operation(taken.first, {base, sign()}, taken.second); });
+        if (word_ != "^" && word_ != "**") return base;
+        const std::size_t at = take().second;
+        return nested([&] { return operation("^", {base, sign()}, at); });
     }
 
     RuleTree primary() {
@@ -154,13 +153,12 @@ private:
     }
 
     RuleTree call(std::string name, std::size_t at) {
-        static constexpr std::array<std::string_view, 13> functions{
-            "exp",     "log",  "sqrt",  "tanh", "cos", "sin", "abs",
-            "sigmoid", "relu", "floor", "half", "min", "max"};
+        static const std::vector<std::string> functions{"exp",  "log", "sqrt",    "tanh", "cos",
+                                                        "sin",  "abs", "sigmoid", "relu", "floor",
+                                                        "half", "min", "max"};
         if (std::ranges::find(functions, name) == functions.end()) {
             refuse(at, "there is no function " + quoted(name) +
-                           ": there are exp, log, sqrt, tanh, cos, sin, abs, sigmoid, relu, floor, "
-                           "half, min and max");
+                           did_you_mean(name, functions, ": there are " + joined(functions)));
         }
         std::vector<RuleTree> parts = list(")");
         const std::size_t wanted = name == "min" || name == "max" ? 2 : 1;
@@ -281,7 +279,7 @@ private:
             }
         } else if (end_ < text_.size()) {
             const std::string_view two = std::string_view(text_).substr(end_, 2);
-            const bool pair = is_among(two, {"<=", ">=", "==", "!=", ".."});
+            const bool pair = is_among(two, {"<=", ">=", "==", "!=", "..", "**"});
             if (!pair && std::string_view("[](),:=+-*/%^<>").find(here(0)) == std::string::npos) {
                 refuse(at_, "no rule holds " + first_character());
             }
@@ -317,7 +315,8 @@ void add_tensors(const RuleNode& node, std::vector<std::string>& names) {
 Rule parse_rule(std::string_view text) { return Parser(trimmed(text)).rule(); }
 
 void refuse_rule(const std::string& text, std::size_t at, const std::string& message) {
-    throw ConfigError(message + "\n  " + visible(text) + "\n  " + std::string(at, ' ') + "^");
+    const std::size_t place = visible(text.substr(0, at)).size();
+    throw ConfigError(message + "\n  " + visible(text) + "\n  " + std::string(place, ' ') + "^");
 }
 
 std::vector<std::string> tensors_read(const Rule& rule) {

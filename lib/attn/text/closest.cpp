@@ -57,6 +57,11 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"value", " v values "},
     {"merged", " concat concatenated "},
     {"x", " input inputs embeddings hidden-states "},
+    {"log", " ln loge "},
+    {"D", " d d-k dk d-head head-dim "},
+    {"C", " d-model dmodel embed-dim "},
+    {"H", " n-heads num-heads "},
+    {"Tk", " t n seq-len "},
 };
 
 /// The word without leading dashes, in small letters, its parts joined by dashes.

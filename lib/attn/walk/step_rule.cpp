@@ -47,12 +47,13 @@ std::string step_called(const std::string& name, const PlannedStep& of) {
     if (meant != nullptr) return meant->name;
     if (name == of.step.name) throw ConfigError(name + " would be made of itself");
     if (of.has(name)) throw ConfigError(name + " is made after " + of.step.name);
-    std::vector<std::string> names;
+    std::vector<std::string> names, nearby{"queries", "keys", "values"};
     for (const Step& step : before) {
         if (exists(step, of.plan)) names.push_back(step.name);
     }
+    nearby.insert(nearby.begin(), names.begin(), names.end());
     throw ConfigError("there is no tensor '" + name + "' here" +
-                      did_you_mean(name, names, ": the tensors before it are " + some_of(names)));
+                      did_you_mean(name, nearby, ": the tensors before it are " + some_of(names)));
 }
 
 }  // namespace
