@@ -80,7 +80,7 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     const attn::SaidSettings said = said_settings(arguments);
     attn::take_names(given, said, config);
-    if (!said.projection && !arguments.has(says_x) && attn::begins_with_query(given)) {
+    if (!said.projection && !arguments.has(says_x) && attn::begins_with_query(given, config)) {
         config.projection = Projection::none;
     }
     const bool direct = config.projection == Projection::none;
