@@ -86,24 +86,23 @@ std::string joined_axes(const std::vector<std::size_t>& order, const Axes& axes,
     return next == order.size() ? "(" + words + ")" : "";
 }
 
+/// Where an axis comes in an order of axes; at its end where it does not.
+std::size_t place_of_axis(const char* axis, const std::vector<std::size_t>& order,
+                          const Axes& axes) {
+    const auto is_it = [&](std::size_t i) { return axes[i] == axis; };
+    return static_cast<std::size_t>(std::ranges::find_if(order, is_it) - order.begin());
+}
+
 /// Features in front of heads where either could be the other.
 bool is_nobodys_habit(const std::vector<std::size_t>& order, const Axes& axes, const Shape& shape) {
-    std::size_t head = order.size(), feature = order.size();
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        if (axes[order[i]] == "head") head = i;
-        if (axes[order[i]] == "feature") feature = i;
-    }
+    const std::size_t head = place_of_axis("head", order, axes);
+    const std::size_t feature = place_of_axis("feature", order, axes);
     return head < order.size() && feature < head && shape[order[head]] == shape[order[feature]];
 }
 
 bool exchanges_queries_and_keys(const std::vector<std::size_t>& order, const Axes& axes) {
-    const auto place = [&](const char* axis) {
-        return std::find_if(order.begin(), order.end(),
-                            [&](std::size_t i) { return axes[i] == axis; }) -
-               order.begin();
-    };
-    const auto end = static_cast<std::ptrdiff_t>(order.size());
-    return place("query") < end && place("key") < end && place("key") < place("query");
+    const std::size_t query = place_of_axis("query", order, axes);
+    return query < order.size() && place_of_axis("key", order, axes) < query;
 }
 
 /// Whether their axes, neighbours joined, are ours in order: (B, K, H / K, T, T) as (B, H, T, T).

@@ -32,12 +32,6 @@ std::string escaped(utf8proc_int32_t point) {
     return text;
 }
 
-std::string first_of(const std::vector<std::string>& characters, std::size_t count) {
-    std::string text;
-    for (std::size_t i = 0; i < count; ++i) text += characters[i];
-    return text;
-}
-
 }  // namespace
 
 std::string replaced_all(std::string text, std::string_view word, std::string_view by) {
@@ -171,9 +165,10 @@ std::string visible_lines(std::string_view text, bool keeps_colors) {
 std::string shown(std::string_view text) {
     constexpr std::size_t limit = 40;
     // No character takes fewer bytes than one, and few take more than eight.
-    const std::vector<std::string> characters = visible_characters(text.substr(0, 8 * limit));
+    std::vector<std::string> characters = visible_characters(text.substr(0, 8 * limit));
     const bool whole = characters.size() <= limit && text.size() <= 8 * limit;
-    return "'" + first_of(characters, std::min(characters.size(), limit)) + (whole ? "'" : "...'");
+    characters.resize(std::min(characters.size(), limit));
+    return "'" + joined(characters, "") + (whole ? "'" : "...'");
 }
 
 std::string markdown_prose(std::string_view prose) {
