@@ -109,6 +109,13 @@ std::vector<std::string> take_layout(WalkConfig& config) {
     return {};
 }
 
+/// Whether a walk begins with these: query, key and value, and no parameter that it would have.
+bool begins_with_query(const Ledger& given, const WalkConfig& config) {
+    if (!given.has("query") || !given.has("key") || !given.has("value")) return false;
+    return std::ranges::none_of(parameter_names(config),
+                                [&given](const std::string& name) { return given.has(name); });
+}
+
 }  // namespace
 
 void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
@@ -158,13 +165,15 @@ void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& confi
     }
 }
 
-bool begins_with_query(const Ledger& given, const WalkConfig& config) {
-    if (!given.has("query") || !given.has("key") || !given.has("value")) return false;
-    return std::ranges::none_of(parameter_names(config),
-                                [&given](const std::string& name) { return given.has(name); });
-}
-
-void take_leading_axes(Ledger& given, const SaidSettings& said, WalkConfig& config) {
+void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
+    if (!said.source && !said.projection && begins_with_query(given, config)) {
+        config.projection = Projection::none;
+    }
+    if (config.projection != Projection::none) return;
+    if (!said.source && (given.has("query") || given.has("key") || given.has("value"))) {
+        config.input = RandomInput{};
+    }
+    if (!std::holds_alternative<RandomInput>(config.input)) return;
     const bool has_batch = config.batch.has_value(), has_kv_heads = config.kv_heads.has_value();
     bool is_first = true;
     for (const char* name : {"query", "key", "value"}) {
