@@ -222,13 +222,13 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
     }
     bool joined =
         query.size() == 3 && samples % heads == 0 && cells.size() == 3 && cells[0] == samples;
-    // (head, token, feature) where all heads are as wide as what the output is made of.
-    const Tensor* w = config.parameters.find("w_output");
     if (query.size() == 3 && cells.empty()) {
+        // (head, token, feature) where all heads are as wide as what the output is made of.
+        const Tensor* w = config.parameters.find("w_output");
         const std::size_t side = config.weight_layout == WeightLayout::in_out ? 0 : 1;
-        if (w != nullptr && w->dimension() == 2 && samples * value.back() == lengths_of(*w)[side]) {
-            heads = std::max(samples, one);
-        }
+        const std::int64_t all = w != nullptr && w->dimension() == 2 ? lengths_of(*w)[side] : 0;
+        const std::int64_t each = std::max(value.back(), one);
+        if (all > 0 && all % each == 0 && all / each == samples) heads = samples;
         joined = heads == samples;
     }
     if (joined) samples /= heads;
@@ -305,7 +305,8 @@ std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout) {
     if (!headed && query->dimension() != 2) return config.heads;
     const std::size_t axis = !headed && layout == WeightLayout::in_out ? 1 : 0;
     const std::int64_t queries = lengths_of(*query)[axis], keys = lengths_of(*key)[axis];
-    const bool shared = keys > 0 && keys < queries && keys * config.heads % queries == 0;
+    const bool shared =
+        keys > 0 && keys < queries && config.heads <= queries && keys * config.heads % queries == 0;
     return shared ? keys * config.heads / queries : config.heads;
 }
 
