@@ -19,6 +19,14 @@ std::ptrdiff_t count_of(const std::string& name, const std::string& text) {
     return count;
 }
 
+/// Goes to `weights[0,1]`, or to `0,1` of this step.
+void go_to_cell_of(Session& session, const std::string& said) {
+    const std::size_t open = said.find('[');
+    const bool is_whole = open != said.npos && said.ends_with(']');
+    if (is_whole && open > 0) session.go_to(said.substr(0, open));
+    session.go_to_cell(is_whole ? said.substr(open + 1, said.size() - open - 2) : said);
+}
+
 /// Goes on, or says that there is nothing further.
 Reply next_step(Session& session, std::ptrdiff_t count) {
     const std::size_t before = session.step();
@@ -128,9 +136,12 @@ const std::vector<StepCommand>& step_commands() {
          [](Session& s, Words number) { return turned(s, "head", number); }},
         {"batch", "[N]", "B", "sequence number N; the next one",
          [](Session& s, Words number) { return turned(s, "batch", number); }},
-        {"why", "[DEPTH]", "w", "where the number comes from, all of it",
-         [](Session& s, Words depth) {
-             const std::ptrdiff_t levels = count_of("why", depth);
+        {"why", "[DEPTH]", "w",
+         "where the number comes from, all of it; that of a cell: why weights[0,1]",
+         [](Session& s, Words said) {
+             const bool is_depth = said.find_first_not_of("0123456789-") == said.npos;
+             if (!is_depth) go_to_cell_of(s, said);
+             const std::ptrdiff_t levels = count_of("why", is_depth ? said : "");
              if (levels > 20) throw attn::ConfigError("why goes at most 20 levels deep");
              return Reply{Shows::page, s.why(static_cast<std::size_t>(levels), 12)};
          }},

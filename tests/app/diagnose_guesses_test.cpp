@@ -402,6 +402,54 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(tells(text, "harmless: what follows"));
     }
 
+    TEST_CASE("keys saved as they were cannot have been scaled before: two mistakes are two") {
+        const std::string flags = "--heads 6 --kv-heads 3 --embed-dim 12 --seq-len 7 --batch 3 ";
+        TheirFile theirs(flags + "--bug gqa-tile --bug scale-missing");
+        for (const auto& [name, step] : {std::pair{"q", "query"},
+                                         {"k", "repeated_key"},
+                                         {"v", "repeated_value"},
+                                         {"attn", "weights"},
+                                         {"out", "merged"}}) {
+            theirs.save(name, step);
+        }
+        const std::string text = theirs.diagnose(flags).out;
+        CHECK_MESSAGE(tells(text, "repeated_key: gqa-tile"), text);
+        CHECK_MESSAGE(tells(text, "weights: scale-missing"), text);
+        CHECK_FALSE(tells(text, "key-scaled-first"));
+    }
+
+    TEST_CASE("no mistake is named that would have made a right tensor wrong") {
+        // Attention to itself where another sequence was to be read; the query is right.
+        const std::string flags = "--heads 2 --head-dim 3 --embed-dim 8 --seq-len 4 --batch 2 ";
+        TheirFile theirs(flags);
+        for (const char* step : {"query", "key", "weights", "merged"}) theirs.save(step, step);
+        const program::Result result =
+            theirs.diagnose(flags + "--memory-len 7 --given " + (theirs.folder / "walk.npz"));
+        CHECK_MESSAGE(tells(result.out, "key: no known mistake matches"), result.out << result.err);
+        CHECK_FALSE(tells(result.out, "cross-qk-swapped"));
+    }
+
+    TEST_CASE("of padding and later keys one may be left visible, or all but what is both") {
+        const std::string walk = "--ids '4,7,2,9,5;3,8,1,0,0' --pad-id 0 --heads 2 --embed-dim 6 ";
+        const std::string both = walk + "--mask padding,causal ";
+        for (const auto& [theirs_flags, id] :
+             {std::pair{walk + "--mask padding", "weights: causal-dropped\n"},
+              {walk + "--mask causal", "weights: padding-dropped, harmless"},
+              {both + "--rule 'mask[b,h,q,k] = k > q and b == 1 and k >= 3'",
+               "weights: masks-joined-by-and\n"}}) {
+            TheirFile theirs(theirs_flags);
+            theirs.save("att", "weights");
+            const std::string text = theirs.diagnose(both).out;
+            CHECK_MESSAGE(tells(text, id), text);
+        }
+        // Padding in front is seen by words.
+        const std::string left = "--ids '0,0,4,7,2;9,5,3,8,1' --pad-id 0 --heads 2 --embed-dim 6 ";
+        TheirFile theirs(left + "--mask causal");
+        theirs.save("att", "weights");
+        CHECK(tells(theirs.diagnose(left + "--mask padding,causal").out,
+                    "weights: padding-dropped\n"));
+    }
+
     TEST_CASE("a probe cannot say where output goes, nor what may differ") {
         TheirFile theirs("--heads 2");
         theirs.save("x", "x");

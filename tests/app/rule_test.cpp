@@ -117,6 +117,37 @@ TEST_SUITE("app: rule") {
         std::ofstream(file) << "# to come\n";
         CHECK(has(run("--rule @" + file).err, "mine.txt: has no text; write one rule a line"));
     }
+    TEST_CASE("a rule that is printed is one that can be said, of what counts too") {
+        for (const auto& [walk, step] :
+             {std::pair{"--preset t5", "buckets"},
+              {"--preset llama3 --text 'so it goes'", "positions"},
+              {"--preset gpt2", "positions"},
+              {"--heads 2 --batch 2 --seq-len 4 --lengths 4,2 --mask causal,padding", "mask"}}) {
+            const std::string flags = walk;
+            const std::string rules = "\n" + run(flags + " --list-rules").out;
+            const std::size_t begin = rules.find("\n" + std::string(step) + "[") + 1;
+            const std::string rule = rules.substr(begin, rules.find('\n', begin) - begin);
+            const program::Result said = run(flags + " --only weights -q --rule '" + rule + "'");
+            CHECK_MESSAGE(said.out == run(flags + " --only weights -q").out, rule << said.err);
+        }
+        // Twice as far apart, as every second token of a longer text is.
+        const std::string walk = "--rope half --seq-len 3 --only rotated_query -q";
+        CHECK(run(walk + " --rule 'positions[t] = 2 * t + 1'").out ==
+              run(walk + " --positions 1,3,5").out);
+        CHECK(has(run(walk + " --rule 'positions[t] = t / 4'").err,
+                  "positions holds whole numbers, not 0.25: write floor(...)"));
+        CHECK(has(run("--preset gpt2 --rule 'positions[t] = t + 99'").err, "has no row"));
+    }
+    TEST_CASE("letters of axes stand for their own axes alone") {
+        const std::string walk = "--heads 2 --batch 2 --seq-len 3 --mask causal --only weights -q ";
+        CHECK(has(run("--heads 2 --batch 2 --seq-len 3 --lengths 3,2 --mask padding,causal "
+                      "--rule 'mask[b,q,k] = b == 1'")
+                      .err,
+                  "write all indices, mask[b,h,q,k]"));
+        CHECK(has(run("--rule 'scores[q] = q'").err, "write all indices, scores[q,k]"));
+        CHECK(run(walk + "--rule 'scores[a,b] = a - b'").exit_code == 0);
+        CHECK(run(walk + "--rule 'scores[k] = k'").exit_code == 0);
+    }
     TEST_CASE("a power is written as here or as in Python") {
         CHECK(run("-q --rule 'weights[q,k] = relu(scores[q,k])**2'").out ==
               run("-q --rule 'weights[q,k] = relu(scores[q,k])^2'").out);

@@ -122,6 +122,13 @@ TEST_SUITE("app: step by script") {
         CHECK_MESSAGE(result.exit_code == 0, result.err);
         CHECK(result.out.find("x[1,2,3] = 1.7528") != std::string::npos);
     }
+    TEST_CASE("why takes a cell as attn-explain why does, or one of this step") {
+        const std::string said = run("step", "why weights[2,short]\nwhy 0,1\nwhy 2\n").out;
+        CHECK(said.find("\nweights[2,2] = 0.1921") != said.npos);
+        CHECK(said.find("\nweights[0,1] = 0.215789\n") != said.npos);
+        CHECK(said.find("\n  scaled_scores[0,1] = ") != said.npos);
+        CHECK(run("step", "why wieghts[0,0]\n").err.find("wieghts") != std::string::npos);
+    }
     TEST_CASE("from a notebook's page one dives into the walk behind it, and back") {
         const program::Result why =
             run("notebook 002 --step", "goto older_weights\ncell 3,1\nwhy\n");

@@ -1,12 +1,14 @@
 #include "attn/cards/step_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/cards/cards.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -46,6 +48,41 @@ bool overlooks_rules(const PlannedStep& of) {
            });
 }
 
+/// The numbers of a step that counts, as positions do.
+Tensor whole_numbers(const Rule& rule, const Tensor& made) {
+    constexpr double largest = 1e15;
+    Array<std::int64_t> whole = empty_array<std::int64_t>(made.shape());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        const double number = made.at(i);
+        if (number != std::floor(number) || std::abs(number) > largest) {
+            refuse_rule(
+                rule.text, 0,
+                rule.step + " holds whole numbers, not " + brief(number) + ": write floor(...)");
+        }
+        whole.data()[i] = static_cast<std::int64_t>(number);
+    }
+    return {made.axes(), std::move(whole)};
+}
+
+/// Where letters stand for axes, each stands for its own: `b` cannot be the head.
+void require_own_letters(const Rule& rule, const Outline& made) {
+    std::vector<std::string> letters;
+    for (const std::string& axis : made.axes) letters.push_back(axis.substr(0, 1));
+    const auto left_out = letters.begin() + std::max<std::ptrdiff_t>(
+                                                std::ssize(letters) - std::ssize(rule.indices), 0);
+    const auto is_letter = [&](const std::string& index) {
+        return std::ranges::count(letters, index) > 0;
+    };
+    const bool misses = std::any_of(letters.begin(), left_out, [&](const std::string& letter) {
+        return std::ranges::count(rule.indices, letter) > 0;
+    });
+    if (misses && std::ranges::all_of(rule.indices, is_letter)) {
+        refuse_rule(rule.text, 0,
+                    rule.step + " is " + described(made.axes, made.shape) +
+                        ": write all indices, " + rule.step + "[" + joined(letters, ",") + "]");
+    }
+}
+
 }  // namespace
 
 void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
@@ -64,14 +101,18 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
         inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
     }
     step.reads = these(inputs);
-    step.compute = [told, by_chain, name = step.name, outline = step.outline](
-                       const Plan& plan, const Ledger& ledger) {
+    const bool may_count = step.reads(of.plan).empty();
+    step.compute = [told, by_chain, name = step.name, outline = step.outline,
+                    right = may_count ? step.compute : nullptr](const Plan& plan,
+                                                                const Ledger& ledger) {
         const Outline made = outline(plan);
         RuleScope scope = rule_scope(plan, ledger, name);
         if (!by_chain) {
             scope.tensor = [&](const std::string& each) -> const Tensor& { return ledger[each]; };
         }
-        return evaluate_rule(told, made.axes, made.shape, plan.compute_dtype, scope);
+        Tensor tensor = evaluate_rule(told, made.axes, made.shape, plan.compute_dtype, scope);
+        const bool counts = right && right(plan, ledger).dtype() == DType::int64;
+        return counts ? whole_numbers(told, tensor) : tensor;
     };
     step.replaces_given = true;
     step.rule = always(told.text);
@@ -108,6 +149,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         if (step.mistake_ids == users_rule) {
             refuse_rule(told.text, 0, "two rules make " + step.name + ": leave one out");
         }
+        require_own_letters(told, step.outline(plan));
         follow_rule(step, {plan, table, step}, told);
         step.note = nullptr;
         step.mistake_ids = users_rule;

@@ -25,10 +25,8 @@ public:
         if (!scene.only_harmless) mistakes_ = case_.mistakes;
         // A harmless difference would have been found where it begins, if that is there.
         std::ranges::copy_if(
-            case_.harmless, std::back_inserter(harmless_), [&](const Mistake* one) {
-                return one->step == scene.step || case_.intake.given.has(one->step) ||
-                       !scene.replay.is_given(one->step);
-            });
+            case_.harmless, std::back_inserter(harmless_),
+            [&](const Mistake* one) { return one->step == scene.step || !is_saved(one->step); });
     }
 
     Found best() {
@@ -45,6 +43,7 @@ public:
         found.unexplained.difference = HUGE_VAL;
         found.unexplained.runner_up = runner_up_;
         found.unexplained.runner_up_difference = runner_up_difference_;
+        drop_refuted();
         found.match = matches_.empty() ? without_replay() : best_match();
         found.left_nan = std::move(left_nan_);
         return found;
@@ -83,6 +82,7 @@ public:
                 made.push_back(mistake);
                 tried.try_made(made);
             }
+            tried.drop_refuted();
             if (tried.matches_.empty()) continue;
             Match match = tried.best_match();
             match.finding.beside = harmless.front();
@@ -124,8 +124,21 @@ private:
         Reading reading;
         double difference;
         std::size_t explains = 0;  ///< so many later tensors
-        bool refuted = false;      ///< by what is right before
     };
+
+    /// Whether they saved that step or a later one of its chain, from which all goes on.
+    bool is_saved(const std::string& step) const {
+        const StepTable& table = step_table(case_.plan);
+        const std::size_t place = place_of(table, step);
+        const Chain chain = table[place].chain;
+        for (std::size_t i = place; i < table.size(); ++i) {
+            const std::string& name = table[i].name;
+            const bool goes_on = i == place || (chain != Chain::none && table[i].chain == chain);
+            if (!goes_on || case_.intake.given.has(name)) continue;
+            if (scene_.replay.is_given(name)) return true;
+        }
+        return false;
+    }
 
     void report(double done) const {
         if (case_.options.progress) case_.options.progress(scene_.step, done);
@@ -176,26 +189,30 @@ private:
         }
     }
 
-    /// Of several that match: what leaves right what is right, what explains later tensors too,
-    /// what shows first at this very step, mistakes before harmless differences, and the nearest.
+    /// Drops what would have made wrong what is right.
+    void drop_refuted() {
+        std::erase_if(matches_,
+                      [&](const Candidate& each) { return scene_.refuted(*each.mistake); });
+    }
+
+    /// Of several that match: what explains later tensors too, what shows first at this very step,
+    /// mistakes before harmless differences, and the nearest.
     Match best_match() {
         std::vector<Candidate>& all = matches_;
         for (Candidate& each : all) {
             if (all.size() == 1) break;
             each.explains = explained_behind(scene_.replay, each.mistake, scene_.step,
                                              each.reading.tensor, scene_.judge, scene_.later);
-            each.refuted = scene_.refuted(*each.mistake);
         }
         std::ranges::stable_sort(all, {}, [&](const Candidate& each) {
-            return std::tuple(each.refuted, scene_.later.size() - each.explains,
+            return std::tuple(scene_.later.size() - each.explains,
                               each.mistake->step != scene_.step,
                               is_in(case_.harmless, each.mistake), each.difference);
         });
         Match match = scene_.match_of(*all[0].mistake, all[0].reading, all[0].difference);
         for (std::size_t i = 1; i < all.size(); ++i) {
             // The steps before and after tell the others apart.
-            const bool is_tie =
-                all[i].refuted == all[0].refuted && all[i].explains == all[0].explains;
+            const bool is_tie = all[i].explains == all[0].explains;
             if (is_tie) match.finding.ties.push_back(all[i].mistake);
         }
         const Tensor& tensor = match.reading.tensor;

@@ -142,6 +142,24 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
          {[](const Plan& plan) { return plan.config.prefill && cuts(plan, plan.config.prefill); },
           "the input is walked in one chunk: pass $prefill"}},
         drop_causal, hidden_behind_all_chunks);
+    const Need needs_both{
+        {[](const Plan& plan) { return plan.config.mask.padding && plan.config.mask.causal; },
+         "the mask is not of padding and later keys"}};
+    const char* const both = "hidden = (k > q) | is_padding[k]";
+    const char* const both_lesson =
+        "A key is hidden if any of the masks hides it: join them by or, before softmax.";
+    kind_mistake(list, "causal-dropped", "Padding was hidden, later keys were not",
+                 "tokens see those that come after them", both, both_lesson, needs_both,
+                 drop_causal);
+    kind_mistake(list, "padding-dropped", "Later keys were hidden, padding was not",
+                 "tokens behind padding attend to it", both, both_lesson, needs_both,
+                 [](MaskChoice& mask) { mask.padding = false; });
+    entry(list, "masks-joined-by-and", "mask", "Only padding that comes later was hidden",
+          "a key is hidden where both masks hide it: all others are seen", both, both_lesson,
+          needs_both,
+          all_of({with_plan({"mask"}, [](Plan& plan) { plan.config.mask.causal = false; }),
+                  follows({.rule = "mask[q,k] = mask[q,k] and k > q + offset",
+                           .outline = score_cells})}));
     kind_mistake(list, "causal-unasked=padding", "Later keys were hidden beside the padding",
                  "no token sees those that come after it", "hidden = padding", causal_lesson,
                  {[](const Plan& plan) {

@@ -54,6 +54,9 @@ constexpr SettingChange changes[]{
         config.mask.padding = true, config.lengths = {3, 4};
     },
     [](WalkConfig& config) {
+        config.mask.causal = config.mask.padding = true, config.lengths = {3, 4};
+    },
+    [](WalkConfig& config) {
         config.scale = {ScaleChoice::By::number, 0.25};
     },
     [](WalkConfig& config) { config.scale.by = ScaleChoice::By::none; },
