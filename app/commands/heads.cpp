@@ -9,6 +9,7 @@
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/runtime.hpp"
+#include "attn/notebooks/notebook.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
@@ -68,10 +69,7 @@ attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std
     }
     walk.set(flags::model_file, arguments[flags::model_file]);
     walk.set(flags::layer, std::to_string(layer));
-    const attn::Plan plan = attn::resolve(config_of(walk, &run));
-    const auto shared = table_of(walk, plan);
-    const attn::StepTable& table = *shared;
-    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
+    const auto [plan, table, ledger] = walk_of(walk, &run);
     attn::Document document = attn::document_of(plan, ledger, table);
     document.config = config_entries(walk, plan);
     document.command = command_line("", walk) + " --format html";

@@ -16,27 +16,9 @@ using attn::OutputFile;
 using attn::Sink;
 using attn::TextForm;
 
-/// Calls `render` with the document, where the lines of sections that are not printed stand above
-/// the next one that is. A document without lines is not copied: it may be large.
-template <class Render>
-void with_gathered_code(const Document& document, Render&& render) {
-    const bool has_code =
-        std::any_of(document.sections.begin(), document.sections.end(),
-                    [](const attn::Section& section) { return !section.code.empty(); });
-    if (!has_code) {
-        render(document);
-        return;
-    }
-    Document gathered = document;
-    attn::gather_code(gathered);
-    render(gathered);
-}
-
 template <TextForm form>
 void render_form(const Document& document, const TextChoices& choices, const Sink& sink) {
-    with_gathered_code(document, [&](const Document& gathered) {
-        attn::render_text(gathered, form, choices.options, choices.words, sink);
-    });
+    attn::render_text(document, form, choices.options, choices.words, sink);
 }
 
 void render_json(const Document& document, const TextChoices&, const Sink& sink) {
@@ -49,8 +31,6 @@ void render_ipynb(const Document& document, const TextChoices& choices, const Si
 
 /// A program: lines, and beside what each prints what it should print.
 void render_program(const Document& document, const TextChoices& choices, const Sink& sink) {
-    Document gathered = document;
-    attn::gather_code(gathered);
     const attn::ContentForm form = [&](const attn::Section& section) {
         std::string text = "print(" + attn::printed_expression(section) + ")";
         if (choices.words == attn::Words::none) return text;
@@ -65,13 +45,11 @@ void render_program(const Document& document, const TextChoices& choices, const 
         return text;
     };
     if (!document.command.empty()) sink("# " + attn::visible(document.command) + "\n\n");
-    attn::render_text(gathered, form, choices.options, choices.words, sink);
+    attn::render_text(document, form, choices.options, choices.words, sink);
 }
 
 void render_markdown(const Document& document, const TextChoices& choices, const Sink& sink) {
-    with_gathered_code(document, [&](const Document& gathered) {
-        attn::render_markdown(gathered, choices.form, choices.options, choices.words, sink);
-    });
+    attn::render_markdown(document, choices.form, choices.options, choices.words, sink);
 }
 
 void render_figures(const Document& document, const TextChoices& choices, const Sink& sink) {
@@ -84,8 +62,7 @@ void render_page(const Document& document, const TextChoices& choices, const Sin
     if (choices.form == attn::TextForm::numpy && !figure.options.precision) {
         figure.options.precision = 8;
     }
-    with_gathered_code(
-        document, [&](const Document& gathered) { attn::render_html(gathered, figure, sink); });
+    attn::render_html(document, figure, sink);
 }
 
 enum class Which { shown, all };
@@ -193,6 +170,7 @@ const std::vector<Format>& formats() {
          .suffixes = {".json"},
          .render = render_json,
          .has_code = true,
+         .lines_apart = true,
          .has_everything = true,
          .has_rules = true},
         {.name = "ipynb",
@@ -247,6 +225,14 @@ const Format& find_format(std::string_view name) {
         if (format.name == name) return format;
     }
     refuse_word("--format", std::string(name), format_names());
+}
+
+std::optional<Document> with_gathered_code(const Format& format, const Document& document) {
+    const auto has_lines = [](const attn::Section& section) { return !section.code.empty(); };
+    if (format.lines_apart || std::ranges::none_of(document.sections, has_lines)) return {};
+    Document gathered = document;
+    attn::gather_code(gathered);
+    return gathered;
 }
 
 std::string ending_of(std::string_view path) {

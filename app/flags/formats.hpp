@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct Format {
     bool prints_numbers = false;  ///< --precision and its like change its numbers
     bool has_words = false;       ///< headings and notes, which -q leaves out
     bool has_code = false;        ///< the lines of --code have a place in it
+    bool lines_apart = false;     ///< each section keeps its own, printed or not
     bool has_everything = false;  ///< steps that are not printed too
     bool has_rules = false;       ///< the completed rule of each step has a place in it
     bool runs = false;            ///< it is a program
@@ -55,6 +57,11 @@ std::vector<std::string> format_names();
 
 /// The format of that name.  Errors  ConfigError, listing the names there are.
 const Format& find_format(std::string_view name);
+
+/// The document with the lines of sections that are not printed above the next one that is, as a
+/// format shows them; nothing where it is that already: a document may be large.
+std::optional<attn::Document> with_gathered_code(const Format& format,
+                                                 const attn::Document& document);
 
 /// The ending of a file's name, `.npz`, in small letters: a dot and what begins with a
 /// letter; empty without one.

@@ -2,6 +2,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "attn/models/hugging_face.hpp"
 #include "attn/plan/given_sizes.hpp"
 #include "attn/text/strings.hpp"
 
@@ -19,7 +20,7 @@ void contradict(const std::string& flag, const std::string& model, const std::st
 std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::WalkConfig& config) {
     const std::string model = arguments[flags::model];
     const std::string weights = arguments[flags::weights];
-    const attn::ModelFamily family = attn::model_family(model);
+    const attn::models::AttentionNames names = attn::models::attention_names(model);
     const std::int64_t layer = arguments[flags::layer];
     if (!arguments.has(flags::heads)) {
         throw attn::ConfigError("--model " + model +
@@ -27,9 +28,10 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
                                 "the small models)");
     }
     const attn::TensorFile file(weights);
-    attn::ModelLayer found = attn::pick_model_layer(file.arrays(), family, layer, file.label());
-    const Projection projection = found.fused ? Projection::fused : Projection::split;
-    const auto layout = found.in_out ? attn::WeightLayout::in_out : attn::WeightLayout::out_in;
+    std::vector<attn::NamedTensor> parameters =
+        attn::models::pick_layer(file.arrays(), names, layer, file.label());
+    const Projection projection = names.fused ? Projection::fused : Projection::split;
+    const auto layout = names.in_out ? attn::WeightLayout::in_out : attn::WeightLayout::out_in;
     if (arguments.has(flags::projection) && config.projection != projection) {
         contradict("--projection " + arguments[flags::projection], model,
                    "is " + std::string(attn::word(projection)));
@@ -43,10 +45,10 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     config.weight_layout = layout;
     config.model = model;
     config.layer = layer;
-    if (family == attn::ModelFamily::gpt2 && !config.mask.causal) {
+    if (names.causal && !config.mask.causal) {
         report_note("GPT-2 is causal: add --mask causal");
     }
-    return std::move(found.parameters);
+    return parameters;
 }
 
 }  // namespace
@@ -78,7 +80,7 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     const attn::SaidSettings said = said_settings(arguments);
     attn::take_names(given, said, config);
-    if (!said.projection && !arguments.has(says_x) && attn::begins_with_query(given)) {
+    if (!said.projection && !arguments.has(says_x) && attn::begins_with_query(given, config)) {
         config.projection = Projection::none;
     }
     const bool direct = config.projection == Projection::none;

@@ -286,8 +286,8 @@ void note_changes(const attn::Plan& plan) {
     report_note("no longer the model's: " + plan.config.changes);
 }
 
-attn::Walked walk_of(const Arguments& arguments) {
-    attn::Walked made{attn::resolve(config_of(arguments)), {}, {}};
+attn::Walked walk_of(const Arguments& arguments, const ModelRun* run) {
+    attn::Walked made{attn::resolve(config_of(arguments, run)), {}, {}};
     made.table = *table_of(arguments, made.plan);
     made.ledger = attn::walk(made.plan, attn::draw(made.plan), made.table);
     return made;

@@ -45,7 +45,7 @@ Arguments with_flags(const Arguments& arguments, const std::vector<std::string>&
 attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nullptr);
 
 /// The walk that the flags describe, made.  Errors  as config_of and table_of.
-attn::Walked walk_of(const Arguments& arguments);
+attn::Walked walk_of(const Arguments& arguments, const ModelRun* run = nullptr);
 
 /// The words of a walk that is given none.
 constexpr const char* default_sentence = "Life is short, eat dessert first";

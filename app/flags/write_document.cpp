@@ -22,11 +22,9 @@ using Render = std::function<void(const attn::Document&, const attn::Sink&)>;
 /// Prints a document with a pause between its steps.
 void print_at_a_pace(const attn::Document& document, const Render& render, bool apart) {
     Pace pace;
-    attn::Document whole = document;
-    attn::gather_code(whole);
-    attn::Document part = whole;
+    attn::Document part = document;
     bool first = true;
-    for (const attn::Section& section : whole.sections) {
+    for (const attn::Section& section : document.sections) {
         if (!section.shown) continue;
         if (!first) pace.wait();
         StandardOutput output;
@@ -68,12 +66,10 @@ void render_heatmap(const Arguments& arguments, const attn::Document& document,
     const HeatmapChoices heatmap{choices.options,
                                  color_depth(arguments[flags::color], is_to_terminal(arguments)),
                                  columns, shades.end, shades.compact};
-    attn::Document gathered = document;
-    attn::gather_code(gathered);
     const attn::ContentForm form = [&](const attn::Section& section) {
-        return heatmap_text(section, gathered, heatmap);
+        return heatmap_text(section, document, heatmap);
     };
-    attn::render_text(gathered, form, choices.options, choices.words, sink);
+    attn::render_text(document, form, choices.options, choices.words, sink);
 }
 
 /// Writes the sections with the numbers set apart that are others than before.
@@ -87,9 +83,7 @@ void render_marked(const attn::Document& document, attn::TextForm form, const Te
         return attn::marked(text, attn::content_text(*old, form, choices.options),
                             choices.options.ink);
     };
-    attn::Document gathered = document;
-    attn::gather_code(gathered);
-    attn::render_text(gathered, content, choices.options, choices.words, sink);
+    attn::render_text(document, content, choices.options, choices.words, sink);
 }
 
 /// `03_query.npy`: in the order of the walk however a folder is listed.
@@ -163,14 +157,16 @@ void write_text(const Arguments& arguments, const std::string& text) {
     StandardOutput::print(columns ? folded(shown, *columns) : shown);
 }
 
-void write_document(const Arguments& arguments, const attn::Document& document,
-                    attn::TextForm usual, attn::DType default_dtype) {
+void write_document(const Arguments& arguments, const attn::Document& made, attn::TextForm usual,
+                    attn::DType default_dtype) {
     if (arguments.has(flags::summary)) {
-        write_text(arguments, attn::summary_text(document));
+        write_text(arguments, attn::summary_text(made));
         return;
     }
     const TextChoices choices = text_choices(arguments, usual, default_dtype);
     const Format& format = format_of(arguments, usual);
+    const auto gathered = with_gathered_code(format, made);
+    const attn::Document& document = gathered ? *gathered : made;
     const bool heatmap = arguments.has(flags::heatmap) && format.printed != nullptr;
     const std::string changes =
         document.before == nullptr ? "" : attn::changes_of(document, *document.before);
@@ -192,7 +188,7 @@ void write_document(const Arguments& arguments, const attn::Document& document,
     const std::string path = output_file(arguments);
     const std::string folder = arguments[flags::save_dir];
     if (!path.empty() || !folder.empty()) remove_temporaries_on_signals();
-    if (!folder.empty()) save_folder(folder, document);
+    if (!folder.empty()) save_folder(folder, made);
     const bool prints =
         folder.empty() || arguments.has_any({flags::output, flags::format, flags::json});
     if (path.empty() && prints && arguments.has(flags::pace)) {

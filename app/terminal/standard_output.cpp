@@ -32,19 +32,10 @@ std::string program_of(const std::string& command) {
     return {};
 }
 
-/// Whether a program is on the path.
+/// Whether a shell finds a program.
 bool exists(const std::string& program) {
-    if (program.empty()) return false;
-    if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0;
-    const std::string path = environment("PATH");
-    for (std::size_t start = 0; start <= path.size();) {
-        const std::size_t end = std::min(path.find(':', start), path.size());
-        if (access((path.substr(start, end - start) + "/" + program).c_str(), X_OK) == 0) {
-            return true;
-        }
-        start = end + 1;
-    }
-    return false;
+    if (program.empty() || program.find('\'') != std::string::npos) return false;
+    return std::system(("command -v '" + program + "' >/dev/null 2>&1").c_str()) == 0;
 }
 
 /// The command line of the pager; empty when there is none.

@@ -71,8 +71,7 @@ bool has_modes = false;
 std::string leaving_text;  ///< of a full screen, while there is one
 
 void clean_up_and_end(int signal) {
-    attn::remove_pending_files();
-    attn::remove_pending_folder();
+    attn::remove_pending();
     // A failure to write changes nothing: the program ends.
     if (::write(STDOUT_FILENO, leaving_text.data(), leaving_text.size()) >= 0 && has_modes) {
         tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);

@@ -285,7 +285,8 @@ void write_document(const Arguments& arguments, const attn::Document& document,
                     attn::TextForm usual, attn::DType default_dtype) {
     const Format& format = format_of(arguments);
     if (!format.answers) attn::refuse("--format " + std::string(format.name));
-    format.render(document, text_choices(arguments, usual, default_dtype),
+    const auto gathered = with_gathered_code(format, document);
+    format.render(gathered ? *gathered : document, text_choices(arguments, usual, default_dtype),
                   [](std::string_view text) { written += text; });
 }
 

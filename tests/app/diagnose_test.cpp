@@ -38,6 +38,19 @@ std::string page_file(const program::Folder& folder, const std::string& name,
 }  // namespace
 
 TEST_SUITE("app: diagnose") {
+    TEST_CASE(
+        "a long walk of one sequence, x drawn by the same flags, is examined as a short one") {
+        const program::Folder folder;
+        const std::string file = folder / "attn.npz";
+        for (const std::string tokens : {"60", "300"}) {
+            const std::string flags = "--seq-len " + tokens + " --embed-dim 8 ";
+            REQUIRE(
+                run(flags + "--bug scale-missing --only weights,context -o " + file).err.empty());
+            const program::Result result = run("diagnose " + file + " " + flags);
+            CHECK(result.err.empty());
+            CHECK(result.out.find("weights: scale-missing") != std::string::npos);
+        }
+    }
     TEST_CASE("a mistake in somebody's tensors is named with its evidence and its fix") {
         const program::Folder folder;
         const std::string file = folder / "mine.json";

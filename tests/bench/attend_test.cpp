@@ -144,7 +144,7 @@ TEST_SUITE("bench: measurement") {
             CHECK(row.gflops > 0);
             CHECK(row.apart.has_value() == (i % config.series.size() != 0));
         }
-        CHECK(report.growth.size() == config.series.size());
+        CHECK(attn::growth_of(report.rows).size() == config.series.size());
     }
     TEST_CASE("what is larger than the memory is left out, or refused when it was asked for") {
         attn::BenchConfig config;
@@ -178,12 +178,12 @@ TEST_SUITE("bench: measurement") {
         row.shape = {8, 256, 16};
         row.left_out = "too long";
         rows.push_back(row);
-        const std::vector<attn::BenchGrowth> growth = attn::growth_of(rows);
+        const std::vector<attn::BenchLine> growth = attn::growth_of(rows);
         REQUIRE(growth.size() == 1);
-        CHECK(growth[0].from == 64);
-        CHECK(growth[0].to == 128);
-        CHECK(std::abs(growth[0].time_exponent - 3) < 1e-12);
-        CHECK(std::abs(growth[0].memory_exponent - 1) < 1e-12);
+        CHECK(growth[0].times.front().first == 64);
+        CHECK(growth[0].times.back().first == 128);
+        CHECK(std::abs(*attn::fitted_exponent(growth[0].times) - 3) < 1e-12);
+        CHECK(std::abs(*attn::fitted_exponent(growth[0].memory) - 1) < 1e-12);
     }
     TEST_CASE("a peak is measured for each instruction set of this processor, and for no other") {
         for (const InstructionSet instruction_set : attn::available_instruction_sets()) {

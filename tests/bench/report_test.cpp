@@ -44,7 +44,6 @@ attn::BenchReport made_up_report() {
         report.rows.push_back(timed(length, fused, 1.9e-4 * t));
     }
     report.rows[6].left_out = "would take some 32 s: say --variant loop to time it";
-    report.growth = attn::growth_of(report.rows);
     return report;
 }
 
@@ -129,7 +128,6 @@ TEST_SUITE("bench: report") {
     TEST_CASE("a picture of one point, or of nothing, is one too") {
         attn::BenchReport report = made_up_report();
         report.rows.resize(1);
-        report.growth.clear();
         CHECK(count_elements(attn::bench_svg(report)) > 5);
         const std::string one = attn::bench_svg(report);
         CHECK(one.find("nan", one.find("</style>")) == std::string::npos);
@@ -168,7 +166,6 @@ TEST_SUITE("bench: report") {
     TEST_CASE("two variants that disagree are reported with place, values and tolerance") {
         attn::BenchReport report = made_up_report();
         report.rows.clear();
-        report.growth.clear();
         const double nan = std::numeric_limits<double>::quiet_NaN();
         report.dispute = {
             {2, 3, 4}, fused, loop, {17, nan, 0.25, std::numeric_limits<double>::infinity()}, 1e-5};

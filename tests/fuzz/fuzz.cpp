@@ -57,7 +57,7 @@ void fuzz_readers(const std::string& bytes) {
                                      "x.csv", "x.json", "x.pt"};
     const std::string label = names[bytes.size() % std::size(names)];
     try {
-        attn::read_tensors_from_bytes(bytes, label);
+        attn::TensorFile(bytes, label).read_all(attn::ignore_note);
     } catch (const attn::InputError& error) {
         const std::string message = error.what();
         if (!message.starts_with(label) || message.find('\n') != message.npos) throw;

@@ -192,7 +192,7 @@ TEST_SUITE("atomic file") {
         OutputFile first(scratch / "first.txt");
         OutputFile second(scratch / "second.txt");
         CHECK(files_in(scratch.path()) == 3);
-        remove_pending_files();
+        remove_pending();
         CHECK(files_in(scratch.path()) == 1);
         CHECK(content(scratch / "done.txt") == "x");
     }

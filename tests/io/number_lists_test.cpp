@@ -80,7 +80,7 @@ TEST_SUITE("printed arrays") {
         CHECK(refusal_of("tensor([[1., 2., ..., 3.]])", "t").find("was shortened when it was") !=
               std::string::npos);
         CHECK(refusal_of("[[1, 2],\n [3, x]]", "t") ==
-              "t: line 2, column 6: 'x' is no number: write it as 1.5 or 1e-3");
+              "t: line 2, column 6: 'x' is not a number: write it as 1.5 or 1e-3");
         for (const std::string text : {"[",
                                        "[1",
                                        "[1]]",

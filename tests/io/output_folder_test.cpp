@@ -140,8 +140,7 @@ TEST_SUITE("output_folder") {
         if (child == 0) {
             OutputFolder folder(scratch / "out");
             write_file(folder.file("01_x.npy"), "1");
-            remove_pending_files();
-            remove_pending_folder();
+            remove_pending();
             ::_exit(0);
         }
         int status = 0;

@@ -57,11 +57,17 @@ template <class T>
 void check_torch_floats(TorchGenerator& generator, const std::string& name, const Json& op) {
     check_drawn<T>(op, [&](std::span<T> out) {
         if (name == "rand") return generator.rand(out);
-        if (name == "randn") return generator.randn(out);
         if (name == "uniform_") return generator.uniform(out, op.at("low"), op.at("high"));
-        REQUIRE(name == "normal_");
-        generator.normal(out, op.at("mean"), op.at("std"));
+        REQUIRE(name == "randn");
+        generator.randn(out);
     });
+}
+
+/// Normals around another mean, which the program does not draw: they take as many draws.
+template <class T>
+void pass_over_normals(TorchGenerator& generator, const Json& op) {
+    std::vector<T> skipped(size_of(op));
+    generator.randn(std::span<T>(skipped));
 }
 
 /// How many draws of whole words an operation takes that the program does not have: integers, one
@@ -85,6 +91,9 @@ void check_torch(const Json& one_case, TorchBuild build) {
         } else if (name == "randint" || name == "randperm") {
             std::vector<float> skipped(words_of_integers(op, 1));
             generator.rand(std::span<float>(skipped));
+        } else if (name == "normal_") {
+            op.at("dtype") == "float32" ? pass_over_normals<float>(generator, op)
+                                        : pass_over_normals<double>(generator, op);
         } else if (op.at("dtype") == "float32") {
             check_torch_floats<float>(generator, name, op);
         } else {

@@ -56,12 +56,11 @@ TEST_SUITE("render: numpy numbers") {
 
     TEST_CASE("bools take five columns") {
         CHECK(numpy_str(named(Array<bool>{true, true})) == "[ True  True]");
-        CHECK(numpy_repr(Tensor({}, Array<bool>(true))) == "array(True)");
     }
 
     TEST_CASE("a precision that no number can have is refused") {
         CHECK_THROWS_AS(numpy_str(counting(1), {.precision = -1}), ConfigError);
-        CHECK_THROWS_AS(numpy_repr(counting(1), {.precision = 1075}), ConfigError);
+        CHECK_THROWS_AS(numpy_str(counting(1), {.precision = 1075}), ConfigError);
     }
 }
 
@@ -69,21 +68,15 @@ TEST_SUITE("render: numpy layout") {
     TEST_CASE("a scalar is printed alone") {
         CHECK(numpy_str(Tensor({}, Array<double>(1e15))) == "1000000000000000.0");
         CHECK(numpy_str(Tensor({}, Array<float>(123456789.0F))) == "123456790.0");
-        CHECK(numpy_repr(Tensor({}, Array<float>(1.5F))) == "array(1.5, dtype=float32)");
-        CHECK(numpy_repr(Tensor({}, Array<std::int64_t>(-3))) == "array(-3)");
     }
 
-    TEST_CASE("an empty array has its type, and its shape unless that is (0,)") {
+    TEST_CASE("an empty array is a pair of brackets") {
         CHECK(numpy_str(Tensor({"a", "b"}, empty_array<double>({0, 3}))) == "[]");
-        CHECK(numpy_repr(Tensor({"a"}, empty_array<double>({0}))) == "array([], dtype=float64)");
-        CHECK(numpy_repr(Tensor({"a", "b"}, empty_array<bool>({0, 3}))) ==
-              "array([], shape=(0, 3), dtype=bool)");
     }
 
     TEST_CASE("rows hang below the first one") {
         const Tensor square = named(Array<std::int64_t>{{1, 2}, {3, 4}});
         CHECK(numpy_str(square) == "[[1 2]\n [3 4]]");
-        CHECK(numpy_repr(square) == "array([[1, 2],\n       [3, 4]])");
         const Tensor block = named(Array<std::int64_t>::filled({2, 1, 1}, 1));
         CHECK(numpy_str(block) == "[[[1]]\n\n [[1]]]");
     }
@@ -91,7 +84,6 @@ TEST_SUITE("render: numpy layout") {
     TEST_CASE("a thousand elements are printed in full, one more is summarised") {
         CHECK(numpy_str(counting(1000)).find("...") == std::string::npos);
         CHECK(numpy_str(counting(1001)) == "[   0    1    2 ...  998  999 1000]");
-        CHECK(numpy_repr(counting(7), {.threshold = 6}) == "array([0, 1, 2, ..., 4, 5, 6])");
         CHECK(numpy_str(counting(7), {.threshold = 6, .edgeitems = 0}) == "[... 6]");
         CHECK(numpy_str(counting(7), {.threshold = 6, .edgeitems = 4}) == "[0 1 2 3 4 5 6]");
     }
@@ -102,13 +94,6 @@ TEST_SUITE("render: numpy layout") {
         CHECK(numpy_str(counting(3), {.linewidth = 6}) == "[0 1\n 2]");
         CHECK(numpy_str(named(Array<double>{0.25, 1, 3}), {.linewidth = 11}) == "[0.25 1.\n 3.  ]");
         CHECK(numpy_str(counting(2), {.linewidth = 0}) == "[0\n 1]");
-    }
-
-    TEST_CASE("the type of a float32 moves to a new line when it does not fit") {
-        const Tensor tensor = named(Array<float>{0.5F});
-        // array([0.5], dtype=float32) has 27 columns; one more is demanded.
-        CHECK(numpy_repr(tensor, {.linewidth = 27}) == "array([0.5], dtype=float32)");
-        CHECK(numpy_repr(tensor, {.linewidth = 26}) == "array([0.5],\n      dtype=float32)");
     }
 
     TEST_CASE("a shape is a tuple") {

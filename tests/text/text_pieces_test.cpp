@@ -119,9 +119,9 @@ TEST_SUITE("render: streaming") {
 
                 Recorder numpy;
                 TextPieces numpy_pieces(numpy.sink);
-                write_numpy_repr(numpy_pieces, tensor, each);
+                write_numpy_str(numpy_pieces, tensor, each);
                 numpy_pieces.flush();
-                CHECK(numpy.text == numpy_repr(tensor, each));
+                CHECK(numpy.text == numpy_str(tensor, each));
                 check_pieces(numpy, 3);
             }
             Recorder plain;

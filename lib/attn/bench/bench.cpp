@@ -106,7 +106,6 @@ public:
         for (BenchRow& row : report_.rows) {
             if (row.left_out.empty()) row.peak_part = row.gflops / peak_of(row.series).gflops;
         }
-        report_.growth = growth_of(report_.rows);
         return std::move(report_);
     }
 
@@ -281,17 +280,10 @@ std::vector<BenchLine> lines_of(const std::vector<BenchRow>& rows) {
     return lines;
 }
 
-std::vector<BenchGrowth> growth_of(const std::vector<BenchRow>& rows) {
-    std::vector<BenchGrowth> growths;
-    for (const BenchLine& line : lines_of(rows)) {
-        const std::optional<double> of_time = fitted_exponent(line.times);
-        if (!of_time) continue;
-        growths.push_back({line.series, line.groups, line.head_dim,
-                           static_cast<std::size_t>(line.times.front().first),
-                           static_cast<std::size_t>(line.times.back().first), *of_time,
-                           *fitted_exponent(line.memory)});
-    }
-    return growths;
+std::vector<BenchLine> growth_of(const std::vector<BenchRow>& rows) {
+    std::vector<BenchLine> lines = lines_of(rows);
+    std::erase_if(lines, [](const BenchLine& line) { return !fitted_exponent(line.times); });
+    return lines;
 }
 
 }  // namespace attn

@@ -57,15 +57,6 @@ struct BenchPeak {
     double gflops = 0;
 };
 
-/// How time and memory of one series grow with T, all else equal.
-struct BenchGrowth {
-    BenchSeries series;
-    std::size_t groups = 0, head_dim = 0;
-    std::size_t from = 0, to = 0;  ///< the shortest and the longest T
-    double time_exponent = 0;
-    double memory_exponent = 0;
-};
-
 using BenchPoints = std::vector<std::pair<double, double>>;
 
 /// The rows of one series that were timed, all but T held still: (T, seconds) and (T, bytes), by T.
@@ -75,6 +66,8 @@ struct BenchLine {
     BenchPoints times{}, memory{};
 };
 std::vector<BenchLine> lines_of(const std::vector<BenchRow>& rows);
+/// Those with more than one T, which show how time and memory grow.
+std::vector<BenchLine> growth_of(const std::vector<BenchRow>& rows);
 
 /// How far two contexts lie apart where they are farthest from each other.
 struct Disagreement {
@@ -112,8 +105,7 @@ struct BenchReport {
     std::size_t window = 0;
     std::size_t rounds = 0;
     std::vector<BenchPeak> peaks;
-    std::vector<BenchRow> rows;  ///< shape by shape, in the order of the series
-    std::vector<BenchGrowth> growth;
+    std::vector<BenchRow> rows;           ///< shape by shape, in the order of the series
     std::optional<BenchDispute> dispute;  ///< ends the measurement; no row is of its shape
 };
 
@@ -128,9 +120,6 @@ using BenchProgress = std::function<void(double done, const std::string& next)>;
 ///         not there.
 BenchReport run_bench(const BenchConfig& config, const Machine& machine,
                       const BenchProgress& progress = {});
-
-/// The growth of each series over the rows that were timed, where they have more than one T.
-std::vector<BenchGrowth> growth_of(const std::vector<BenchRow>& rows);
 
 /// The measurements as a table for people, with a head that says on what machine.
 std::string bench_text(const BenchReport& report);

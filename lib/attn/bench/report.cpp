@@ -67,18 +67,19 @@ std::string rows_text(const BenchReport& report) {
     return text;
 }
 
-std::string growth_text(const std::vector<BenchGrowth>& growths) {
+std::string growth_text(const std::vector<BenchLine>& growths) {
     if (growths.empty()) return {};
     std::size_t width = 0;
-    for (const BenchGrowth& growth : growths) {
+    for (const BenchLine& growth : growths) {
         width = std::max(width, series_name(growth.series).size());
     }
     std::string text = "\n";
-    for (const BenchGrowth& growth : growths) {
-        text += fmt::format(
-            "{:<{}}  time grows as T^{:.2f}, memory as T^{:.2f} ({},T,{}), {} to {}\n",
-            series_name(growth.series), width, growth.time_exponent, growth.memory_exponent,
-            growth.groups, growth.head_dim, growth.from, growth.to);
+    for (const BenchLine& growth : growths) {
+        text +=
+            fmt::format("{:<{}}  time grows as T^{:.2f}, memory as T^{:.2f} ({},T,{}), {} to {}\n",
+                        series_name(growth.series), width, *fitted_exponent(growth.times),
+                        *fitted_exponent(growth.memory), growth.groups, growth.head_dim,
+                        growth.times.front().first, growth.times.back().first);
     }
     return text;
 }
@@ -148,8 +149,8 @@ JsonText shape_json(const BenchShape& shape) {
     return {{shape.groups, shape.length, shape.head_dim}, ", "};
 }
 
-/// Bytes are a whole number.
-JsonText whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
+/// Bytes and lengths are whole numbers.
+JsonText whole(double number) { return static_cast<std::uint64_t>(number); }
 
 JsonText row_json(const BenchRow& row) {
     const auto if_timed = [&](double number) {
@@ -167,14 +168,14 @@ JsonText row_json(const BenchRow& row) {
         .with("tolerance", if_timed(row.tolerance));
 }
 
-JsonText growth_json(const BenchGrowth& growth) {
+JsonText growth_json(const BenchLine& growth) {
     return series_json(growth.series)
         .with("groups", growth.groups)
         .with("head_dim", growth.head_dim)
-        .with("from", growth.from)
-        .with("to", growth.to)
-        .with("time_exponent", growth.time_exponent)
-        .with("memory_exponent", growth.memory_exponent);
+        .with("from", whole(growth.times.front().first))
+        .with("to", whole(growth.times.back().first))
+        .with("time_exponent", *fitted_exponent(growth.times))
+        .with("memory_exponent", *fitted_exponent(growth.memory));
 }
 
 JsonText dispute_json(const BenchDispute& dispute) {
@@ -204,7 +205,7 @@ std::string dispute_text(const BenchDispute& dispute) {
 std::string bench_text(const BenchReport& report) {
     std::string text = head_text(report);
     if (!report.rows.empty()) {
-        text += rows_text(report) + growth_text(report.growth) + legend_text(report);
+        text += rows_text(report) + growth_text(growth_of(report.rows)) + legend_text(report);
     }
     if (report.dispute) text += "\n" + dispute_text(*report.dispute) + "\n";
     return text;
@@ -257,7 +258,7 @@ std::string bench_json(const BenchReport& report) {
                          {"gflops", gflops}});
     }
     for (const BenchRow& row : report.rows) rows.push_back(row_json(row));
-    for (const BenchGrowth& growth : report.growth) growths.push_back(growth_json(growth));
+    for (const BenchLine& growth : growth_of(report.rows)) growths.push_back(growth_json(growth));
     std::optional<JsonText> dispute;
     if (report.dispute) dispute = dispute_json(*report.dispute);
     return JsonText({{"attn_explain", version()},

@@ -42,48 +42,39 @@ std::string summary(const Diagnosis& diagnosis) {
            (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
 }
 
-void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
-    if (finding.mistake == nullptr) {
-        text += "\n" + ink.of(ink.mistake, finding.step + ": no known mistake matches") + "\n";
-        if (!finding.follows.empty()) {
-            add_paragraph(
-                text, "  rule      ",
-                "your numbers follow: " + finding.follows + " (" + finding.followed_by + ")");
-        }
-        for (const std::string& line : finding.evidence) add_paragraph(text, "  evidence  ", line);
-        if (finding.runner_up != nullptr) {
-            add_paragraph(text, "  nearest   ",
-                          finding.runner_up->id + ", not accepted (max " +
-                              brief(finding.runner_up_difference) + ")");
-        }
-        return;
+/// The paragraphs of a finding, each behind its word: `evidence`, none where one goes on.
+using Paragraphs = std::vector<std::pair<std::string, std::string>>;
+
+Paragraphs unknown_paragraphs(const Finding& finding) {
+    Paragraphs all;
+    if (!finding.follows.empty()) {
+        all.emplace_back(
+            "rule", "your numbers follow: " + finding.follows + " (" + finding.followed_by + ")");
     }
-    const Mistake& mistake = *finding.mistake;
-    if (finding.second != nullptr) {
-        text += "\n" +
-                ink.of(ink.mistake, finding.step + ": a hypothesis, two mistakes at once: " +
-                                        mistake.id + " and " + finding.second->id) +
-                "\n";
-        add_paragraph(text, "  first     ", mistake.title + ": " + mistake.effect);
-        add_paragraph(text, "  second    ", finding.second->title + ": " + finding.second->effect);
-        std::vector<std::string> pairs;
-        for (const auto& [first, second] : finding.pairs) {
-            pairs.push_back(first->id + " and " + second->id);
-        }
-        if (!pairs.empty()) add_paragraph(text, "  tie       ", "so do these: " + joined(pairs));
-        return;
+    for (const std::string& line : finding.evidence) all.emplace_back("evidence", line);
+    if (finding.runner_up != nullptr) {
+        all.emplace_back("nearest", finding.runner_up->id + ", not accepted (max " +
+                                        brief(finding.runner_up_difference) + ")");
     }
-    text += "\n" +
-            (finding.harmless
-                 ? ink.of(ink.heading, finding.step + ": " + mistake.id +
-                                           ", harmless: what follows is right all the same")
-                 : ink.of(ink.mistake, finding.step + ": " + mistake.id)) +
-            "\n";
-    add_paragraph(text, "  what      ", mistake.title + ": " + mistake.effect);
-    std::string head = "  evidence  ";
+    return all;
+}
+
+std::string described(const Mistake& mistake) { return mistake.title + ": " + mistake.effect; }
+
+Paragraphs pair_paragraphs(const Finding& finding) {
+    Paragraphs all{{"first", described(*finding.mistake)}, {"second", described(*finding.second)}};
+    std::vector<std::string> pairs;
+    for (const auto& [first, second] : finding.pairs) {
+        pairs.push_back(first->id + " and " + second->id);
+    }
+    if (!pairs.empty()) all.emplace_back("tie", "so do these: " + joined(pairs));
+    return all;
+}
+
+Paragraphs mistake_paragraphs(const Finding& finding) {
+    Paragraphs all{{"what", described(*finding.mistake)}};
     const auto add_evidence = [&](const std::string& line) {
-        add_paragraph(text, head, line);
-        head.assign(head.size(), ' ');
+        all.emplace_back(all.size() == 1 ? "evidence" : "", line);
     };
     if (finding.step != "mask" && finding.replayed) {
         std::string match =
@@ -97,15 +88,33 @@ void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
     }
     for (const std::string& line : finding.evidence) add_evidence(line);
     for (const Mistake* beside : {finding.beside, finding.also_beside}) {
-        if (beside == nullptr) continue;
-        add_paragraph(text, "  beside    ", beside->title + ": " + beside->effect);
+        if (beside != nullptr) all.emplace_back("beside", described(*beside));
     }
     if (!finding.ties.empty()) {
-        add_paragraph(text, "  tie       ",
-                      "this input cannot tell it from " + ids_of(finding.ties));
+        all.emplace_back("tie", "this input cannot tell it from " + ids_of(finding.ties));
     }
-    if (!mistake.fix_torch.empty()) text += "  fix       " + mistake.fix_torch + "\n";
-    add_paragraph(text, "  lesson    ", mistake.lesson);
+    return all;
+}
+
+void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
+    const Mistake* const mistake = finding.mistake;
+    const bool is_pair = finding.second != nullptr;
+    const std::string what =
+        mistake == nullptr ? "no known mistake matches"
+        : is_pair
+            ? "a hypothesis, two mistakes at once: " + mistake->id + " and " + finding.second->id
+        : finding.harmless ? mistake->id + ", harmless: what follows is right all the same"
+                           : mistake->id;
+    const bool is_calm = mistake != nullptr && !is_pair && finding.harmless;
+    text += "\n" + ink.of(is_calm ? ink.heading : ink.mistake, finding.step + ": " + what) + "\n";
+    for (const auto& [word, body] : mistake == nullptr ? unknown_paragraphs(finding)
+                                    : is_pair          ? pair_paragraphs(finding)
+                                                       : mistake_paragraphs(finding)) {
+        add_paragraph(text, fmt::format("  {:<10}", word), body);
+    }
+    if (mistake == nullptr || is_pair) return;
+    if (!mistake->fix_torch.empty()) text += "  fix       " + mistake->fix_torch + "\n";
+    add_paragraph(text, "  lesson    ", mistake->lesson);
 }
 
 std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes) {

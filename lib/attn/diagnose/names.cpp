@@ -3,6 +3,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/diagnose/their_tensors.hpp"
+#include "attn/text/strings.hpp"
 
 /// The lines of names.txt.
 extern "C" const char attn_known_names[];
@@ -52,12 +53,8 @@ const std::vector<Names>& known_names() {
     return all;
 }
 
-std::string in_small_letters(std::string name) {
-    for (char& letter : name) {
-        if (letter == '-' || letter == ' ') letter = '_';
-        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-    }
-    return name;
+std::string in_small_letters(const std::string& name) {
+    return replaced_all(lower(name), {{"-", "_"}, {" ", "_"}});
 }
 
 /// Takes the first of these off the front of a name, or its end; whether it had one.
@@ -88,7 +85,7 @@ std::string plain_name(std::string name) {
 /// The parameter that a name with a word of its kind stands for: `self.q_proj.weight`, `W_q`, `Wq`,
 /// `bq`, `in_proj_bias` and `c_attn.weight`; empty where it names none.
 std::string parameter_called(std::string name) {
-    name = in_small_letters(std::move(name));
+    name = in_small_letters(name);
     std::ranges::replace(name, '/', '.');
     bool is_weight =
         take_off(name, {".weight", "_weight", ".kernel", "_kernel", ".w", "_w"}, false);

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/io/elements.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/slice.hpp"
 
@@ -49,13 +48,6 @@ Tensor laid_out(const Tensor& theirs, const Axes& axes, const Shape& shape, DTyp
         next *= shape[axis];
     }
     return of_type(strided(theirs, shape, stride), dtype).renamed(axes);
-}
-
-/// How far apart neighbours along each axis lie.
-Shape row_strides(const Shape& shape) {
-    Shape strides(shape.size(), 1);
-    for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-    return strides;
 }
 
 bool is_position(const std::string& axis) {

@@ -1,7 +1,9 @@
 #include "attn/diagnose/their_tensors.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <ranges>
 #include <set>
 
@@ -14,13 +16,8 @@ namespace {
 
 /// How many binary digits a number needs.
 int digits_of(double number) {
-    int exponent = 0;
-    double fraction = std::abs(std::frexp(number, &exponent));
-    int digits = 0;
-    for (; fraction != 0; ++digits) {
-        fraction = 2 * fraction - std::floor(2 * fraction);
-    }
-    return digits;
+    const std::uint64_t behind_the_first = std::bit_cast<std::uint64_t>(number) << 12U;
+    return behind_the_first == 0 ? 1 : 65 - std::countr_zero(behind_the_first);
 }
 
 /// The spacing at 1 of the 16-bit type that a tensor went through: 11 binary digits are enough for

@@ -24,33 +24,14 @@ namespace {
 constexpr std::size_t gather_limit = 64 * 1024;
 
 // A signal handler may neither allocate nor lock, so the paths of temporaries lie in fixed storage
-// and an atomic tells which of them may be read.
+// and an atomic tells which of them may be read. A folder has a file for each step of a walk.
 enum SlotState : int { slot_free, slot_claimed, slot_ready };
 struct PendingSlot {
     std::atomic<int> state;
     std::array<char, PATH_MAX> path;
 };
 static_assert(std::atomic<int>::is_always_lock_free);
-constinit std::array<PendingSlot, 16> pending_slots{};
-
-// Returns -1 when the path is too long for the system or too many files are open at once.
-int claim_slot(const std::string& path) {
-    if (path.size() >= PATH_MAX) return -1;
-    for (std::size_t i = 0; i < pending_slots.size(); ++i) {
-        PendingSlot& slot = pending_slots[i];
-        int expected = slot_free;
-        if (!slot.state.compare_exchange_strong(expected, slot_claimed)) continue;
-        std::memcpy(slot.path.data(), path.c_str(), path.size() + 1);
-        slot.state = slot_ready;
-        return static_cast<int>(i);
-    }
-    return -1;
-}
-
-void release_slot(int& slot) {
-    if (slot >= 0) pending_slots[static_cast<std::size_t>(slot)].state = slot_free;
-    slot = -1;
-}
+constinit std::array<PendingSlot, 300> pending_slots{};
 
 // `/dev/fd/3` and `/proc/self/fd/3` name a descriptor of this process. Opening them anew would
 // forget the position and the append mode that the shell has set, so the descriptor is shared.
@@ -89,6 +70,33 @@ std::optional<std::string> behind_links(std::string path) {
 }
 
 }  // namespace
+
+Pending::Pending(const std::string& path) {
+    if (path.size() >= PATH_MAX) return;
+    for (std::size_t i = 0; i < pending_slots.size(); ++i) {
+        PendingSlot& slot = pending_slots[i];
+        int expected = slot_free;
+        if (!slot.state.compare_exchange_strong(expected, slot_claimed)) continue;
+        std::memcpy(slot.path.data(), path.c_str(), path.size() + 1);
+        slot.state = slot_ready;
+        place_ = static_cast<int>(i);
+        return;
+    }
+}
+
+Pending::~Pending() {
+    if (place_ >= 0) pending_slots[static_cast<std::size_t>(place_)].state = slot_free;
+}
+
+void remove_pending() noexcept {
+    const int saved = errno;
+    for (const auto remove : {::unlink, ::rmdir}) {
+        for (PendingSlot& slot : pending_slots) {
+            if (slot.state == slot_ready) remove(slot.path.data());
+        }
+    }
+    errno = saved;
+}
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
     const std::optional<std::string> resolved = behind_links(path_);
@@ -130,22 +138,21 @@ void OutputFile::open_temporary() {
         temporary_ = folder + "." + name + "." + std::to_string(::getpid()) + "-" +
                      std::to_string(counter++) + ".part";
         // It is listed before it exists, so that no signal can come in between.
-        pending_slot_ = claim_slot(temporary_);
-        if (pending_slot_ < 0) {
+        pending_ = Pending(temporary_);
+        if (!pending_) {
             fail("open", temporary_.size() >= PATH_MAX ? ENAMETOOLONG : EMFILE);
         }
         descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor_ >= 0) return;
         reason = errno;
-        release_slot(pending_slot_);
+        pending_ = {};
     }
     fail("create a temporary file beside it", reason);
 }
 
 OutputFile::~OutputFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
-    if (pending_slot_ >= 0) ::unlink(temporary_.c_str());
-    release_slot(pending_slot_);
+    if (pending_) ::unlink(temporary_.c_str());
 }
 
 void OutputFile::write(std::string_view bytes) {
@@ -198,7 +205,7 @@ void OutputFile::commit() {
     if (!temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) {
         fail("rename the finished temporary file to it", errno);
     }
-    release_slot(pending_slot_);
+    pending_ = {};
 }
 
 void OutputFile::fail(const std::string& action, int reason) const {
@@ -215,14 +222,6 @@ void write_file(const std::string& path, std::string_view bytes) {
     OutputFile file(path);
     file.write(bytes);
     file.commit();
-}
-
-void remove_pending_files() noexcept {
-    const int saved = errno;
-    for (PendingSlot& slot : pending_slots) {
-        if (slot.state == slot_ready) ::unlink(slot.path.data());
-    }
-    errno = saved;
 }
 
 }  // namespace attn

@@ -1,4 +1,5 @@
 #include "attn/io/array_files.hpp"
+#include "attn/io/number_lists.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -11,7 +12,7 @@
 namespace attn {
 namespace {
 
-constexpr std::string_view blanks{" \t\r"};
+constexpr std::string_view between_fields{" \t\r"};
 
 // Where a comment starts, unless the # stands in quotes.
 std::size_t comment_start(std::string_view text) {
@@ -102,7 +103,9 @@ Layout layout_of(const std::vector<std::string>& first, const std::vector<std::s
 class Rows {
 public:
     Rows(const std::string& label, std::size_t columns, const Layout& layout)
-        : label_(label), columns_(columns), layout_(layout), first_(layout.row_names ? 1 : 0) {}
+        : label_(label), columns_(columns), layout_(layout), numbers_(label) {
+        numbers_.open();
+    }
 
     void add(const std::vector<std::string>& fields, std::size_t line) {
         if (fields.size() != columns_) {
@@ -111,19 +114,20 @@ public:
                      std::to_string(columns_) +
                      " as the lines before: all rows need the same length");
         }
-        for (std::size_t column = first_; column < columns_; ++column) {
+        numbers_.open();
+        for (std::size_t column = layout_.row_names ? 1 : 0; column < columns_; ++column) {
             const std::string& field = fields[column];
-            const std::optional<bool> truth = parse_truth(field);
-            const std::optional<double> number = truth ? (*truth ? 1.0 : 0.0) : parse_number(field);
-            if (!number) {
+            if (const std::optional<bool> truth = parse_truth(field)) {
+                numbers_.add_truth(*truth);
+            } else if (const std::optional<double> number = parse_number(field)) {
+                numbers_.add(*number);
+            } else {
                 fail(label_, line,
                      ", column " + std::to_string(column + 1) + ": " + shown(field) +
                          " is not a number: write it as 1.5 or 1e-3");
             }
-            if (truth) ++truths_;
-            values_.push_back(*number);
         }
-        ++rows_;
+        numbers_.close();
         if (!layout_.row_names) return;
         if (layout_.words_only && is_like_a_value(fields[0])) {
             fail(label_, line,
@@ -141,34 +145,20 @@ public:
         return {};
     }
 
-    Tensor tensor() const {
-        if (rows_ == 0) throw InputError(label_ + ": no row of numbers: give at least one");
-        const Shape shape{rows_, columns_ - first_};
-        if (truths_ == 0) return {numbered_axes(2), filled<double>(shape)};
-        if (truths_ < values_.size()) {
-            throw InputError(label_ + ": True or False stands among numbers: write 1 or 0");
-        }
-        return {numbered_axes(2), filled<bool>(shape)};
+    /// To be called once, at the end.
+    Tensor tensor() {
+        numbers_.close();
+        const Shape& shape = numbers_.shape();
+        if (shape[0] == 0) throw InputError(label_ + ": no row of numbers: give at least one");
+        return numbers_.tensor(numbers_.natural_dtype(), shape, numbered_axes(2));
     }
 
 private:
-    template <class T>
-    Array<T> filled(const Shape& shape) const {
-        Array<T> array = empty_array<T>(shape);
-        for (std::size_t i = 0; i < values_.size(); ++i) {
-            array.data()[i] = static_cast<T>(values_[i]);
-        }
-        return array;
-    }
-
     const std::string& label_;
     std::size_t columns_;
     const Layout& layout_;
-    std::size_t first_;
-    std::vector<double> values_;
+    NumberLists numbers_;
     std::vector<std::string> names_;
-    std::size_t truths_ = 0;
-    std::size_t rows_ = 0;
 };
 
 }  // namespace
@@ -212,7 +202,8 @@ void CsvLines::split(std::string_view text) {
     std::size_t position = 0;
     while (true) {
         // Pass over the blanks that belong to no field.
-        while (position < text.size() && blanks.find(text[position]) != blanks.npos &&
+        while (position < text.size() &&
+               between_fields.find(text[position]) != between_fields.npos &&
                text[position] != delimiter_) {
             ++position;
         }
@@ -233,7 +224,7 @@ void CsvLines::split(std::string_view text) {
             ++position;
             quoted = true;
         }
-        const std::size_t end = delimiter_ == ' ' ? text.find_first_of(blanks, position)
+        const std::size_t end = delimiter_ == ' ' ? text.find_first_of(between_fields, position)
                                                   : text.find(delimiter_, position);
         const std::string_view plain =
             trimmed(text.substr(position, end == text.npos ? end : end - position));
@@ -242,7 +233,7 @@ void CsvLines::split(std::string_view text) {
         fields_.push_back(std::move(field));
         if (end == text.npos) return;
         // Step over the delimiter, which may be a run of blanks.
-        position = delimiter_ == ' ' ? text.find_first_not_of(blanks, end) : end + 1;
+        position = delimiter_ == ' ' ? text.find_first_not_of(between_fields, end) : end + 1;
     }
 }
 

@@ -169,40 +169,6 @@ Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fe
     return values_of<float, std::uint16_t>(type, shape, fetch, as_float(half_to_float));
 }
 
-Tensor strided(const Tensor& flat, const Shape& shape, const Shape& strides, std::size_t offset) {
-    const auto gather = [&](const auto& from) {
-        using T = std::remove_cvref_t<decltype(*from.data())>;
-        Array<T> values = empty_array<T>(shape);
-        Shape index(shape.size(), 0);
-        std::size_t place = offset;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            values.data()[i] = from.data()[place];
-            for (std::size_t axis = shape.size(); axis-- > 0;) {
-                place += strides[axis];
-                if (++index[axis] < shape[axis]) break;
-                place -= shape[axis] * strides[axis];
-                index[axis] = 0;
-            }
-        }
-        return Tensor(numbered_axes(shape.size()), std::move(values));
-    };
-    return std::visit(gather, flat.values());
-}
-
-Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows) {
-    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Shape shape = tensor.shape();
-        const std::size_t width = element_count(shape) / shape[0];
-        shape[0] = rows.size();
-        Array<T> part = empty_array<T>(shape);
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-            std::copy_n(tensor.as<T>().data() + rows[r] * width, width, part.data() + r * width);
-        }
-        return {tensor.axes(), std::move(part)};
-    });
-}
-
 std::string_view value_bytes(const Tensor& tensor) {
     return std::visit(
         [](const auto& array) {
@@ -210,12 +176,6 @@ std::string_view value_bytes(const Tensor& tensor) {
                                     array.size() * sizeof(*array.data()));
         },
         tensor.values());
-}
-
-Axes numbered_axes(std::size_t count) {
-    Axes axes;
-    for (std::size_t i = 0; i < count; ++i) axes.push_back("axis" + std::to_string(i));
-    return axes;
 }
 
 }  // namespace attn

@@ -9,7 +9,7 @@
 
 #include "attn/io/input_file.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/tensor.hpp"
+#include "attn/tensor/slice.hpp"
 
 namespace attn {
 
@@ -111,18 +111,7 @@ Fetch fetch_rows(const InputFile& file, std::uint64_t place, std::size_t row_byt
 Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fetch,
                      const std::string& label);
 
-/// The same tensor where the bytes lie in other places: the element at (i, j, ...) is element
-/// number offset + i * strides[0] + j * strides[1] + ... of `flat`, which has one axis.
-Tensor strided(const Tensor& flat, const Shape& shape, const Shape& strides,
-               std::size_t offset = 0);
-
-/// Those rows of the first axis of a floating tensor.
-Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows);
-
 /// The bytes of a tensor's values as they lie in memory, which is row-major and little-endian.
 std::string_view value_bytes(const Tensor& tensor);
-
-/// `axis0`, `axis1`, ...: the names of axes that have no other.
-Axes numbered_axes(std::size_t count);
 
 }  // namespace attn

@@ -137,4 +137,10 @@ std::uint64_t little_endian(std::string_view bytes, std::size_t size) {
     return value;
 }
 
+std::string little_endian_bytes(std::uint64_t number, std::size_t size) {
+    std::string bytes;
+    for (; size > 0; --size, number >>= 8U) bytes += static_cast<char>(number & 0xFFU);
+    return bytes;
+}
+
 }  // namespace attn

@@ -60,5 +60,7 @@ std::string file_label(const std::string& path);
 
 /// The unsigned number that the first `size` (at most 8) bytes of `bytes` give, least byte first.
 std::uint64_t little_endian(std::string_view bytes, std::size_t size);
+/// The bytes of a number, the other way round.
+std::string little_endian_bytes(std::uint64_t number, std::size_t size);
 
 }  // namespace attn

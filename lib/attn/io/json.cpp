@@ -26,57 +26,28 @@ constexpr std::size_t deepest = 64;
     throw InputError(label + ": " + what + ": " + advice);
 }
 
-// JSON as Python writes it, rewritten as JSON, and where in the text each byte was.
-class Normalized {
-public:
-    explicit Normalized(std::string_view text) {
-        text_.reserve(text.size());
-        bool quoted = false;
-        for (std::size_t i = 0; i < text.size();) {
-            const auto [from, to] = quoted ? Change{} : change_at(text.substr(i));
-            if (!from.empty()) {
-                text_ += to;
-                i += from.size();
-                changes_.emplace_back(text_.size(), i);
-                continue;
-            }
-            const bool escapes = quoted && text[i] == '\\' && i + 1 < text.size();
-            if (text[i] == '"') quoted = !quoted;
-            for (std::size_t end = i + (escapes ? 2 : 1); i < end; ++i) text_ += text[i];
+/// The string that stands for a not-a-number on the way to the parser: as long as NaN.
+constexpr std::string_view nan_letter{"\x7F"};
+
+/// JSON as Python writes it, as JSON whose letters stand where they stood.
+std::string python_as_json(std::string_view text) {
+    constexpr std::pair<std::string_view, std::string_view> words[] = {
+        {"NaN", "\"\x7F\""}, {"Infinity", "\"inf\"   "}, {"-Infinity", "\"-inf\"   "}};
+    std::string json(text);
+    bool quoted = false;
+    for (std::size_t i = 0; i < json.size(); ++i) {
+        if (json[i] == '"') quoted = !quoted;
+        if (quoted && json[i] == '\\') ++i;
+        if (quoted || std::string_view("NI-").find(json[i]) == std::string_view::npos) continue;
+        for (const auto& [python, instead] : words) {
+            if (!text.substr(i).starts_with(python)) continue;
+            json.replace(i, python.size(), instead);
+            i += python.size() - 1;
+            break;
         }
     }
-
-    const std::string& text() const { return text_; }
-
-    // The place in the first text of what stands at `offset` of the second.
-    std::size_t origin(std::size_t offset) const {
-        const auto after =
-            std::partition_point(changes_.begin(), changes_.end(),
-                                 [offset](const auto& change) { return change.first <= offset; });
-        if (after == changes_.begin()) return offset;
-        return std::prev(after)->second + offset - std::prev(after)->first;
-    }
-
-private:
-    struct Change {
-        std::string_view from;
-        std::string_view to;
-    };
-    // nlohmann-json reads -0 as an integer, which has no sign.
-    static Change change_at(std::string_view text) {
-        if (std::string_view("NI-").find(text.front()) == text.npos) return {};
-        for (const Change& each : {Change{"NaN", "\"nan\""}, Change{"Infinity", "\"inf\""},
-                                   Change{"-Infinity", "\"-inf\""}}) {
-            if (text.starts_with(each.from)) return each;
-        }
-        const bool is_zero =
-            text.starts_with("-0") && text.substr(2, 1).find_first_of(".eE0123456789") == text.npos;
-        return is_zero ? Change{"-0", "-0.0"} : Change{};
-    }
-
-    std::string text_;
-    std::vector<std::pair<std::size_t, std::size_t>> changes_;  // where both go on after each
-};
+    return json;
+}
 
 void collect_leaf(NumberLists& lists, const Json& value, const std::string& label) {
     const bool too_large =
@@ -91,14 +62,7 @@ void collect_leaf(NumberLists& lists, const Json& value, const std::string& labe
     } else if (value.is_null()) {
         lists.add(std::numeric_limits<double>::quiet_NaN());
     } else if (value.is_string()) {
-        // Only what JSON has no number for may stand in quotes.
-        const auto& text = value.get_ref<const std::string&>();
-        const std::optional<double> number = parse_number(text);
-        if (!number || *number - *number == 0.0) {
-            throw NotATensor(label, shown(text) + " is not a number",
-                             "give nested lists of numbers");
-        }
-        lists.add(*number);
+        lists.add_quoted(value.get_ref<const std::string&>());
     } else {
         throw NotATensor(label, "an object stands where a number is expected",
                          "give nested lists of numbers");
@@ -183,8 +147,9 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
     return {name, lists.tensor(*dtype, shape, std::move(axes))};
 }
 
-/// Builds the value of a text, and refuses what nests too deep and keys that occur twice. The
-/// parser's own callback would look at all values of a list or object after each one that ends.
+/// Builds the value of a text as python_as_json() gives it, and refuses what nests too deep and
+/// keys that occur twice. The parser's own callback would look at all values of a list or object
+/// after each one that ends.
 class Builder : public nlohmann::detail::json_sax_dom_parser<Json> {
 public:
     using Base = nlohmann::detail::json_sax_dom_parser<Json>;
@@ -206,6 +171,14 @@ public:
     bool end_array() {
         keys_.pop_back();
         return Base::end_array();
+    }
+    bool string(std::string& text) {
+        if (text == nan_letter) text = "nan";
+        return Base::string(text);
+    }
+    /// Integers have no sign of zero: -0 is none.
+    bool number_integer(std::int64_t number) {
+        return number == 0 ? Base::number_float(-0.0, "") : Base::number_integer(number);
     }
     bool key(std::string& name) {
         if (!keys_.back().insert(name).second) {
@@ -237,13 +210,12 @@ nlohmann::json parse_json(std::string_view text, const std::string& label) {
     // The parser would take a NUL for the end of the text.
     const std::size_t nul = text.find('\0');
     if (nul != text.npos) refuse(nul + 1);
-    const Normalized normalized(text);
     Json parsed;
     try {
         Builder builder(parsed, label);
-        Json::sax_parse(normalized.text(), &builder);
+        Json::sax_parse(python_as_json(text), &builder);
     } catch (const Json::parse_error& error) {
-        refuse(normalized.origin(error.byte));
+        refuse(error.byte);
     } catch (const Json::out_of_range&) {
         throw InputError(label +
                          ": a number is beyond the range of float64: write \"inf\" or \"-inf\"");
@@ -269,7 +241,7 @@ std::vector<std::string> walk_step_names(std::string_view text, const std::strin
 
 std::vector<StoredArray> json_arrays(std::string_view text, const std::string& label) {
     const auto root = std::make_shared<const Json>(with_columns(parse_json(text, label)));
-    if (!root->is_object()) fail(label, "this is not JSON object");
+    if (!root->is_object()) fail(label, "this is not a JSON object");
     std::vector<StoredArray> arrays;
     if (is_walk(*root)) {
         std::set<std::string> names;

@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 /// stood.
 ///
 ///     {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
-std::string as_json(std::string_view header) {
+std::string header_as_json(std::string_view header) {
     constexpr std::string_view python{"()TFL"}, json{"[]tf "};  // Python 2 wrote 2L
     std::string text(header);
     char quote = '\0';
@@ -86,7 +86,7 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
     }
     Json read;
     try {
-        read = Json::parse(as_json(header), take_key);
+        read = Json::parse(header_as_json(header), take_key);
     } catch (const Json::parse_error& error) {
         fail(label, "the header is no dictionary of Python", place + error.byte - 1);
     } catch (const Json::exception&) {
@@ -169,12 +169,8 @@ std::vector<StoredArray> npy_arrays(const InputFile& file) {
                  std::to_string(size - layout.values_size) + " bytes too many after the values",
                  layout.values_offset + layout.values_size);
         }
-        std::uint64_t place = layout.values_offset;
-        const Fetch fetch = [&](char* to, std::size_t count) {
-            file.read(place, to, count);
-            place += count;
-        };
-        return read_npy_values(layout, fetch, label);
+        return read_npy_values(
+            layout, fetch_rows(file, layout.values_offset, layout.values_size, {0}), label);
     };
     return {{"", read}};
 }
@@ -194,9 +190,7 @@ std::string npy_header(const Tensor& tensor) {
     std::string header(npy_magic);
     header += '\x01';
     header += '\0';
-    header += static_cast<char>(text.size() & 0xFFU);
-    header += static_cast<char>(text.size() >> 8U);
-    return header + text;
+    return header + little_endian_bytes(text.size(), 2) + text;
 }
 
 void write_npy(OutputFile& file, const Tensor& tensor) {

@@ -73,6 +73,14 @@ void NumberLists::add_truth(bool truth) {
     ++booleans_;
 }
 
+void NumberLists::add_quoted(std::string_view text) {
+    const std::optional<double> number = parse_number(text);
+    if (!number || *number - *number == 0.0) {
+        throw NotATensor(label_, shown(text) + " is not a number", "give nested lists of numbers");
+    }
+    add(*number);
+}
+
 DType NumberLists::natural_dtype() const {
     if (booleans_ > 0 && booleans_ < size()) {
         fail("true or false stands among numbers", "write 1 or 0");
@@ -189,47 +197,35 @@ private:
     // Reads up to the bracket that closes the first one, or one number.
     void values() {
         std::size_t depth = 0;
-        bool separated = true;
-        bool comma = false;
+        char before = '[';  // or a comma, or the ] that values end as lists do
         do {
-            skip_blanks(separated);
-            const char letter = place_ < text_.size() ? text_[place_] : '\0';
+            const std::size_t start = place_;
+            place_ = std::min(text_.find_first_not_of(blanks, place_), text_.size());
             if (place_ == text_.size()) {
                 fail("the text ends within the array", "give the whole array");
-            } else if (letter == ']') {
-                if (depth == 0 || comma) fail("a value is missing", "give nested lists of numbers");
-                lists_.close();
-                --depth;
-                ++place_;
-                separated = false;
-            } else if (letter == ',') {
-                if (comma || just_opened_ || depth == 0) {
-                    fail("a value is missing", "give nested lists of numbers");
-                }
-                comma = separated = true;
-                ++place_;
-                continue;
-            } else if (!separated) {
+            }
+            const char letter = text_[place_];
+            const bool lacks_value = letter == ',' ? before != ']' : before == ',';
+            if ((letter == ',' || letter == ']') && (depth == 0 || lacks_value)) {
+                fail("a value is missing", "give nested lists of numbers");
+            }
+            if (letter != ',' && letter != ']' && before == ']' && place_ == start) {
                 fail("a comma or a blank is missing", "give nested lists of numbers");
-            } else if (letter == '[') {
+            }
+            before = letter;
+            if (letter == '[') {
                 lists_.open();
                 ++depth;
-                ++place_;
-                just_opened_ = separated = true;
-                comma = false;
-                continue;
-            } else {
+            } else if (letter == ']') {
+                lists_.close();
+                --depth;
+            } else if (letter != ',') {
                 value();
-                separated = false;
+                before = ']';
+                continue;
             }
-            comma = just_opened_ = false;
+            ++place_;
         } while (depth > 0);
-    }
-
-    void skip_blanks(bool& separated) {
-        const std::size_t start = place_;
-        place_ = std::min(text_.find_first_not_of(blanks, place_), text_.size());
-        separated = separated || place_ > start;
     }
 
     void value() {
@@ -260,16 +256,10 @@ private:
         lists_.add(*value);
     }
 
-    // Only what JSON has no number for may stand in quotes.
     void quoted_value(char quote) {
         const std::size_t end = text_.find(quote, place_ + 1);
         if (end == text_.npos) fail("a quote is left open", "close it");
-        const std::string_view word = text_.substr(place_ + 1, end - place_ - 1);
-        const std::optional<double> number = parse_number(word);
-        if (!number || *number - *number == 0.0) {
-            throw NotATensor(label_, shown(word) + " is not a number", "give nested lists of numbers");
-        }
-        lists_.add(*number);
+        lists_.add_quoted(text_.substr(place_ + 1, end - place_ - 1));
         place_ = end + 1;
     }
 
@@ -331,7 +321,6 @@ private:
     const std::string& label_;
     NumberLists lists_;
     std::size_t place_;
-    bool just_opened_ = false;
 };
 
 }  // namespace

@@ -22,6 +22,9 @@ public:
     void add(double number);
     void add_integer(std::int64_t integer);
     void add_truth(bool truth);
+    /// What stands in quotes: "nan", "inf" and "-inf", for which JSON has no number.
+    /// Errors  NotATensor for any other text.
+    void add_quoted(std::string_view text);
     /// The added numbers become the nearest numbers of so many binary digits.
     void round_to(int binary_digits);
 

@@ -1,9 +1,33 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace attn {
+
+/// A path that remove_pending() takes away, a file or an empty folder, as long as this is there.
+class Pending {
+public:
+    /// No path.
+    Pending() = default;
+    /// False where the path is longer than the system allows, or too many are pending.
+    explicit Pending(const std::string& path);
+    Pending(Pending&& other) noexcept : place_(std::exchange(other.place_, -1)) {}
+    Pending& operator=(Pending other) noexcept {
+        std::swap(place_, other.place_);
+        return *this;
+    }
+    ~Pending();
+    explicit operator bool() const { return place_ >= 0; }
+
+private:
+    int place_ = -1;
+};
+
+/// Removes the temporaries of all files and folders that were not committed yet. It is
+/// async-signal-safe: made to be called by a handler of SIGINT or SIGTERM that ends the program.
+void remove_pending() noexcept;
 
 /// A file that appears whole or not at all: what is written goes to a temporary beside the target,
 /// and commit() renames it. Without commit() the destructor removes the temporary.
@@ -42,15 +66,11 @@ private:
     std::size_t sent_ = 0;      // how many bytes the system has
     std::size_t reserved_ = 0;  // and up to where there is room for more
     int descriptor_ = -1;
-    int pending_slot_ = -1;
+    Pending pending_;
 };
 
 /// Writes `bytes` to `path`, whole or not at all.  Errors  OutputError, as OutputFile.
 void write_file(const std::string& path, std::string_view bytes);
-
-/// Removes the temporaries of all files that were not committed yet. It is async-signal-safe: made
-/// to be called by a handler of SIGINT or SIGTERM that ends the program.
-void remove_pending_files() noexcept;
 
 /// A folder of files that appears whole or not at all: the files are written into a temporary
 /// folder beside the target, and commit() exchanges the two. Without commit() the destructor
@@ -78,15 +98,12 @@ private:
     void check_replaced();
     void remove_replaced(const std::string& folder) const;
 
-    std::string path_;       // as the caller said it, for messages
-    std::string target_;     // absolute, with all symbolic links resolved
-    std::string temporary_;  // empty once it is gone
+    std::string path_;              // as the caller said it, for messages
+    std::string target_;            // absolute, with all symbolic links resolved
+    std::string temporary_;         // empty once it is gone
+    std::vector<Pending> pending_;  // the temporary folder and its files
     bool replaces_ = false;
     std::vector<std::string> replaced_;  // the files of the older folder
 };
-
-/// Removes the temporary of a folder that was not committed yet, as remove_pending_files() does for
-/// files, and after it. Async-signal-safe.
-void remove_pending_folder() noexcept;
 
 }  // namespace attn

@@ -5,12 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -25,18 +21,6 @@ namespace attn {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A signal handler may neither allocate nor lock, so what it removes is kept in fixed storage. A
-// walk has some forty steps.
-constexpr std::size_t most_files = 256;
-constexpr std::size_t longest_name = 96;
-struct PendingFolder {
-    std::atomic<bool> used;
-    std::atomic<std::size_t> files;
-    std::array<char, PATH_MAX> path;
-    std::array<std::array<char, longest_name>, most_files> names;
-};
-constinit PendingFolder pending{};
 
 std::string reason_text(int reason) { return std::generic_category().message(reason); }
 
@@ -70,17 +54,11 @@ OutputFolder::OutputFolder(const std::string& path) : path_(path) {
     temporary_ = (whole.parent_path() / ("." + whole.filename().string().substr(0, 200) + "." +
                                          std::to_string(::getpid()) + ".part"))
                      .string();
-    if (temporary_.size() + longest_name >= PATH_MAX) {
-        fail(reason_text(ENAMETOOLONG), "choose another place");
-    }
-    if (pending.used.load()) fail("another folder is being written", "write one at a time");
-    std::memcpy(pending.path.data(), temporary_.c_str(), temporary_.size() + 1);
-    pending.files = 0;
-    pending.used = true;
+    pending_.emplace_back(temporary_);
+    if (!pending_.back()) fail(reason_text(ENAMETOOLONG), "choose another place");
     if (::mkdir(temporary_.c_str(), 0777) != 0) {
         const int reason = errno;
         temporary_.clear();
-        pending.used = false;
         fail("cannot create a temporary folder beside it: " + reason_text(reason),
              reason == ENOENT ? "create its folder first" : "choose another place");
     }
@@ -136,16 +114,11 @@ OutputFolder::~OutputFolder() {
     if (temporary_.empty()) return;
     std::error_code ignored;
     fs::remove_all(temporary_, ignored);
-    pending.used = false;
 }
 
 std::string OutputFolder::file(const std::string& name) {
-    const std::size_t place = pending.files;
-    if (place >= most_files || name.size() >= longest_name) {
-        fail("too many files, or too long a name", "save fewer steps");
-    }
-    std::memcpy(pending.names[place].data(), name.c_str(), name.size() + 1);
-    pending.files = place + 1;
+    pending_.emplace_back(temporary_ + "/" + name);
+    if (!pending_.back()) fail("too many files, or too long a name", "save fewer steps");
     return temporary_ + "/" + name;
 }
 
@@ -158,7 +131,7 @@ void OutputFolder::commit() {
         if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
     } else if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(),
                            RENAME_EXCHANGE) == 0) {
-        pending.used = false;
+        pending_.clear();
         remove_replaced(std::exchange(temporary_, ""));
     } else if (errno == EINVAL || errno == ENOSYS) {
         // This file system cannot exchange two folders: step aside, and back when it fails.
@@ -169,32 +142,18 @@ void OutputFolder::commit() {
             ::rename(aside.c_str(), target_.c_str());
             refuse(reason);
         }
-        pending.used = false;
+        pending_.clear();
         temporary_.clear();
         remove_replaced(aside);
     } else {
         refuse(errno);
     }
     temporary_.clear();
-    pending.used = false;
+    pending_.clear();
 }
 
 void OutputFolder::fail(const std::string& what, const std::string& advice) const {
     throw OutputError(visible(path_) + ": " + what + ": " + advice);
-}
-
-void remove_pending_folder() noexcept {
-    if (!pending.used.load()) return;
-    const int saved = errno;
-    const int folder = ::open(pending.path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-        for (std::size_t i = 0; i < pending.files.load(); ++i) {
-            ::unlinkat(folder, pending.names[i].data(), 0);
-        }
-        ::close(folder);
-    }
-    ::rmdir(pending.path.data());
-    errno = saved;
 }
 
 }  // namespace attn

@@ -47,13 +47,9 @@ private:
         return bytes;
     }
 
-    std::uint64_t number(std::size_t size) { return little_endian(take(size), size); }
-    std::string_view line() {
-        const std::size_t end = rest_.find('\n');
-        if (end == rest_.npos) damaged();
-        const std::string_view text = take(end);
+    void push_line() {
+        push_text(rest_.find('\n'));
         take(1);
-        return text;
     }
 
     std::size_t pop() {
@@ -82,10 +78,11 @@ private:
         return items;
     }
 
-    void push_tuple(std::size_t count) {
+    // The last values, in the order in which they came.
+    std::vector<std::size_t> popped(std::size_t count) {
         std::vector<std::size_t> items(count);
         for (std::size_t i = count; i-- > 0;) items[i] = pop();
-        push(Sort::tuple, std::move(items));
+        return items;
     }
 
     void extend(Sort sort, const std::vector<std::size_t>& items) {
@@ -100,7 +97,10 @@ private:
         stack_.push_back(found->second);
     }
 
-    void push_name(const std::string& name) {
+    // Of a module and what is called so in it.
+    void push_name() {
+        const std::vector<std::size_t> words = popped(2);
+        const std::string name = values_[words[0]].text + " " + values_[words[1]].text;
         const bool known = name == dictionary_name || name == size_name || name == tensor_name ||
                            name == parameter_name || type_called(name, &TypeNames::torch);
         if (!known)
@@ -137,95 +137,62 @@ private:
         }
     }
 
+    /// What an instruction does with the number in the `size` bytes behind it.
+    struct Instruction {
+        unsigned char code;
+        std::size_t size;
+        void (*follow)(Reader& of, std::uint64_t number);
+    };
+
     void follow(unsigned char code) {
-        switch (code) {
-            case 0x80:  // PROTO
-                take(1);
-                return;
-            case 0x95:  // FRAME
-                take(8);
-                return;
-            case 'N':   // NONE
-            case 0x88:  // NEWTRUE
-            case 0x89:  // NEWFALSE
-                return push({});
-            case 'G':  // BINFLOAT
-                take(8);
-                return push({});
-            case 'K':
-                return push_integer(static_cast<std::int64_t>(number(1)));
-            case 'M':
-                return push_integer(static_cast<std::int64_t>(number(2)));
-            case 'J':
-                return push_integer(static_cast<std::int32_t>(number(4)));
-            case 0x8A:  // LONG1
-                return push_long(number(1));
-            case 'X':
-                return push_text(number(4));
-            case 0x8C:
-                return push_text(number(1));
-            case '}':
-                return push(Sort::dictionary, {});
-            case ']':
-                return push(Sort::list, {});
-            case ')':
-                return push(Sort::tuple, {});
-            case '(':
-                return push({Sort::mark, 0, "", {}});
-            case 't':
-                return push(Sort::tuple, above_mark());
-            case 0x85:
-            case 0x86:
-            case 0x87:
-                return push_tuple(code - 0x84U);
-            case 'a': {
-                const std::size_t item = pop();
-                return extend(Sort::list, {item});
-            }
-            case 'e': {
-                const std::vector<std::size_t> items = above_mark();
-                return extend(Sort::list, items);
-            }
-            case 's': {
-                const std::size_t value = pop();
-                const std::size_t key = pop();
-                return extend(Sort::dictionary, {key, value});
-            }
-            case 'u': {
-                const std::vector<std::size_t> items = above_mark();
-                return extend(Sort::dictionary, items);
-            }
-            case 'q':
-                return remember(number(1));
-            case 'r':
-                return remember(number(4));
-            case 0x94:  // MEMOIZE
-                return remember(memory_.size());
-            case 'h':
-                return recall(number(1));
-            case 'j':
-                return recall(number(4));
-            case 'c': {
-                const std::string module(line());
-                return push_name(module + " " + std::string(line()));
-            }
-            case 0x93: {  // STACK_GLOBAL
-                const std::string name = values_[pop()].text;
-                return push_name(values_[pop()].text + " " + name);
-            }
-            case 'Q':  // BINPERSID
-                return push_storage();
-            case 'R':
-                return call();
-            case 'b':  // BUILD: the versions of a state dictionary's modules
-                pop();
-                if (values_[top()].sort != Sort::dictionary) damaged();
-                return;
-            default:
-                throw InputError(label_ +
-                                 ": the pickle inside has an instruction that is not known here: " +
-                                 pickle_advice);
+        static constexpr Instruction all[] = {
+            {0x80, 1, [](Reader&, std::uint64_t) {}},  // PROTO
+            {0x95, 8, [](Reader&, std::uint64_t) {}},  // FRAME
+            {'N', 0, [](Reader& of, auto) { of.push({}); }},
+            {0x88, 0, [](Reader& of, auto) { of.push({}); }},  // NEWTRUE
+            {0x89, 0, [](Reader& of, auto) { of.push({}); }},  // NEWFALSE
+            {'G', 8, [](Reader& of, auto) { of.push({}); }},   // BINFLOAT
+            {'K', 1, [](Reader& of, auto n) { of.push_integer(static_cast<std::int64_t>(n)); }},
+            {'M', 2, [](Reader& of, auto n) { of.push_integer(static_cast<std::int64_t>(n)); }},
+            {'J', 4, [](Reader& of, auto n) { of.push_integer(static_cast<std::int32_t>(n)); }},
+            {0x8A, 1, [](Reader& of, auto n) { of.push_long(n); }},
+            {'X', 4, [](Reader& of, auto n) { of.push_text(n); }},
+            {0x8C, 1, [](Reader& of, auto n) { of.push_text(n); }},
+            {'}', 0, [](Reader& of, auto) { of.push(Sort::dictionary, {}); }},
+            {']', 0, [](Reader& of, auto) { of.push(Sort::list, {}); }},
+            {')', 0, [](Reader& of, auto) { of.push(Sort::tuple, {}); }},
+            {'(', 0, [](Reader& of, auto) { of.push(Sort::mark, {}); }},
+            {'t', 0, [](Reader& of, auto) { of.push(Sort::tuple, of.above_mark()); }},
+            {0x85, 0, [](Reader& of, auto) { of.push(Sort::tuple, of.popped(1)); }},
+            {0x86, 0, [](Reader& of, auto) { of.push(Sort::tuple, of.popped(2)); }},
+            {0x87, 0, [](Reader& of, auto) { of.push(Sort::tuple, of.popped(3)); }},
+            {'a', 0, [](Reader& of, auto) { of.extend(Sort::list, of.popped(1)); }},
+            {'e', 0, [](Reader& of, auto) { of.extend(Sort::list, of.above_mark()); }},
+            {'s', 0, [](Reader& of, auto) { of.extend(Sort::dictionary, of.popped(2)); }},
+            {'u', 0, [](Reader& of, auto) { of.extend(Sort::dictionary, of.above_mark()); }},
+            {'q', 1, [](Reader& of, auto n) { of.remember(n); }},
+            {'r', 4, [](Reader& of, auto n) { of.remember(n); }},
+            {0x94, 0, [](Reader& of, auto) { of.remember(of.memory_.size()); }},
+            {'h', 1, [](Reader& of, auto n) { of.recall(n); }},
+            {'j', 4, [](Reader& of, auto n) { of.recall(n); }},
+            {'c', 0, [](Reader& of, auto) { of.push_line(), of.push_line(), of.push_name(); }},
+            {0x93, 0, [](Reader& of, auto) { of.push_name(); }},    // STACK_GLOBAL
+            {'Q', 0, [](Reader& of, auto) { of.push_storage(); }},  // BINPERSID
+            {'R', 0, [](Reader& of, auto) { of.call(); }},
+            {'b', 0, [](Reader& of, auto) { of.build(); }}};
+        const auto* const found = std::ranges::find(all, code, &Instruction::code);
+        if (found == std::end(all)) {
+            throw InputError(
+                label_ +
+                ": the pickle inside has an instruction that is not known here: " + pickle_advice);
         }
+        found->follow(*this, little_endian(take(found->size), found->size));
+    }
+
+    /// The versions of a state dictionary's modules, which say nothing of its tensors.
+    void build() {
+        pop();
+        if (values_[top()].sort != Sort::dictionary) damaged();
     }
 
     void push_long(std::size_t size) {
@@ -233,7 +200,7 @@ private:
             take(size);
             return push({});
         }
-        std::uint64_t bits = number(size);
+        std::uint64_t bits = little_endian(take(size), size);
         const bool negative = size > 0 && size < 8 && (bits >> (8 * size - 1) & 1U) != 0;
         if (negative) bits |= ~std::uint64_t{0} << (8 * size);
         push_integer(std::bit_cast<std::int64_t>(bits));

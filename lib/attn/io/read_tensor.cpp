@@ -210,9 +210,4 @@ NamedTensor read_named_tensor(const std::string& spec, const Sink& note) {
                      listed_names(arrays) + ": pick one with FILE:NAME");
 }
 
-std::vector<NamedTensor> read_tensors_from_bytes(std::string_view bytes, const std::string& label,
-                                                 const Sink& note) {
-    return TensorFile(bytes, label).read_all(note);
-}
-
 }  // namespace attn

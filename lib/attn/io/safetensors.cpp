@@ -76,26 +76,8 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
     return entry;
 }
 
-}  // namespace
-
-bool looks_like_safetensors(const InputFile& file) {
-    const std::string start = file.text(0, length_size + 1);
-    return start.size() > length_size && start[length_size] == '{' &&
-           little_endian(start, length_size) <= file.size() - length_size;
-}
-
-std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
-    // Read the header: its length, then JSON.
-    const std::string& label = file.label();
-    if (file.size() < length_size) fail(label, "the file ends within the first 8 bytes");
-    const std::uint64_t length = little_endian(file.text(0, length_size), length_size);
-    if (length > longest_header || length > file.size() - length_size) {
-        fail(label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
-                        (length > longest_header ? "format allows 100000000" : "file ends before"));
-    }
-    const std::string text = file.text(length_size, length);
-    const Json header = parse_json(text, label + ": header");
-    if (!header.is_object() || text.front() != '{') fail(label, "the header is no JSON object");
+/// The entries of a header, in the order in which their values lie.
+std::vector<Entry> entries_in(const Json& header, const std::string& label) {
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
         if (name == "__metadata__") {
@@ -107,58 +89,86 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
         }
         entries.push_back(parse_entry(name, value, label + ": array " + shown(name)));
     }
-
-    // Check that the arrays cover the values without hole or overlap.
-    const std::uint64_t values_offset = length_size + length;
-    const std::uint64_t values_size = file.size() - values_offset;
     std::sort(entries.begin(), entries.end(), [](const Entry& left, const Entry& right) {
         return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
     });
+    return entries;
+}
+
+/// Checks that the arrays cover the values, from an offset on, without hole or overlap.
+void check_cover(const std::vector<Entry>& entries, std::uint64_t offset, const InputFile& file) {
+    const std::uint64_t size = file.size() - offset;
     std::uint64_t covered = 0;
     for (const Entry& entry : entries) {
         if (entry.begin != covered) {
             fail(entry.place, "the values should begin at " + std::to_string(covered) + ", not " +
                                   std::to_string(entry.begin) + " (a hole or an overlap)");
         }
-        if (entry.end > values_size) {
+        if (entry.end > size) {
             fail(entry.place, "the values end at " + std::to_string(entry.end) +
-                                  ", but the file has only " + std::to_string(values_size) +
+                                  ", but the file has only " + std::to_string(size) +
                                   " bytes of them");
         }
         covered = entry.end;
     }
-    if (covered != values_size) {
-        fail(label, std::to_string(values_size - covered) + " bytes too many at offset " +
-                        std::to_string(values_offset + covered));
+    if (covered != size) {
+        fail(file.label(), std::to_string(size - covered) + " bytes too many at offset " +
+                               std::to_string(offset + covered));
     }
+}
 
-    // Each array is read where it lies when it is asked for.
-    std::vector<StoredArray> arrays;
-    for (Entry& each : entries) {
-        const auto shared = std::make_shared<const Entry>(std::move(each));
-        const auto read = [&file, shared, values_offset](const Shape& shape,
-                                                         const std::vector<std::size_t>& rows) {
-            const Entry& entry = *shared;
-            if (!entry.type) {
-                throw NotATensor(entry.place,
-                                 "the type " + shown(entry.type_word) + " is not supported",
-                                 "convert it to F32");
-            }
-            const std::uint64_t bytes = entry.end - entry.begin;
-            const std::size_t parts = rows.empty() ? 1 : entry.shape[0];
-            const Fetch fetch = fetch_rows(file, values_offset + entry.begin, bytes / parts,
-                                           rows.empty() ? std::vector<std::size_t>{0} : rows);
-            return NamedTensor{entry.name, read_elements(*entry.type, shape, fetch, entry.place),
-                               entry.type->widened()};
-        };
-        const auto read_rows = [read, shared](const std::vector<std::size_t>& rows) {
-            Shape shape = shared->shape;
-            shape[0] = rows.size();
-            return read(shape, rows);
-        };
-        arrays.push_back({shared->name, [read, shared] { return read(shared->shape, {}); },
-                          read_rows, shared->shape});
+/// An array that is read where it lies when it is asked for, whole or by rows.
+StoredArray stored_array(Entry described, std::uint64_t values_offset, const InputFile& file) {
+    const auto shared = std::make_shared<const Entry>(std::move(described));
+    const auto read = [&file, shared, values_offset](const Shape& shape,
+                                                     const std::vector<std::size_t>& rows) {
+        const Entry& entry = *shared;
+        if (!entry.type) {
+            throw NotATensor(entry.place,
+                             "the type " + shown(entry.type_word) + " is not supported",
+                             "convert it to F32");
+        }
+        const std::uint64_t bytes = entry.end - entry.begin;
+        const std::size_t parts = rows.empty() ? 1 : entry.shape[0];
+        const Fetch fetch = fetch_rows(file, values_offset + entry.begin, bytes / parts,
+                                       rows.empty() ? std::vector<std::size_t>{0} : rows);
+        return NamedTensor{entry.name, read_elements(*entry.type, shape, fetch, entry.place),
+                           entry.type->widened()};
+    };
+    const auto read_rows = [read, shared](const std::vector<std::size_t>& rows) {
+        Shape shape = shared->shape;
+        shape[0] = rows.size();
+        return read(shape, rows);
+    };
+    return {shared->name, [read, shared] { return read(shared->shape, {}); }, read_rows,
+            shared->shape};
+}
+
+}  // namespace
+
+bool looks_like_safetensors(const InputFile& file) {
+    const std::string start = file.text(0, length_size + 1);
+    return start.size() > length_size && start[length_size] == '{' &&
+           little_endian(start, length_size) <= file.size() - length_size;
+}
+
+std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
+    const std::string& label = file.label();
+    if (file.size() < length_size) fail(label, "the file ends within the first 8 bytes");
+    const std::uint64_t length = little_endian(file.text(0, length_size), length_size);
+    if (length > longest_header || length > file.size() - length_size) {
+        fail(label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
+                        (length > longest_header ? "format allows 100000000" : "file ends before"));
     }
+    const std::string text = file.text(length_size, length);
+    const Json header = parse_json(text, label + ": header");
+    if (!header.is_object() || text.front() != '{') fail(label, "the header is no JSON object");
+    std::vector<Entry> entries = entries_in(header, label);
+    const std::uint64_t values_offset = length_size + length;
+    check_cover(entries, values_offset, file);
+    std::vector<StoredArray> arrays;
+    for (Entry& each : entries)
+        arrays.push_back(stored_array(std::move(each), values_offset, file));
     return arrays;
 }
 
@@ -186,12 +196,7 @@ void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors) 
     text.append((8 - text.size() % 8) % 8, ' ');
 
     // Write length, header and values.
-    std::string length;
-    for (std::size_t i = 0; i < length_size; ++i) {
-        length += static_cast<char>(text.size() >> (8 * i) & 0xFFU);
-    }
-    file.write(length);
-    file.write(text);
+    file.write(little_endian_bytes(text.size(), length_size) + text);
     for (const TensorRef* each : order) file.write(value_bytes(each->tensor));
 }
 

@@ -138,19 +138,13 @@ const ZipEntry* pickle_entry(const std::vector<ZipEntry>& entries) {
     return found == entries.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-bool looks_like_torch(const InputFile& file) {
-    return pickle_entry(zip_directory(file)) != nullptr;
-}
-
-std::vector<StoredArray> torch_arrays(const InputFile& file) {
+std::shared_ptr<Archive> opened(const InputFile& file) {
     const std::string& label = file.label();
     const std::vector<ZipEntry> entries = zip_directory(file);
-    const ZipEntry* const found = pickle_entry(entries);
-    if (found == nullptr) refuse(label, "the archive has no data.pkl");
+    const ZipEntry* const pickle = pickle_entry(entries);
+    if (pickle == nullptr) refuse(label, "the archive has no data.pkl");
     const auto archive = std::make_shared<Archive>(Archive{file});
-    archive->folder = found->name.substr(0, found->name.size() - pickle_name.size());
+    archive->folder = pickle->name.substr(0, pickle->name.size() - pickle_name.size());
     for (const ZipEntry& each : entries) {
         archive->entries.emplace(each.name, each);
         archive->allowed += 4 * std::min(each.unpacked, most_unpacked_per_byte * each.packed);
@@ -159,14 +153,30 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
         ZipEntryReader(file, each, label).read(order.data(), order.size());
         if (order == "big") refuse(label, "it was saved on a big-endian machine");
     }
+    return archive;
+}
 
-    // Read what the pickle describes.
-    if (found->unpacked > longest_pickle) refuse(label, "the pickle inside is too large");
-    std::string bytes(found->unpacked, '\0');
-    ZipEntryReader reader(file, *found, label);
+Pickle pickle_in(const Archive& archive) {
+    const std::string& label = archive.file.label();
+    const ZipEntry& entry = archive.entries.at(archive.folder + std::string(pickle_name));
+    if (entry.unpacked > longest_pickle) refuse(label, "the pickle inside is too large");
+    std::string bytes(entry.unpacked, '\0');
+    ZipEntryReader reader(archive.file, entry, label);
     reader.read(bytes.data(), bytes.size());
     reader.finish();
-    const Pickle pickle(bytes, label);
+    return Pickle(bytes, label);
+}
+
+}  // namespace
+
+bool looks_like_torch(const InputFile& file) {
+    return pickle_entry(zip_directory(file)) != nullptr;
+}
+
+std::vector<StoredArray> torch_arrays(const InputFile& file) {
+    const std::string& label = file.label();
+    const auto archive = opened(file);
+    const Pickle pickle = pickle_in(*archive);
     const PickleValue& result = pickle.result();
     if (result.sort == Sort::tensor) {
         const Described tensor = described(pickle, result, label);

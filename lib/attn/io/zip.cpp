@@ -249,11 +249,7 @@ struct Field {
 // The fields of a record one behind the other, least byte first.
 std::string record_of(std::initializer_list<Field> fields) {
     std::string bytes;
-    for (const auto& [value, size] : fields) {
-        for (std::size_t i = 0; i < size; ++i) {
-            bytes += static_cast<char>(value >> 8U * i & 0xFFU);
-        }
-    }
+    for (const auto& [value, size] : fields) bytes += little_endian_bytes(value, size);
     return bytes;
 }
 

@@ -126,6 +126,30 @@ std::string name_in_llama(std::string_view ours) {
     return {};
 }
 
+AttentionNames attention_names(std::string_view word) {
+    std::vector<std::string> known;
+    for (const auto& [each, facts] : families()["families"].items()) {
+        if (facts.value("rotates", true)) continue;
+        known.push_back(each);
+        if (each != word) continue;
+        const Family family = family_of(each, facts);
+        AttentionNames names{each, family.layer};
+        names.causal = !family.is("encodes");
+        for (const Name& name : family.inside) {
+            const std::string ours = name.ours.substr(2);
+            if (ours != "query" && ours != "key" && ours != "value" && ours != "output") continue;
+            const bool is_fused = !name.part.empty();
+            names.fused = names.fused || is_fused;
+            names.in_out = names.in_out || name.columns;
+            if (is_fused && ours != "query") continue;  // it is in the matrix of the query
+            names.parts.emplace_back(is_fused ? "qkv" : ours, "." + name.theirs);
+        }
+        return names;
+    }
+    throw ConfigError("$model does not know '"_told + std::string(word) + "': use " +
+                      joined(known, " or "));
+}
+
 Config completed(const Config& config, const Family& family) {
     Json all = families()["defaults"];
     all.update(family.facts.part("defaults").json());

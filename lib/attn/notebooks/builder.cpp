@@ -9,7 +9,9 @@
 #include "attn/plan/words.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/torch_text.hpp"
+#include "attn/tensor/slice.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -20,21 +22,6 @@ void fill_in(Section& section, const std::string& place, const std::string& word
         const std::size_t at = text->find(place);
         if (at != text->npos) text->replace(at, place.size(), words);
     }
-}
-
-std::string sums(const Tensor& matrix, bool along_rows) {
-    const Shape shape = matrix.shape();
-    const std::size_t count = shape[along_rows ? 0 : 1];
-    const std::size_t length = shape[along_rows ? 1 : 0];
-    std::string text;
-    for (std::size_t i = 0; i < count; ++i) {
-        double sum = 0;
-        for (std::size_t j = 0; j < length; ++j) {
-            sum += matrix.at(along_rows ? i * length + j : j * count + i);
-        }
-        text += (text.empty() ? "" : " ") + four(sum);
-    }
-    return text;
 }
 
 }  // namespace
@@ -211,7 +198,12 @@ double variance_of(const Tensor& tensor) {
 
 std::string four(double number) { return fmt::format("{:.4f}", number); }
 
-std::string row_sums(const Tensor& matrix) { return sums(matrix, true); }
-std::string column_sums(const Tensor& matrix) { return sums(matrix, false); }
+std::string sums_along(const Tensor& matrix, std::size_t axis) {
+    std::vector<std::string> sums;
+    for (std::size_t i = 0; i < matrix.shape()[1 - axis]; ++i) {
+        sums.push_back(four(sum_of(slice(matrix, (axis == 0 ? ":," : "") + std::to_string(i)))));
+    }
+    return joined(sums, " ");
+}
 
 }  // namespace attn

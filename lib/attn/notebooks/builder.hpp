@@ -89,9 +89,8 @@ Ledger walk_with(const Plan& plan, const Ledger& given, const ReplayOptions& rep
 // Measurements of the notes.
 double sum_of(const Tensor& tensor);
 double variance_of(const Tensor& tensor);  ///< unbiased
-/// The sums along the last axis of a matrix, `1.0000 1.0000`; down its columns with `columns`.
-std::string row_sums(const Tensor& matrix);
-std::string column_sums(const Tensor& matrix);
+/// The sums along an axis of a matrix, `1.0000 1.0000`.
+std::string sums_along(const Tensor& matrix, std::size_t axis);
 /// A number with four decimals.
 std::string four(double number);
 

@@ -112,7 +112,7 @@ Document sentence(const ReplayOptions& replay) {
         return python_float_text(slice(walk["scores"], "0,4").at(0));
     });
     page.remade("first_weights_sum", sum_of_step("weights", "0"));
-    page.fill("weights", "rows", row_sums(whole.ledger["weights"]));
+    page.fill("weights", "rows", sums_along(whole.ledger["weights"], 1));
     page.remade("weights_sum", sum_of_step("weights", "..."));
 
     // Three heads.

@@ -50,10 +50,10 @@ void take_settings(const Ledger& given, const SaidSettings& said, WalkConfig& co
     const auto number = [&given](const char* name) {
         const Tensor* tensor = given.find(name);
         const bool is_one = tensor != nullptr && tensor->size() == 1;
-        return is_one ? std::optional(whole(tensor->at(0))) : std::nullopt;
+        return is_one ? std::optional(tensor->at(0)) : std::nullopt;
     };
     const auto heads = number("heads"), causal = number("causal");
-    if (!said.heads && heads) config.heads = *heads;
+    if (!said.heads && heads) config.heads = whole(*heads);
     if (!said.mask && causal) config.mask.causal = *causal != 0;
     const Tensor* lengths = given.find("lengths");
     if (lengths == nullptr || lengths->size() == 0) return;
@@ -158,17 +158,14 @@ void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& confi
     }
 }
 
-bool begins_with_query(const Ledger& given) {
-    const auto is_earlier = [](const Ledger::Entry& entry) {
-        return entry.name == "x" || entry.name.ends_with("embedding") ||
-               entry.name.starts_with("w_") || entry.name.starts_with("b_");
-    };
-    return given.has("query") && given.has("key") && given.has("value") &&
-           std::ranges::none_of(given.entries(), is_earlier);
+bool begins_with_query(const Ledger& given, const WalkConfig& config) {
+    if (!given.has("query") || !given.has("key") || !given.has("value")) return false;
+    return std::ranges::none_of(parameter_names(config),
+                                [&given](const std::string& name) { return given.has(name); });
 }
 
 void take_leading_axes(Ledger& given, const SaidSettings& said, WalkConfig& config) {
-    const bool has_batch = config.batch.has_value();
+    const bool has_batch = config.batch.has_value(), has_kv_heads = config.kv_heads.has_value();
     bool is_first = true;
     for (const char* name : {"query", "key", "value"}) {
         const Tensor* tensor = given.find(name);
@@ -185,7 +182,7 @@ void take_leading_axes(Ledger& given, const SaidSettings& said, WalkConfig& conf
         if (heads_at + 3 > lengths.size()) continue;
         const std::int64_t heads = lengths[heads_at];
         if (tells_heads) config.heads = heads;
-        if (heads != config.heads && !config.kv_heads && name != std::string("query")) {
+        if (heads != config.heads && !has_kv_heads && name != std::string("query")) {
             config.kv_heads = heads;
         }
         if (config.heads == 1 && heads == 1) {

@@ -24,8 +24,8 @@ void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& confi
 /// Shapes  heads and causal one number; lengths one for each sequence; mask any, 0 where it shows.
 void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& config);
 
-/// Whether a walk begins with these: query, key and value, and nothing that would make them.
-bool begins_with_query(const Ledger& given);
+/// Whether a walk begins with these: query, key and value, and no parameter that it would have.
+bool begins_with_query(const Ledger& given, const WalkConfig& config);
 
 /// Reads the leading axes of query, key and value given directly. Three axes begin with the heads
 /// unless there is a word of a batch; a single head loses its axis.

@@ -136,7 +136,7 @@ void resolve_sequences(Plan& plan) {
                                    static_cast<std::int64_t>(plan.query_len), "memory-len")
                        : plan.query_len;
     resolve_past(plan);
-    config.batch = static_cast<std::int64_t>(plan.batch);
+    if (plan.has_batch) config.batch = static_cast<std::int64_t>(plan.batch);
     config.query_len = static_cast<std::int64_t>(plan.query_len);
     config.key_len = static_cast<std::int64_t>(plan.new_keys());
     if (x.features != 0) {

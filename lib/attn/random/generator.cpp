@@ -1,6 +1,7 @@
 #include "attn/random/generator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -32,8 +33,12 @@ std::unique_ptr<Generator> make_generator(Rng rng, std::uint64_t seed, TorchBuil
                                   "from 0 to 4294967295, or the generator numpy-pcg64");
             }
             return std::make_unique<NumpyGenerator>(static_cast<std::uint32_t>(seed));
-        case Rng::numpy_pcg64:
-            return std::make_unique<NumpyPcg64Generator>(seed);
+        case Rng::numpy_pcg64: {
+            const std::array words{static_cast<std::uint32_t>(seed),
+                                   static_cast<std::uint32_t>(seed >> 32)};
+            return std::make_unique<NumpyPcg64Generator>(
+                std::span(words).first(words[1] == 0 ? 1 : 2));
+        }
     }
     return std::make_unique<TorchGenerator>(seed, build);
 }

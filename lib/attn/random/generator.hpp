@@ -24,10 +24,6 @@ class Generator {
 public:
     virtual ~Generator() = default;
 
-    /// Uniform in [0, 1).
-    virtual void rand(std::span<float> out) = 0;
-    virtual void rand(std::span<double> out) = 0;
-
     /// Standard normal.
     virtual void randn(std::span<float> out) = 0;
     virtual void randn(std::span<double> out) = 0;
@@ -35,6 +31,10 @@ public:
     /// Uniform in [low, high).
     virtual void uniform(std::span<float> out, double low, double high) = 0;
     virtual void uniform(std::span<double> out, double low, double high) = 0;
+
+    /// Uniform in [0, 1).
+    void rand(std::span<float> out) { uniform(out, 0, 1); }
+    void rand(std::span<double> out) { uniform(out, 0, 1); }
 };
 
 /// A freshly seeded generator.

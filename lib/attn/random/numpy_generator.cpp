@@ -34,14 +34,6 @@ double NumpyGenerator::standard_normal() {
     return factor * y;
 }
 
-void NumpyDraws::rand(std::span<float> out) {
-    for (float& value : out) value = static_cast<float>(unit());
-}
-
-void NumpyDraws::rand(std::span<double> out) {
-    for (double& value : out) value = unit();
-}
-
 void NumpyDraws::randn(std::span<float> out) {
     for (float& value : out) value = static_cast<float>(standard_normal());
 }
@@ -167,43 +159,32 @@ const Ziggurat& ziggurat() {
 
 }  // namespace
 
-Pcg64::Pcg64(std::span<const std::uint32_t> entropy) {
-    assert(!entropy.empty());
-    const std::array<std::uint32_t, 8> words = spread(entropy);
+NumpyPcg64Generator::NumpyPcg64Generator(std::span<const std::uint32_t> seed) {
+    assert(!seed.empty());
+    const std::array<std::uint32_t, 8> words = spread(seed);
     const auto quad = [&](std::size_t i) {
         return std::uint64_t{words[2 * i + 1]} << 32 | words[2 * i];
     };
     increment_ = joined(quad(2), quad(3)) << 1 | 1;
-    step();
+    next64();
     state_ += joined(quad(0), quad(1));
-    step();
+    next64();
 }
 
-void Pcg64::step() {
+std::uint64_t NumpyPcg64Generator::next64() {
     constexpr Word128 multiplier = joined(2549297995355413924U, 4865540595714422341U);
     state_ = state_ * multiplier + increment_;
-}
-
-std::uint64_t Pcg64::next64() {
-    step();
     const auto folded_state =
         static_cast<std::uint64_t>(state_ >> 64) ^ static_cast<std::uint64_t>(state_);
     return std::rotr(folded_state, static_cast<int>(state_ >> 122));
 }
-
-NumpyPcg64Generator::NumpyPcg64Generator(std::uint64_t seed)
-    : engine_([&] {
-          const std::array words{static_cast<std::uint32_t>(seed),
-                                 static_cast<std::uint32_t>(seed >> 32)};
-          return Pcg64(std::span(words).first(words[1] == 0 ? 1 : 2));
-      }()) {}
 
 /// One standard normal by the ziggurat method.
 double NumpyPcg64Generator::standard_normal() {
     const Ziggurat& tables = ziggurat();
     while (true) {
         // Cut a draw into a layer, a sign and a place in the layer.
-        const std::uint64_t draw = engine_.next64();
+        const std::uint64_t draw = next64();
         const std::size_t layer = draw & 0xFF;
         const bool negative = (draw >> 8 & 1) != 0;
         const std::uint64_t place = draw >> 9 & 0xFFFFFFFFFFFFFU;

@@ -12,8 +12,6 @@ namespace attn {
 /// holds them rounded, as `.astype(np.float32)` gives them.
 class NumpyDraws : public Generator {
 public:
-    void rand(std::span<float> out) override;
-    void rand(std::span<double> out) override;
     void randn(std::span<float> out) override;
     void randn(std::span<double> out) override;
     void uniform(std::span<float> out, double low, double high) override;
@@ -42,43 +40,28 @@ private:
     std::optional<double> kept_normal_;
 };
 
-/// The permuted congruential engine with 128 bits of state and 64 of output.
-///
-/// Source  O'Neill 2014, PCG XSL RR 128/64; seeded as NumPy's SeedSequence does.
-class Pcg64 {
-public:
-    /// Range   the 32-bit words of the seed, lowest first, at least one.
-    explicit Pcg64(std::span<const std::uint32_t> entropy);
-
-    std::uint64_t next64();
-
-private:
-    __extension__ using Word128 = unsigned __int128;
-
-    void step();
-
-    Word128 state_ = 0;
-    Word128 increment_ = 0;
-};
-
 /// NumPy's `np.random.default_rng(seed)`. Every call fills its span as the corresponding method
 /// fills a fresh array: rand `random`, randn `standard_normal`.
 ///
 /// A float32 span holds the float64 draws rounded, as `.astype(np.float32)` gives them, not NumPy's
 /// separate float32 stream.
+/// Source  O'Neill 2014, the permuted congruential engine PCG XSL RR 128/64; seeded as NumPy's
+///         SeedSequence does.
 class NumpyPcg64Generator final : public NumpyDraws {
 public:
-    /// Range   any seed; NumPy's negative ones do not exist, and here stand for seed + 2^64.
-    explicit NumpyPcg64Generator(std::uint64_t seed);
     /// A seed of any size. Range  its 32-bit words, lowest first, at least one.
-    explicit NumpyPcg64Generator(std::span<const std::uint32_t> seed_words) : engine_(seed_words) {}
+    explicit NumpyPcg64Generator(std::span<const std::uint32_t> seed);
 
 private:
-    double unit() override { return static_cast<double>(engine_.next64() >> 11) * 0x1p-53; }
+    __extension__ using Word128 = unsigned __int128;
+
+    std::uint64_t next64();
+    double unit() override { return static_cast<double>(next64() >> 11) * 0x1p-53; }
     double standard_normal() override;
     double normal_tail(bool negative);
 
-    Pcg64 engine_;
+    Word128 state_ = 0;
+    Word128 increment_ = 0;
 };
 
 }  // namespace attn

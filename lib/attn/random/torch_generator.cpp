@@ -15,84 +15,46 @@ namespace {
 constexpr std::size_t normal_block_size = 16;
 constexpr std::size_t half = normal_block_size / 2;
 
-/// The blocks of the portable build: no FMA, and the angle rounded once.
-void library_blocks(std::span<float> values, float mean, float deviation) {
-    constexpr double two_pi = 2.0 * std::numbers::pi;
-    for (std::size_t start = 0; start < values.size(); start += normal_block_size) {
-        float* block = values.data() + start;
-        for (std::size_t j = 0; j < half; ++j) {
-            const float radius = std::sqrt(-2.0F * std::log(1.0F - block[j]));
-            const float angle = static_cast<float>(two_pi * block[j + half]);
-            block[j] = radius * std::cos(angle) * deviation + mean;
-            block[j + half] = radius * std::sin(angle) * deviation + mean;
-        }
-    }
-}
-
 /// Turns uniforms into normals, in place, one block of sixteen after the other: element j of a
 /// block gives the radius and element j + 8 the angle, and they become the two coordinates.
 ///
 ///     radius = sqrt(-2 log(1 - u_j));   angle = 2 pi u_(j+8)
-///     d_j = radius cos(angle) * deviation + mean;   d_(j+8) = radius sin(angle) * deviation + mean
+///     d_j = radius cos(angle);          d_(j+8) = radius sin(angle)
 ///
-/// Range   values in [0, 1); their number a multiple of sixteen. In float32, `mean` and `deviation`
-///         are rounded first.
+/// Range   values in [0, 1); their number a multiple of sixteen.
 /// Source  Box and Muller 1958.
-void transform_normal_blocks(std::span<float> values, double mean, double deviation,
-                             TorchBuild build) {
+template <class T>
+void transform_normal_blocks(std::span<T> values, TorchBuild build) {
     assert(values.size() % normal_block_size == 0);
-    const auto rounded_mean = static_cast<float>(mean);
-    const auto rounded_deviation = static_cast<float>(deviation);
-    if (build == TorchBuild::portable) {
-        library_blocks(values, rounded_mean, rounded_deviation);
-        return;
+    if constexpr (std::is_same_v<T, float>) {
+        if (build == TorchBuild::avx2) {
+            return simd::kernels_for().normal_blocks(values.data(), values.size());
+        }
     }
-    simd::kernels_for().normal_blocks(values.data(), values.size(), rounded_mean,
-                                      rounded_deviation);
-}
-
-void transform_normal_blocks(std::span<double> values, double mean, double deviation,
-                             TorchBuild build) {
-    assert(values.size() % normal_block_size == 0);
-    const bool fused = build == TorchBuild::avx2;
-    const auto placed = [=](double z) {
-        return fused ? std::fma(z, deviation, mean) : z * deviation + mean;
-    };
     for (std::size_t start = 0; start < values.size(); start += normal_block_size) {
-        double* block = values.data() + start;
+        T* block = values.data() + start;
         for (std::size_t j = 0; j < half; ++j) {
-            const double radius = std::sqrt(-2.0 * std::log(1.0 - block[j]));
-            const double angle = 2.0 * std::numbers::pi * block[j + half];
-            block[j] = placed(radius * std::cos(angle));
-            block[j + half] = placed(radius * std::sin(angle));
+            const T radius = std::sqrt(T{-2} * std::log(T{1} - block[j]));
+            const T angle = static_cast<T>(2.0 * std::numbers::pi * block[j + half]);
+            block[j] = radius * std::cos(angle) + T{0};  // the mean, which makes 0 of -0
+            block[j + half] = radius * std::sin(angle) + T{0};
         }
     }
 }
 
 }  // namespace
 
-std::uint64_t TorchGenerator::random64() {
-    const std::uint64_t high = random();
-    return high << 32 | random();
-}
-
 /// Uniform in [0, 1): as many low bits of a draw as the type has.
 double TorchGenerator::unit() {
-    return static_cast<double>(random64() & 0x1FFFFFFFFFFFFFU) * 0x1p-53;
+    const std::uint64_t high = engine_();
+    return static_cast<double>((high << 32 | engine_()) & 0x1FFFFFFFFFFFFFU) * 0x1p-53;
 }
 
-void TorchGenerator::rand(std::span<float> out) {
-    while (!out.empty()) {
-        const std::span<const std::uint32_t> words = engine_.take(out.size());
-        for (std::size_t i = 0; i < words.size(); ++i) {
-            const auto low_bits = static_cast<std::int32_t>(words[i] & 0xFFFFFFU);
-            out[i] = static_cast<float>(low_bits) * 0x1p-24F;
-        }
-        out = out.subspan(words.size());
-    }
+void TorchGenerator::fill_unit(std::span<float> out) {
+    for (float& value : out) value = static_cast<float>(engine_() & 0xFFFFFFU) * 0x1p-24F;
 }
 
-void TorchGenerator::rand(std::span<double> out) {
+void TorchGenerator::fill_unit(std::span<double> out) {
     for (double& value : out) value = unit();
 }
 
@@ -100,20 +62,12 @@ template <class T>
 void TorchGenerator::fill_uniform(std::span<T> out, double low, double high) {
     const T from = static_cast<T>(low);
     const T range = static_cast<T>(high) - from;
-    rand(out);
+    fill_unit(out);
     if (build_ == TorchBuild::portable) {
         for (T& value : out) value = value * range + from;
         return;
     }
     simd::kernels_for().of<T>().rows.multiply_add(out.data(), range, from, out.data(), out.size());
-}
-
-void TorchGenerator::uniform(std::span<float> out, double low, double high) {
-    fill_uniform(out, low, high);
-}
-
-void TorchGenerator::uniform(std::span<double> out, double low, double high) {
-    fill_uniform(out, low, high);
 }
 
 /// One standard normal in double precision. Unlike in the blocks, the first uniform is the angle.
@@ -126,33 +80,26 @@ double TorchGenerator::single_normal() {
 }
 
 template <class T>
-void TorchGenerator::fill_normal(std::span<T> out, double mean, double deviation) {
+void TorchGenerator::fill_normal(std::span<T> out) {
     // Draw a small tensor one by one, in double precision whatever the type.
     if (out.size() < normal_block_size) {
-        const bool fused = build_ == TorchBuild::avx2;
-        for (T& value : out) {
-            const double z = single_normal();
-            value = static_cast<T>(fused ? std::fma(z, deviation, mean) : z * deviation + mean);
-        }
+        for (T& value : out) value = static_cast<T>(single_normal() + 0.0);
         return;
     }
     // Draw all uniforms of a large one and transform its whole blocks.
-    rand(out);
+    fill_unit(out);
     const std::size_t rest = out.size() % normal_block_size;
-    transform_normal_blocks(out.first(out.size() - rest), mean, deviation, build_);
+    transform_normal_blocks(out.first(out.size() - rest), build_);
     if (rest == 0) return;
     // Draw the last sixteen elements anew, finished or not, as one block.
     const std::span<T> tail = out.last(normal_block_size);
-    rand(tail);
-    transform_normal_blocks(tail, mean, deviation, build_);
+    fill_unit(tail);
+    transform_normal_blocks(tail, build_);
 }
 
-void TorchGenerator::normal(std::span<float> out, double mean, double deviation) {
-    fill_normal(out, mean, deviation);
-}
-
-void TorchGenerator::normal(std::span<double> out, double mean, double deviation) {
-    fill_normal(out, mean, deviation);
-}
+template void TorchGenerator::fill_uniform(std::span<float>, double, double);
+template void TorchGenerator::fill_uniform(std::span<double>, double, double);
+template void TorchGenerator::fill_normal(std::span<float>);
+template void TorchGenerator::fill_normal(std::span<double>);
 
 }  // namespace attn

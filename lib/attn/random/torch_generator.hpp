@@ -19,27 +19,25 @@ public:
     explicit TorchGenerator(std::uint64_t seed, TorchBuild build = TorchBuild::avx2)
         : engine_(static_cast<std::uint32_t>(seed)), build_(build) {}
 
-    void rand(std::span<float> out) override;
-    void rand(std::span<double> out) override;
-    void randn(std::span<float> out) override { normal(out, 0.0, 1.0); }
-    void randn(std::span<double> out) override { normal(out, 0.0, 1.0); }
+    void randn(std::span<float> out) override { fill_normal(out); }
+    void randn(std::span<double> out) override { fill_normal(out); }
 
     /// Uniform in [low, high). In float32 the limits are rounded first.
-    void uniform(std::span<float> out, double low, double high) override;
-    void uniform(std::span<double> out, double low, double high) override;
-
-    /// Normal with this mean and standard deviation.
-    void normal(std::span<float> out, double mean, double deviation);
-    void normal(std::span<double> out, double mean, double deviation);
+    void uniform(std::span<float> out, double low, double high) override {
+        fill_uniform(out, low, high);
+    }
+    void uniform(std::span<double> out, double low, double high) override {
+        fill_uniform(out, low, high);
+    }
 
 private:
-    std::uint32_t random() { return engine_(); }
-    std::uint64_t random64();
     double unit();
+    void fill_unit(std::span<float> out);
+    void fill_unit(std::span<double> out);
     template <class T>
     void fill_uniform(std::span<T> out, double low, double high);
     template <class T>
-    void fill_normal(std::span<T> out, double mean, double deviation);
+    void fill_normal(std::span<T> out);
     double single_normal();
 
     MersenneTwister engine_;

@@ -13,13 +13,7 @@ namespace attn {
 /// Errors  ConfigError when the precision is negative or above 1074.
 std::string numpy_str(const Tensor& tensor, const PrintOptions& options = {});
 
-/// The text of an array at a NumPy prompt (its `repr`): `array([[...]])`, byte for byte.
-///
-/// Errors  ConfigError when the precision is negative or above 1074.
-std::string numpy_repr(const Tensor& tensor, const PrintOptions& options = {});
-
 /// The same, written in pieces: the memory they take does not grow with the array.
 void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
-void write_numpy_repr(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
 
 }  // namespace attn

@@ -104,7 +104,7 @@ struct Kernels {
     KernelsOf<float> float32;
     KernelsOf<double> float64;
     /// The normals of PyTorch's AVX2 build, see attn/random/torch_generator.cpp.
-    void (*normal_blocks)(float* values, std::size_t count, float mean, float deviation);
+    void (*normal_blocks)(float* values, std::size_t count);
     /// Multiplies and adds on registers alone; returns how many operations that were. `numbers`
     /// has room for `peak_floats`.
     double (*peak)(float* numbers, float factor, std::size_t steps);

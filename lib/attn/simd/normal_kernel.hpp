@@ -15,7 +15,7 @@ class NormalKernel {
     static constexpr std::size_t half = 8;
 
 public:
-    static void transform(float* values, std::size_t count, float mean, float deviation) {
+    static void transform(float* values, std::size_t count) {
         constexpr float two_pi = 6.28318530717958647692F;
         for (float* block = values; block != values + count; block += 2 * half) {
             float radius[half];
@@ -23,8 +23,8 @@ public:
             for (std::size_t j = 0; j < half; ++j) radius[j] = __builtin_sqrtf(radius[j]);
             for (std::size_t j = 0; j < half; ++j) {
                 const SineCosine at = sine_cosine(two_pi * block[j + half]);
-                block[j] = __builtin_fmaf(radius[j] * at.cosine, deviation, mean);
-                block[j + half] = __builtin_fmaf(radius[j] * at.sine, deviation, mean);
+                block[j] = radius[j] * at.cosine + 0.0F;  // the mean, which makes 0 of -0
+                block[j + half] = radius[j] * at.sine + 0.0F;
             }
         }
     }

@@ -1,7 +1,9 @@
 #include "attn/tensor/slice.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "attn/tensor/error.hpp"
 
@@ -126,41 +128,71 @@ Tensor slice(const Tensor& tensor, std::string_view indices) {
 }
 
 Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts) {
-    const Shape shape = tensor.shape();
-    std::vector<std::size_t> strides(shape.size(), 1);
-    for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-
+    const auto wrapped = [](std::ptrdiff_t number) { return static_cast<std::size_t>(number); };
+    const Shape whole = row_strides(tensor.shape());
     Axes axes;
-    Shape kept;
-    std::size_t count = 1;
+    Shape shape, strides;
+    std::size_t offset = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        count *= parts[i].count;
+        offset += wrapped(parts[i].first) * whole[i];
         if (parts[i].drops_axis) continue;
         axes.push_back(tensor.axes()[i]);
-        kept.push_back(parts[i].count);
+        shape.push_back(parts[i].count);
+        strides.push_back(wrapped(parts[i].step) * whole[i]);
     }
-    return std::visit(
-        [&](const auto& source) -> Tensor {
-            auto part = empty_array<std::decay_t<decltype(*source.data())>>(kept);
-            // Find where each run along the last axis begins, and go along it.
-            const AxisPart run = parts.empty() ? AxisPart{0, 1, 1, true} : parts.back();
-            for (std::size_t cell = 0; cell < count; cell += run.count) {
-                std::size_t rest = cell / run.count;
-                std::ptrdiff_t place = run.first;
-                for (std::size_t i = parts.size(); i-- > 1;) {
-                    const AxisPart& axis = parts[i - 1];
-                    const auto step = static_cast<std::ptrdiff_t>(rest % axis.count);
-                    rest /= axis.count;
-                    place += (axis.first + step * axis.step) *
-                             static_cast<std::ptrdiff_t>(strides[i - 1]);
-                }
-                for (std::size_t k = 0; k < run.count; ++k, place += run.step) {
-                    part.data()[cell + k] = source.data()[place];
-                }
+    return strided(tensor, shape, strides, offset).renamed(std::move(axes));
+}
+
+Tensor strided(const Tensor& tensor, const Shape& shape, const Shape& strides, std::size_t offset) {
+    const auto gather = [&](const auto& from) -> Tensor {
+        auto numbers = empty_array<std::decay_t<decltype(*from.data())>>(shape);
+        // Go along the last axis in one run, then to where the next one begins.
+        const std::size_t run = shape.empty() ? 1 : shape.back();
+        const std::size_t step = shape.empty() ? 0 : strides.back();
+        Shape index(shape.size(), 0);
+        std::size_t start = offset;
+        const auto* const source = from.data();
+        auto* const to = numbers.data();
+        for (std::size_t i = 0; i < numbers.size(); i += run) {
+            for (std::size_t k = 0, place = start; k < run; ++k, place += step) {
+                to[i + k] = source[place];
             }
-            return {axes, std::move(part)};
-        },
-        tensor.values());
+            for (std::size_t axis = shape.size(); axis-- > 1;) {
+                start += strides[axis - 1];
+                if (++index[axis - 1] < shape[axis - 1]) break;
+                start -= shape[axis - 1] * strides[axis - 1];
+                index[axis - 1] = 0;
+            }
+        }
+        return {numbered_axes(shape.size()), std::move(numbers)};
+    };
+    return std::visit(gather, tensor.values());
+}
+
+Shape row_strides(const Shape& shape) {
+    Shape strides(shape.size(), 1);
+    for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+    return strides;
+}
+
+Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows) {
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Shape shape = tensor.shape();
+        const std::size_t width = element_count(shape) / shape[0];
+        shape[0] = rows.size();
+        Array<T> part = empty_array<T>(shape);
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+            std::copy_n(tensor.as<T>().data() + rows[r] * width, width, part.data() + r * width);
+        }
+        return {tensor.axes(), std::move(part)};
+    });
+}
+
+Axes numbered_axes(std::size_t count) {
+    Axes axes;
+    for (std::size_t i = 0; i < count; ++i) axes.push_back("axis" + std::to_string(i));
+    return axes;
 }
 
 std::vector<std::size_t> indices_of(std::size_t flat, const Shape& shape) {

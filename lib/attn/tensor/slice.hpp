@@ -35,6 +35,22 @@ Tensor slice(const Tensor& tensor, std::string_view indices);
 /// The part that these take, one for each axis and none beyond its end.
 Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts);
 
+/// The numbers of a tensor in another order: the element at (i, j, ...) is its element number
+/// offset + i * strides[0] + j * strides[1] + ..., sums modulo 2^64, so that a stride may go back.
+///
+/// Shapes  result: `shape`, with axes `axis0`, `axis1`, ...
+Tensor strided(const Tensor& tensor, const Shape& shape, const Shape& strides,
+               std::size_t offset = 0);
+
+/// The strides of a tensor of that shape as it lies in memory.
+Shape row_strides(const Shape& shape);
+
+/// Those rows of the first axis of a floating tensor.
+Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows);
+
+/// `axis0`, `axis1`, ...: the names of axes that have no other.
+Axes numbered_axes(std::size_t count);
+
 /// The indices of element number `flat`.
 std::vector<std::size_t> indices_of(std::size_t flat, const Shape& shape);
 /// `[0,2,1]`

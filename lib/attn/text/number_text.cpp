@@ -63,9 +63,9 @@ char* write_scalar_as(char* out, T value) {
     return write_padded(out, ".0", 0);
 }
 
-/// The powers of ten that doubles hold exactly.
-constexpr std::array<double, 23> powers_of_ten = [] {
-    std::array<double, 23> powers{1.0};
+/// Powers of ten, which doubles hold exactly.
+constexpr std::array<double, 15> powers_of_ten = [] {
+    std::array<double, 15> powers{1.0};
     for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10.0;
     return powers;
 }();
@@ -150,46 +150,7 @@ char* write_fixed(char* out, double value, int precision, std::size_t width) {
 
 char* write_scientific(char* out, double value, int precision, std::size_t width) {
     if (!std::isfinite(value)) return write_not_finite(out, value, width);
-
-    // Scale to a number of precision + 1 digits: the power of two tells the power of ten or the one
-    // below it.
-    const double magnitude = std::fabs(value);
-    const int binary = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> 52) - 1023;
-    int exponent = magnitude == 0.0 ? 0 : binary * 315653 >> 20;  // log10(2) * 2^20
-    const int most = static_cast<int>(powers_of_ten.size()) - 1;
-    if (precision < 0 || precision > 14 || std::abs(precision - exponent) >= most) {
-        return write_slowly(out, value, std::chars_format::scientific, precision, width);
-    }
-    const auto scaled = [&] {
-        const int shift = precision - exponent;
-        const double power = powers_of_ten[static_cast<std::size_t>(std::abs(shift))];
-        return shift < 0 ? magnitude / power : magnitude * power;
-    };
-    const double too_many = powers_of_ten[static_cast<std::size_t>(precision + 1)];
-    double product = scaled();
-    if (product >= too_many) {
-        ++exponent;
-        product = scaled();
-    }
-    RoundedToEven rounded(product);
-    if (!rounded.is_certain) {
-        return write_slowly(out, value, std::chars_format::scientific, precision, width);
-    }
-    if (static_cast<double>(rounded.number) == too_many) {
-        rounded.number /= 10;
-        ++exponent;
-    }
-    // Write 'd.ddde+dd'.
-    const double unit = powers_of_ten[static_cast<std::size_t>(precision)];
-    const auto first = static_cast<std::int64_t>(static_cast<double>(rounded.number) / unit);
-    const int length = 1 + (precision > 0) + precision + 4;
-    out = write_lead(out, std::signbit(value), static_cast<std::size_t>(length), width);
-    *out++ = static_cast<char>('0' + first);
-    if (precision > 0) *out++ = '.';
-    out = write_digits(out, rounded.number - first * static_cast<std::int64_t>(unit), precision);
-    *out++ = 'e';
-    *out++ = exponent < 0 ? '-' : '+';
-    return write_digits(out, std::abs(exponent), 2);
+    return write_slowly(out, value, std::chars_format::scientific, precision, width);
 }
 
 char* write_shortest(char* out, double value) {

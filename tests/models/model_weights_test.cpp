@@ -1,4 +1,4 @@
-#include "attn/io/read_tensor.hpp"
+#include "attn/models/hugging_face.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +6,7 @@
 #include "tests/io/messages.hpp"
 
 using namespace attn;
+using namespace attn::models;
 
 namespace {
 
@@ -35,11 +36,11 @@ std::vector<NamedTensor> gpt2(const std::string& prefix) {
     return tensors;
 }
 
-ModelLayer layer_of(const std::vector<NamedTensor>& tensors, ModelFamily family, std::int64_t layer,
-                    const std::string& label) {
+std::vector<NamedTensor> layer_of(const std::vector<NamedTensor>& tensors, const char* family,
+                                  std::int64_t layer, const std::string& label) {
     std::vector<StoredArray> arrays;
     for (const NamedTensor& each : tensors) arrays.push_back({each.name, [&each] { return each; }});
-    return pick_model_layer(arrays, family, layer, label);
+    return pick_layer(arrays, attention_names(family), layer, label);
 }
 
 }  // namespace
@@ -47,16 +48,16 @@ ModelLayer layer_of(const std::vector<NamedTensor>& tensors, ModelFamily family,
 TEST_SUITE("model_weights") {
     TEST_CASE("a GPT-2 layer is one fused matrix and an output, stored (in, out)") {
         for (const std::string prefix : {"", "transformer.", "model.transformer."}) {
-            const ModelLayer layer = layer_of(gpt2(prefix), ModelFamily::gpt2, 10, "m");
-            CHECK(layer.fused);
-            CHECK(layer.in_out);
-            REQUIRE(layer.parameters.size() == 4);
-            CHECK(layer.parameters[0].name == "w_qkv");
-            CHECK(layer.parameters[0].tensor.at(0) == 1003);
-            CHECK(layer.parameters[1].name == "b_qkv");
-            CHECK(layer.parameters[2].name == "w_output");
-            CHECK(layer.parameters[2].tensor.at(0) == 1005);
-            CHECK(layer.parameters[3].name == "b_output");
+            const auto layer = layer_of(gpt2(prefix), "gpt2", 10, "m");
+            CHECK(attention_names("gpt2").fused);
+            CHECK(attention_names("gpt2").in_out);
+            REQUIRE(layer.size() == 4);
+            CHECK(layer[0].name == "w_qkv");
+            CHECK(layer[0].tensor.at(0) == 1003);
+            CHECK(layer[1].name == "b_qkv");
+            CHECK(layer[2].name == "w_output");
+            CHECK(layer[2].tensor.at(0) == 1005);
+            CHECK(layer[3].name == "b_output");
         }
     }
 
@@ -70,35 +71,34 @@ TEST_SUITE("model_weights") {
         }
         tensors.push_back(numbered(start + "output.LayerNorm.weight", {4}, 0));
         tensors.push_back(numbered("bert.encoder.layer.0.output.dense.weight", {4, 16}, 0));
-        const ModelLayer layer = layer_of(tensors, ModelFamily::bert, 0, "m");
-        CHECK_FALSE(layer.fused);
-        CHECK_FALSE(layer.in_out);
-        REQUIRE(layer.parameters.size() == 8);
-        CHECK(layer.parameters[2].name == "w_key");
-        CHECK(layer.parameters[2].tensor.at(0) == 200);
-        CHECK(layer.parameters[7].name == "b_output");
-        CHECK(layer.parameters[7].tensor.at(0) == 450);
+        const auto layer = layer_of(tensors, "bert", 0, "m");
+        CHECK_FALSE(attention_names("bert").fused);
+        CHECK_FALSE(attention_names("bert").in_out);
+        REQUIRE(layer.size() == 8);
+        CHECK(layer[2].name == "w_key");
+        CHECK(layer[2].tensor.at(0) == 200);
+        CHECK(layer[7].name == "b_output");
+        CHECK(layer[7].tensor.at(0) == 450);
     }
 
     TEST_CASE("what is not there is refused with what is") {
         const auto tensors = gpt2("transformer.");
-        const auto refused = [](const std::vector<NamedTensor>& from, ModelFamily family,
+        const auto refused = [](const std::vector<NamedTensor>& from, const char* family,
                                 std::int64_t layer) {
             return refusal([&] { layer_of(from, family, layer, "file"); });
         };
-        CHECK(refused(tensors, ModelFamily::gpt2, 0).find("choose one of 1 to 10") !=
+        CHECK(refused(tensors, "gpt2", 0).find("choose one of 1 to 10") != std::string::npos);
+        CHECK(refused(tensors, "bert", 1).find("no tensor is named like those of bert") !=
               std::string::npos);
-        CHECK(
-            refused(tensors, ModelFamily::bert, 1).find("no tensor is named like those of bert") !=
-            std::string::npos);
         std::vector<NamedTensor> both = gpt2("a.");
         for (NamedTensor& each : gpt2("b.")) both.push_back(std::move(each));
-        CHECK(refused(both, ModelFamily::gpt2, 1).find("would be w_qkv") != std::string::npos);
+        CHECK(refused(both, "gpt2", 1).find("would be w_qkv") != std::string::npos);
         std::vector<NamedTensor> part = gpt2("");
         std::erase_if(
             part, [](const NamedTensor& each) { return each.name == "h.1.attn.c_proj.weight"; });
-        CHECK(refused(part, ModelFamily::gpt2, 1).find("lacks h.1.attn.c_proj.weight") !=
-              std::string::npos);
-        CHECK_THROWS_AS(model_family("gpt3"), ConfigError);
+        CHECK(refused(part, "gpt2", 1).find("lacks h.1.attn.c_proj.weight") != std::string::npos);
+        for (const char* other : {"gpt3", "llama", ""}) {
+            CHECK_THROWS_AS(attention_names(other), ConfigError);
+        }
     }
 }
