@@ -30,9 +30,12 @@ attn::WantedPart parse_wanted(const std::string& text) {
     const std::string meant = attn::closest(name, names);
     std::string reason = meant.empty() ? "" : "; did you mean " + meant + "?";
     for (const attn::Step& step : attn::step_table()) {
-        if (step.name != name) continue;
+        const bool is_gradient = name == "d_" + step.name;
+        if (step.name != name && !is_gradient) continue;
         const bool masked = name.find("mask") != std::string::npos;
-        reason = masked ? ": pass --mask causal or padding" : ": this walk does not have it";
+        reason = is_gradient ? ": add --backward"
+                 : masked    ? ": pass --mask causal or padding"
+                             : ": this walk does not have it";
     }
     if (meant.empty()) reason += "; there are:" + all;
     throw attn::ConfigError(flag + ": there is no step '" + name + "' here" + reason);

@@ -24,6 +24,9 @@ nlohmann::json walk(const std::string& flags) {
 }  // namespace
 
 TEST_SUITE("app: backward") {
+    TEST_CASE("who asks for a gradient alone is told the flag") {
+        program::check_refused("--only d_weights", "no step 'd_weights' here: add --backward");
+    }
     TEST_CASE("the gradients stand behind the walk, which stays as it is") {
         const std::string plain = run("-q --heads 2 --mask causal").out;
         const std::string both = run("-q --heads 2 --mask causal --backward").out;

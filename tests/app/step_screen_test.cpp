@@ -173,6 +173,12 @@ TEST_SUITE("app: step on screen") {
             "printf 'goto a\\033[2Jb\\n' | attn-explain step --script - 2>&1 >/dev/null || true");
         CHECK(result.out.find("there is no step 'a\\x1b[2Jb'") != std::string::npos);
     }
+    TEST_CASE("a right-to-left word is isolated, and the isolates are not written out") {
+        Terminal terminal("attn-explain step --variant loop --text 'שלום мир' --from query");
+        const std::string screen = terminal.wait_for("> query ");
+        CHECK_MESSAGE(screen.find("u2068") == std::string::npos, screen);
+        CHECK_MESSAGE(screen.find("query 2, columns") != std::string::npos, screen);
+    }
     TEST_CASE("any size is enough, and another one is drawn anew") {
         Terminal terminal(two_heads + " --from scores");
         terminal.wait_for("> scores");

@@ -369,7 +369,7 @@ TEST_SUITE("models: families") {
         };
         const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\n";
         CHECK(has(said_of("a.gguf", "GGUF\x03..............................."), "a GGUF file"));
-        CHECK(has(said_of("b.bin", std::string("PK\x03\x04") + pointer), "torch.save"));
+        CHECK(has(said_of("b.bin", std::string("PK\x03\x04") + pointer), "ZIP archive, as torch.save and NumPy write"));
         CHECK(has(said_of("c.bin", std::string("\x80\x02}q") + pointer), "torch.save"));
         CHECK(has(said_of("d.onnx", "\x08\x07\x12" + pointer), "an ONNX file"));
         CHECK(has(said_of("e.safetensors", pointer), "git lfs pull"));

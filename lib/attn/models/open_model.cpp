@@ -26,7 +26,7 @@ struct Foreign {
     const char* what;
 };
 constexpr Foreign foreign[]{{"GGUF"sv, "a GGUF file"},
-                            {"PK\x03\x04"sv, "a file of torch.save (pickle)"},
+                            {"PK\x03\x04"sv, "a ZIP archive, as torch.save and NumPy write them"},
                             {"\x80\x02"sv, "a file of torch.save (pickle)"},
                             {"\x80\x04"sv, "a pickle"},
                             {"\x89HDF"sv, "an HDF5 file"}};
