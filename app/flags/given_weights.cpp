@@ -51,12 +51,41 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     return parameters;
 }
 
+/// The parameters of a walk, and which of them a file holds.
+struct Held {
+    std::vector<std::string> needed, drawn{};
+    std::vector<std::string> unused{};  ///< the file has them, and the walk has not
+};
+
+/// Takes what this walk has.
+Held take_parameters(const attn::Ledger& given, attn::WalkConfig& config) {
+    attn::WalkConfig with_all = config;
+    for (const auto& [name, tensor] : given.entries()) {
+        // Only who asks for earlier keys reads them, though a walk's file may hold them.
+        const bool asked = config.past || !name.starts_with("past_");
+        if (!name.empty() && asked) with_all.parameters.record(name, tensor);
+    }
+    Held held{attn::parameter_names(std::move(with_all))};
+    for (const auto& [name, tensor] : given.entries()) {
+        if (std::ranges::find(held.needed, name) != held.needed.end()) {
+            config.parameters.record(name, tensor);
+        } else {
+            held.unused.push_back(name.empty() ? "an array without a name" : name);
+        }
+    }
+    for (const std::string& name : held.needed) {
+        if (!config.parameters.has(name)) held.drawn.push_back(name);
+    }
+    return held;
+}
+
 }  // namespace
 
 attn::SaidSettings said_settings(const Arguments& arguments) {
     return {.heads = arguments.has(flags::heads),
             .projection = arguments.has(flags::projection),
-            .mask = arguments.has(flags::mask) || arguments.has(flags::mask_file)};
+            .mask = arguments.has(flags::mask) || arguments.has(flags::mask_file),
+            .source = arguments.has(says_x)};
 }
 
 void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
@@ -80,38 +109,8 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     const attn::SaidSettings said = said_settings(arguments);
     attn::take_names(given, said, config);
-    if (!said.projection && !arguments.has(says_x) && attn::begins_with_query(given, config)) {
-        config.projection = Projection::none;
-    }
-    const bool direct = config.projection == Projection::none;
-    if (direct && !arguments.has(says_x) &&
-        (given.has("query") || given.has("key") || given.has("value"))) {
-        config.input = attn::RandomInput{};
-    }
-    if (direct && std::holds_alternative<attn::RandomInput>(config.input)) {
-        attn::take_leading_axes(given, said, config);
-    }
-
-    // Take what this walk has, and say what it has not.
-    attn::WalkConfig with_all = config;
-    for (const auto& [name, tensor] : given.entries()) {
-        // Only who asks for earlier keys reads them, though a walk's file may hold them.
-        const bool asked = config.past || !name.starts_with("past_");
-        if (!name.empty() && asked) with_all.parameters.record(name, tensor);
-    }
-    const std::vector<std::string> needed = attn::parameter_names(std::move(with_all));
-    std::vector<std::string> unused;
-    for (const auto& [name, tensor] : given.entries()) {
-        if (std::ranges::find(needed, name) != needed.end()) {
-            config.parameters.record(name, tensor);
-        } else {
-            unused.push_back(name.empty() ? "an array without a name" : name);
-        }
-    }
-    std::vector<std::string> drawn;
-    for (const std::string& name : needed) {
-        if (!config.parameters.has(name)) drawn.push_back(name);
-    }
+    attn::take_direct(given, said, config);
+    const auto [needed, drawn, unused] = take_parameters(given, config);
     if (config.parameters.entries().empty()) {
         throw attn::InputError(label + ": holds none of the parameters of this walk, " +
                                attn::some_of(needed) + ": it has " +

@@ -109,6 +109,13 @@ std::vector<std::string> take_layout(WalkConfig& config) {
     return {};
 }
 
+/// Whether a walk begins with these: query, key and value, and no parameter that it would have.
+bool begins_with_query(const Ledger& given, const WalkConfig& config) {
+    if (!given.has("query") || !given.has("key") || !given.has("value")) return false;
+    return std::ranges::none_of(parameter_names(config),
+                                [&given](const std::string& name) { return given.has(name); });
+}
+
 }  // namespace
 
 void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
@@ -158,13 +165,15 @@ void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& confi
     }
 }
 
-bool begins_with_query(const Ledger& given, const WalkConfig& config) {
-    if (!given.has("query") || !given.has("key") || !given.has("value")) return false;
-    return std::ranges::none_of(parameter_names(config),
-                                [&given](const std::string& name) { return given.has(name); });
-}
-
-void take_leading_axes(Ledger& given, const SaidSettings& said, WalkConfig& config) {
+void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
+    if (!said.source && !said.projection && begins_with_query(given, config)) {
+        config.projection = Projection::none;
+    }
+    if (config.projection != Projection::none) return;
+    if (!said.source && (given.has("query") || given.has("key") || given.has("value"))) {
+        config.input = RandomInput{};
+    }
+    if (!std::holds_alternative<RandomInput>(config.input)) return;
     const bool has_batch = config.batch.has_value(), has_kv_heads = config.kv_heads.has_value();
     bool is_first = true;
     for (const char* name : {"query", "key", "value"}) {
@@ -213,13 +222,13 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
     }
     bool joined =
         query.size() == 3 && samples % heads == 0 && cells.size() == 3 && cells[0] == samples;
-    // (head, token, feature) where all heads are as wide as what the output is made of.
-    const Tensor* w = config.parameters.find("w_output");
     if (query.size() == 3 && cells.empty()) {
+        // (head, token, feature) where all heads are as wide as what the output is made of.
+        const Tensor* w = config.parameters.find("w_output");
         const std::size_t side = config.weight_layout == WeightLayout::in_out ? 0 : 1;
-        if (w != nullptr && w->dimension() == 2 && samples * value.back() == lengths_of(*w)[side]) {
-            heads = std::max(samples, one);
-        }
+        const std::int64_t all = w != nullptr && w->dimension() == 2 ? lengths_of(*w)[side] : 0;
+        const std::int64_t each = std::max(value.back(), one);
+        if (all > 0 && all % each == 0 && all / each == samples) heads = samples;
         joined = heads == samples;
     }
     if (joined) samples /= heads;
@@ -296,7 +305,8 @@ std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout) {
     if (!headed && query->dimension() != 2) return config.heads;
     const std::size_t axis = !headed && layout == WeightLayout::in_out ? 1 : 0;
     const std::int64_t queries = lengths_of(*query)[axis], keys = lengths_of(*key)[axis];
-    const bool shared = keys > 0 && keys < queries && keys * config.heads % queries == 0;
+    const bool shared =
+        keys > 0 && keys < queries && config.heads <= queries && keys * config.heads % queries == 0;
     return shared ? keys * config.heads / queries : config.heads;
 }
 

@@ -12,6 +12,7 @@ namespace attn {
 /// were said it knows by itself.
 struct SaidSettings {
     bool heads = false, projection = false, mask = false;
+    bool source = false;  ///< x
 };
 
 /// Sets what the names of given parameters tell: one weight for query, key and value, weights with
@@ -24,15 +25,13 @@ void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& confi
 /// Shapes  heads and causal one number; lengths one for each sequence; mask any, 0 where it shows.
 void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& config);
 
-/// Whether a walk begins with these: query, key and value, and no parameter that it would have.
-bool begins_with_query(const Ledger& given, const WalkConfig& config);
-
-/// Reads the leading axes of query, key and value given directly. Three axes begin with the heads
-/// unless there is a word of a batch; a single head loses its axis.
+/// Lets the walk begin with query, key and value that are given directly, where it has no
+/// projection, or nobody said one and no parameter is given. Reads their leading axes: three begin
+/// with the heads unless there is a word of a batch; a single head loses its axis.
 ///
 /// Shapes  (batch, head, token, feature), (head, token, feature), (batch, token, feature) or
 ///         (token, feature).
-void take_leading_axes(Ledger& given, const SaidSettings& said, WalkConfig& config);
+void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config);
 
 /// Sets every size of a walk that starts with somebody's query, key and value, in whichever layout:
 /// (batch, head, token, feature) unless weights, scores or w_output tell another one, as
