@@ -142,10 +142,12 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
     const auto go_into_folder = [](std::string& file, const char* name, const std::string& of) {
         const auto& forms = attn::sheet_forms();
         const auto& endings = std::ranges::find(forms, of, &attn::SheetForm::name)->endings;
-        if (std::filesystem::is_directory(file)) file += name + std::string(endings.front());
+        const bool is_folder = file.ends_with('/') || std::filesystem::is_directory(file);
+        if (is_folder)
+            file = (std::filesystem::path(file) / name).string() + std::string(endings.front());
     };
-    go_into_folder(path, "/sheet", form);
-    go_into_folder(key, "/key", key_form);
+    go_into_folder(path, "sheet", form);
+    go_into_folder(key, "key", key_form);
     remove_temporaries_on_signals();
     std::vector<std::pair<std::string, std::string>> files;
     for (std::int64_t student = 1; student <= students; ++student) {

@@ -115,6 +115,8 @@ TEST_SUITE("app: quiz") {
             run("quiz --sheet 3 --students 12 -o '" + (folder / "none/work.md") + "'").exit_code ==
             2);
         std::filesystem::create_directory(folder / "class");
+        check_refused("quiz --sheet 3 --students 2 -o '" + (folder / "none/") + "'",
+                      "none/sheet-1.md: cannot create");
         REQUIRE(run("quiz --sheet 2 --students 2 --format html -o '" + (folder / "class") +
                     "' --solutions '" + (folder / "class") + "/key.md'")
                     .exit_code == 0);
