@@ -36,6 +36,9 @@ TEST_SUITE("app: walk") {
         check_refused("--heads 0", "--heads must be at least 1, not 0");
         check_refused("--batch abc", "--batch: 'abc' is not a whole number");
         check_refused("--embed-dim 10 --heads 3", "multiple of 3");
+        check_refused("--x data/six-by-three.csv --embed-dim 4", "leave --embed-dim out");
+        check_refused("--x data/six-by-three.csv --seq-len 4", "leave --seq-len out");
+        check_refused("--projection none --bias --seq-len 4", "leave --bias out");
         check_refused("--embed-dim 1000000000000 --seq-len 2", "would need");
         check_refused("--seq-len 100000", "--variant fused");
         check_refused("--variant fused --code torch", "--variant vectorized");

@@ -4,6 +4,7 @@
 
 #include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"
 
 namespace attn {
@@ -53,7 +54,7 @@ BackwardGraph::BackwardGraph(const StepTable& table, const Plan& plan) {
         } else if (!step.mistake.empty() &&
                    std::ranges::any_of(step.reads(plan), is_learned_from)) {
             throw ConfigError("the way back goes by the rules of the steps, and " + step.name +
-                              " has none with this mistake: leave backward out");
+                              " has none with this mistake: leave $backward out"_told);
         } else if (is_leaf(step, drawn)) {
             depends.insert(step.name);
         }

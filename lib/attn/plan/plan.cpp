@@ -126,7 +126,8 @@ void resolve_sequences(Plan& plan) {
         refuse_unless(!wanted || *wanted == static_cast<std::int64_t>(source.length),
                       std::string(what) + " " + std::to_string(wanted.value_or(0)) +
                           " contradicts the input, which has " + std::to_string(source.length) +
-                          (source.length == 1 ? " token" : " tokens") + ": leave " + what + " out");
+                          (source.length == 1 ? " token" : " tokens") + ": leave " +
+                          std::string(setting_prefix) + what + " out");
         return source.length;
     };
     plan.query_len = length_of(x, config.query_len, 4, "seq-len");
@@ -144,7 +145,7 @@ void resolve_sequences(Plan& plan) {
             !config.embed_dim || *config.embed_dim == static_cast<std::int64_t>(x.features),
             "embed-dim " + std::to_string(config.embed_dim.value_or(0)) +
                 " contradicts the input, which has " + std::to_string(x.features) +
-                " features: leave embed-dim out");
+                " features: leave $embed-dim out"_told);
         config.embed_dim = static_cast<std::int64_t>(x.features);
     }
     plan.memory_dim = memory.features;
@@ -238,13 +239,14 @@ void resolve_drawing(Plan& plan) {
     refuse_unless(!fused || (inits[0] == inits[1] && inits[1] == inits[2]),
                   "one fused weight cannot be drawn in three ways: name one init");
     refuse_unless(!mha || !config.init,
-                  "nn.MultiheadAttention has its own (Xavier) initialisation: leave init out");
+                  "nn.MultiheadAttention has its own (Xavier) initialisation: leave $init out"_told);
     refuse_unless(!mha || !numpy,
                   "nn.MultiheadAttention is drawn by PyTorch only: pass $rng torch"_told);
     config.init = inits;
 
-    refuse_unless(!mha || config.weight_layout != WeightLayout::in_out,
-                  "nn.MultiheadAttention stores its weights (out, in): leave weight-layout out");
+    refuse_unless(
+        !mha || config.weight_layout != WeightLayout::in_out,
+        "nn.MultiheadAttention stores its weights (out, in): leave $weight-layout out"_told);
     const WeightLayout layout = numpy && !mha ? WeightLayout::in_out : WeightLayout::out_in;
     config.weight_layout = config.weight_layout.value_or(layout);
     config.kv_heads = config.kv_heads.value_or(given_kv_heads(config, *config.weight_layout));
@@ -262,7 +264,7 @@ void resolve_projection(Plan& plan) {
         refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
                           plan.value_dim == plan.head_dim && plan.output_dim == plan.embed_dim,
                       "nn.MultiheadAttention needs head-dim and value-dim to be embed-dim / heads: "
-                      "leave them (and output-dim) out");
+                      "leave them (and $output-dim) out"_told);
         config.output_projection = true;
         config.output_bias = config.bias;
     }
@@ -271,7 +273,7 @@ void resolve_projection(Plan& plan) {
                       std::to_string(plan.embed_dim) + ", not " + std::to_string(plan.memory_dim) +
                       "): use $projection split"_told);
     if (config.projection == Projection::none) {
-        refuse_unless(!config.bias, "without a projection there is no bias: leave bias out");
+        refuse_unless(!config.bias, "without a projection there is no bias: leave $bias out"_told);
         if (plan.has_x()) {
             refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
                               plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim,
