@@ -129,8 +129,8 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
     Arguments base(typed.tables());
     for (const attn::FileSetting& setting : settings.all) {
         if (std::find(derived.begin(), derived.end(), setting.key) != derived.end()) continue;
-        if (setting.is_object) {
-            const bool is_input = setting.key == "input";
+        const bool is_input = setting.key == "input";
+        if (setting.is_object && (is_input || setting.key == "memory")) {
             if (typed.has(is_input ? says_x : says_memory)) continue;
             refuse(label, setting,
                    "this record does not hold the " + setting.key + " itself: pass " +
@@ -143,6 +143,11 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         const bool is_walks = flag_of(walk, setting.key) != nullptr;
         if (is_walks && flag_of(typed, setting.key) == nullptr) continue;
         const Flag& flag = flag_of_setting(typed, setting, label);
+        if (setting.is_object) {
+            refuse(label, setting,
+                   "'" + setting.key + "' is an object: write what " + flag.name +
+                       " takes, a text, a number or a list");
+        }
         if (flag.never_in_files) {
             refuse(label, setting,
                    "no file of settings may say '" + setting.key + "': type " + flag.name +

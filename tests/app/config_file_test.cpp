@@ -114,6 +114,12 @@ TEST_SUITE("app: config") {
 "config": {"input": {"source": "text", "vocab_size": 3}, "heads": 2}, "steps": []})";
         program::check_refused("--config " + file, "walk.json:2: this record does not hold the ");
         CHECK(run("--text 'a b' --config " + file).out == run("--text 'a b' --heads 2").out);
+        // Written by hand after what JSON output holds.
+        std::ofstream(file) << R"({"config": {"heads": 2, "text": "a b"}})";
+        CHECK(run("--config " + file).out == run("--text 'a b' --heads 2").out);
+        std::ofstream(file) << R"({"text": "a b", "heads": {"count": 2}})";
+        program::check_refused("--config " + file,
+                               "'heads' is an object: write what --heads takes");
     }
 
     TEST_CASE("a record restores words, ids, files and models: read again it says the same") {

@@ -70,8 +70,8 @@ std::vector<FileSetting> settings_at(const std::vector<std::string>& place,
 
 FileSettings read_settings(std::string_view text, const std::string& label) {
     const nlohmann::json file = parse_json(text, label);
-    const bool is_print =
-        file.is_object() && file.contains("attn_explain") && file.contains("config");
+    const bool is_print = file.is_object() && file.contains("config") &&
+                          (file.contains("attn_explain") || file["config"].is_object());
     const nlohmann::json& walk = is_print ? file["config"] : file;
     if (!walk.is_object()) {
         throw InputError(label + ": holds no settings: write an object, {\"heads\": 2}");
