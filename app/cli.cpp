@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "app/flags/config_file.hpp"
-#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -71,8 +71,17 @@ std::string about_word(const std::string& word, const Command& command, const Wo
     for (auto it = place; it != words.end() && !it->starts_with("--"); ++it, ++count) {
         sentence += (sentence.empty() ? "" : " ") + *it;
     }
-    // It may be a flag without dashes, a value without its flag, or words to attend over.
-    std::string meant = with_others(command, words, at, {"--" + word});
+    // It may be the indices of a cell, a flag without dashes, a value without its flag, or words to
+    // attend over.
+    const std::vector<const Flag*> places = positionals_of(command);
+    const bool is_index = sentence.find_first_not_of("0123456789, ") == sentence.npos;
+    std::string meant;
+    if (is_index && !places.empty() && places[0]->takes.kind == Takes::Kind::cell) {
+        const std::string cell = words[at - 1] + "[" + attn::joined(split_ids(sentence), ",") + "]";
+        meant = with_others(command, words, at - 1, {cell}, count + 1);
+        if (!meant.empty()) return "the indices of a cell are in brackets: " + meant;
+    }
+    meant = with_others(command, words, at, {"--" + word});
     const Words here = shell_words(said_here(Arguments(command.tables), word));
     if (meant.empty() && !here.empty()) meant = with_others(command, words, at, here);
     if (meant.empty() && !command.name.empty()) {
@@ -121,8 +130,7 @@ Arguments parsed(const Command& command, const Words& words) {
     } catch (const UnexpectedWord& unexpected) {
         throw attn::ConfigError(about_word(unexpected.word, command, words));
     }
-    arguments = with_config(std::move(arguments));
-    put_notebook_under(arguments);
+    arguments = completed(std::move(arguments));
     for (const Flag* positional : positionals_of(command)) {
         if (positional->required && !arguments.has(*positional)) {
             throw attn::ConfigError(command.name + " needs " + positional->name + ": " +

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Puts the fix of each mistake into the wrong program of that mistake and runs it.
 
-    tests/check_fixes.py [PROGRAM]
+    tests/check_fixes.py [PROGRAM [ID ...]]
 
 Of a walk in which the mistake can show, --code writes the right program and the wrong one. The wrong one
 is run up to the first line that differs; there the fix is run, with short names for what is there (q, k,
@@ -24,12 +24,14 @@ import types
 import check_mistake_rules
 
 try:
+    import numpy as np
     import torch
     import torch.nn.functional as F
 except ImportError:
     sys.exit("skipped: no PyTorch")
 
 PROGRAM = sys.argv[1] if len(sys.argv) > 1 else "build/dev/app/attn-explain"
+ONLY = sys.argv[2:]
 FIRST_OF = {
     "q": "rotated_query normed_query query projected_query",
     "k": "repeated_key present_key rotated_key normed_key key projected_key",
@@ -121,8 +123,16 @@ def surroundings(before, right, mistake, level, walk):
         place = torch.arange(tk - tq, tk)
         if "past" in fix:
             place = torch.arange(tq)
-        names.update(q=place[:, None], k=torch.arange(tk)[None])
-        names.update(distance=names["q"] - names["k"])
+        names.update(i=place[:, None], j=torch.arange(tk)[None])
+        names.update(distance=names["i"] - names["j"])
+        lengths = re.search("--lengths ([0-9,]+)", walk)
+        if lengths:
+            lengths = torch.tensor([int(n) for n in lengths.group(1).split(",")])
+            names["is_padding"] = torch.arange(tk) >= lengths[:, None]
+        documents = re.search(r"documents:([0-9+]+)", walk)
+        if documents:
+            sizes = [int(n) for n in documents.group(1).split("+")]
+            names["document"] = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
     if names.get("scores") is not None:
         names["e"] = torch.exp(names["scores"] - names["scores"].amax(-1, keepdim=True))
 
@@ -138,7 +148,9 @@ def surroundings(before, right, mistake, level, walk):
         names["apply_rotary_pos_emb"] = lambda q, k, cos, sin: tuple(
             turned(before[n], right) for n in ("query", "key"))
         i = torch.arange(right["inverse_frequencies"].numel())
-        names.update(i=i, rotary_dim=2 * i.numel(), theta=float(said.get("theta", 10000)))
+        if step not in POSITIONS:
+            names["i"] = i
+        names.update(rotary_dim=2 * i.numel(), theta=float(said.get("theta", 10000)))
         if step == "cos":
             factor = (right["cos"] ** 2 + right["sin"] ** 2).mean().sqrt()
             names.update(cos=right["cos"] / factor, sin=right["sin"] / factor, attention_factor=factor)
@@ -160,7 +172,27 @@ def made_by(fix, names):
         return None
 
 
-def verdict(mistake, walk):
+def in_numpy(names):
+    """The same surroundings for a line of NumPy."""
+    def array(value):
+        return value.numpy() if isinstance(value, torch.Tensor) else value
+
+    def softmax(scores, axis=-1):
+        e = np.exp(scores - scores.max(axis=axis, keepdims=True))
+        return e / e.sum(axis=axis, keepdims=True)
+
+    def called(function):
+        def call(*values):
+            made = function(*(torch.as_tensor(v) for v in values))
+            return tuple(map(array, made)) if isinstance(made, tuple) else array(made)
+        return call
+
+    made = {n: array(v) for n, v in names.items() if n not in ("torch", "F", "nn", "self")}
+    made.update({n: called(made[n]) for n in ("rotate", "rotate_half") if n in made})
+    return {**made, "np": np, "softmax": softmax}
+
+
+def verdict(mistake, walk, language="torch"):
     """`right`, `wrong` or `not run` of a fix in one walk; None where the mistake cannot show."""
     if mistake["id"] in LEFT_ALONE:
         return "not run"
@@ -180,9 +212,12 @@ def verdict(mistake, walk):
     best = "not run"
     for level in range(4):
         names = surroundings(tensors(before), tensors(meant), mistake, level, walk)
-        values = made_by(mistake["fix_torch"], names)
+        if language == "numpy":
+            names = in_numpy(names)
+        values = made_by(mistake["fix_" + language], names)
         if values is None:
             continue
+        values = [torch.as_tensor(v) if isinstance(v, np.ndarray) else v for v in values]
         best = "wrong"
         # What is read otherwise than it was made is right in both programs.
         targets = {**missing, **{n: meant[n] for n in ("positions", "mask") if n in meant}}
@@ -198,18 +233,19 @@ def main():
     listed = subprocess.run([PROGRAM, "bugs", "--json"], capture_output=True, text=True, check=True).stdout
     found = {}
     for mistake in json.loads(listed):
-        if mistake["id"].startswith("grad-"):
+        if mistake["id"].startswith("grad-") or (ONLY and mistake["id"] not in ONLY):
             continue
-        verdicts = set()
-        for walk in check_mistake_rules.WALKS.strip().splitlines():
-            verdicts.add(verdict(mistake, walk))
-            if verdicts & {"right"}:
-                break
-        best = next((v for v in ("right", "wrong", "not run") if v in verdicts), "no walk")
-        found.setdefault(best, []).append(mistake["id"])
-    for best, ids in found.items():
-        print(f"{best}: {len(ids)}" + ("" if best == "right" else " " + " ".join(ids)))
-    return 1 if "wrong" in found else 0
+        for language in ("torch", "numpy"):
+            verdicts = set()
+            for walk in check_mistake_rules.WALKS.strip().splitlines():
+                verdicts.add(verdict(mistake, walk, language))
+                if verdicts & {"right"}:
+                    break
+            best = next((v for v in ("right", "wrong", "not run") if v in verdicts), "no walk")
+            found.setdefault((language, best), []).append(mistake["id"])
+    for (language, best), ids in found.items():
+        print(f"{language} {best}: {len(ids)}" + ("" if best == "right" else " " + " ".join(ids)))
+    return 1 if any(best == "wrong" for _, best in found) else 0
 
 
 if __name__ == "__main__":

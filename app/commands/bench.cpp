@@ -136,10 +136,10 @@ int run_bench_command(const Arguments& arguments) {
 
     // Refuse output files that cannot be written before anything is measured.
     remove_temporaries_on_signals();
-    std::optional<attn::OutputFile> plot;
-    std::optional<attn::OutputFile> file;
-    if (!plot_path.empty()) plot.emplace(plot_path);
-    if (!path.empty()) file.emplace(path);
+    attn::OutputSet set;
+    std::optional<attn::OutputPlace> plot, file;
+    if (!plot_path.empty()) plot = set.file(plot_path);
+    if (!path.empty()) file = set.file(path);
 
     Progress progress;
     const attn::BenchReport report = attn::run_bench(
@@ -150,15 +150,10 @@ int run_bench_command(const Arguments& arguments) {
     const std::string text = as_text_or_json(
         arguments, [&] { return attn::bench_text(report); },
         [&] { return attn::bench_json(report); });
-    if (plot && !report.dispute) {
-        plot->write(attn::bench_svg(report));
-        plot->commit();
-    }
+    if (plot && !report.dispute) attn::write_file(*plot, attn::bench_svg(report));
     if (!file) StandardOutput::print(text);
-    if (file) {
-        file->write(text);
-        file->commit();
-    }
+    if (file) attn::write_file(*file, text);
+    set.commit();
     return report.dispute ? 1 : 0;
 }
 

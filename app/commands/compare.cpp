@@ -1,6 +1,7 @@
 #include "attn/compare/compare.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "app/commands/commands.hpp"
@@ -55,6 +56,12 @@ void note_useless(const Arguments& arguments, const Side& left, const Side& righ
         if (side->plan) walks.push_back({side->arguments, &*side->plan});
     }
     note_useless_flags(walks);
+    for (const Name& flag :
+         std::array<Name, 3>{flags::tokens, flags::threads, flags::check_gradient}) {
+        if (left.arguments.has(flag) || right.arguments.has(flag)) {
+            report_note(std::string(flag) + " has no effect here: it needs a walk that is printed");
+        }
+    }
     if (!walks.empty()) return;
     note_unused_flags(arguments.narrowed_to({walk_flags, bug_flags}), {},
                       "a walk, and both are files");
@@ -82,11 +89,11 @@ int run_compare(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& compare_flags() {
-    constexpr Takes side{Takes::Kind::file, 0, 0, {}, words_of<attn::Variant>, false, true};
+    constexpr Takes side{Takes::Kind::file, 0, 0, {}, words_of<attn::Variant>, false, true, true};
     static const std::vector<Flag> all{
         Flag{flags::a, "A",
              "the first run or file: loop, vectorized, fused, flags in one word (\"--scale "
-             "none\"), or a file",
+             "none\", \"--preset llama3\"), or a file",
              side}
             .demanded(),
         Flag{flags::b, "B", "the second run or file", side}.demanded(),

@@ -10,7 +10,6 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
@@ -21,9 +20,6 @@
 
 namespace app {
 namespace {
-
-/// Something of theirs has no verdict: no known mistake matches, or it was not compared.
-constexpr int no_verdict = 3;
 
 attn::DiagnoseOptions options_of(const Arguments& arguments, const attn::Ledger& file) {
     attn::DiagnoseOptions options;
@@ -39,72 +35,11 @@ attn::DiagnoseOptions options_of(const Arguments& arguments, const attn::Ledger&
             throw attn::ConfigError("--map '" + entry +
                                     "' is not like theirs:ours with a name that the file has");
         }
-        options.steps[theirs] = attn::find_step(attn::step_table(), entry.substr(colon + 1)).name;
+        const std::string step = entry.substr(colon + 1);
+        const std::string begin = step.starts_with("d_") ? "d_" : "";
+        options.steps[theirs] = attn::find_step(attn::kept_table(), step.substr(begin.size())).name;
     }
     return options;
-}
-
-/// Somebody's tensors, those of the way forth and the gradients.
-struct GradientsApart {
-    attn::Ledger forward{}, gradients{};
-    bool has_steps = false;  ///< of the way forth, beside what it starts from
-};
-
-GradientsApart gradients_apart(const attn::Ledger& file) {
-    GradientsApart apart;
-    for (const auto& [name, tensor] : file.entries()) {
-        const bool is_gradient = !attn::gradient_called(name).empty();
-        (is_gradient ? apart.gradients : apart.forward).record(name, tensor);
-        const std::vector<std::string> steps = attn::known_steps(name);
-        if (is_gradient || steps.empty()) continue;
-        const attn::Step::Kind kind = attn::find_step(attn::step_table(), steps.front()).kind;
-        apart.has_steps = apart.has_steps || kind == attn::Step::Kind::computed ||
-                          kind == attn::Step::Kind::detail;
-    }
-    return apart;
-}
-
-/// The gradients against those of the walk: of the last step's, where they have it, else of the
-/// sum.
-attn::GradientDiagnosis diagnose_back(const attn::Plan& plan, const GradientsApart& apart) {
-    if (apart.gradients.entries().empty() || plan.fused()) return {};
-    attn::Loss loss;
-    std::string last;
-    for (const attn::Step& step : attn::step_table(plan)) {
-        if (step.applies(plan) && step.chain == attn::Chain::contexts) last = step.name;
-    }
-    const attn::Shape shape = attn::find_step(attn::step_table(), last).outline(plan).shape;
-    for (const auto& [name, tensor] : apart.gradients.entries()) {
-        const std::vector<std::string> steps = attn::gradient_called(name);
-        const auto step = std::ranges::find_if(steps, [&](const std::string& each) {
-            return attn::has_step(attn::step_table(plan), plan, each);
-        });
-        if (step == steps.end() || *step != last || tensor.shape() != shape) continue;
-        loss.kind = attn::Loss::Kind::upstream;
-        loss.target = tensor;
-    }
-    const attn::StepTable table = attn::with_gradients(attn::step_table(plan), plan, loss);
-    return attn::diagnose_gradients(plan, attn::draw(plan), table, apart.gradients);
-}
-
-/// The gradients for people, empty where there are none; and as JSON.
-std::string gradients_text(const attn::GradientDiagnosis& back) {
-    if (back.compared.empty()) return {};
-    std::string text = "\ngradients: " + attn::joined(back.compared, ", ") + "\n";
-    if (back.wrong.empty()) return text + "  right: the way back is that of this walk\n";
-    text += "  wrong: " + attn::joined(back.wrong, ", ") + "\n";
-    if (back.fits.empty()) return text + "  no known mistake of the way back makes them\n";
-    for (const attn::Mistake* mistake : back.fits) {
-        text += std::string(mistake == back.fits.front() ? "  " : "  or, with the same numbers, ") +
-                mistake->id + ": " + mistake->title + "\n    fix: " + mistake->fix_torch + "\n";
-    }
-    return text;
-}
-
-attn::JsonText gradients_json(const attn::GradientDiagnosis& back) {
-    std::vector<std::string> ids;
-    for (const attn::Mistake* mistake : back.fits) ids.push_back(mistake->id);
-    return {{"compared", back.compared}, {"wrong", back.wrong}, {"mistakes", ids}};
 }
 
 /// Says which mistakes the input of the flags (and files) can reveal.
@@ -114,6 +49,7 @@ int run_power(const Arguments& arguments) {
     Asked asked = asked_walk(arguments, file, {});
     const attn::Plan plan = attn::resolve(std::move(asked.config));
     note_useless_flags(arguments, &plan);
+    tell_cost_of_mistakes(plan);
     const attn::Power power = attn::power(plan, attn::draw(plan));
     write_text_or_json(
         arguments, [&] { return attn::power_text(power); },
@@ -121,11 +57,19 @@ int run_power(const Arguments& arguments) {
     return 0;
 }
 
-int exit_code_of(const attn::Diagnosis& diagnosis, bool partial) {
+int exit_code_of(const attn::Diagnosis& diagnosis, bool partial, bool judges_gradients) {
     if (diagnosis.has_unknown()) return no_verdict;
     if (diagnosis.has_mistake()) return 1;
-    if (!diagnosis.judges_a_step()) return no_verdict;
+    if (!diagnosis.judges_a_step() && !judges_gradients) return no_verdict;
     return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
+}
+
+/// Whether a file comes from NumPy: its arrays, under no names of modules.
+bool is_of_numpy(const std::string& name, const attn::Ledger& file) {
+    const bool is_archive = name.ends_with(".npz") || name.ends_with(".npy");
+    return is_archive && std::ranges::none_of(file.entries(), [](const auto& entry) {
+               return entry.name.find('.') != std::string::npos;
+           });
 }
 
 /// The cost of a diagnosis in which nothing is wrong.
@@ -147,30 +91,30 @@ std::string verdict_of(const attn::Diagnosis& diagnosis) {
     return ids;
 }
 
-/// Other settings that nothing has fixed, each a small change: another mask, order of query,
-/// key and value in one weight, layout of a square one, or number of heads.
+/// Other settings that nothing has fixed: another mask, order of query, key and value in one
+/// weight, layout of a square one, number of heads, or a rotation; the fewest changes first.
 struct OtherSetting {
     std::string flag;  ///< as it would be typed
     attn::WalkConfig config;
+    int changes = 0;
+
+    /// Whether it is taken only where nothing is wrong with it: the search would be long.
+    bool has_to_be_right() const {
+        return flag.find("--rope") != flag.npos || (changes > 1 && !flag.starts_with("--heads"));
+    }
 };
 
 std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked) {
-    std::vector<OtherSetting> others;
     const attn::WalkConfig& config = asked.config;
-    const auto add = [&](const std::string& flag, auto change) {
-        attn::WalkConfig other = config;
-        change(other);
-        others.push_back({flag, std::move(other)});
-    };
-    // By value: what it starts from may be one of the others, which move as they grow.
-    const auto add_causal = [&](const std::string& flag, attn::WalkConfig other) {
-        other.mask.causal = true;
-        const std::string causal = flag + (flag.empty() ? "" : " ") + "--mask causal";
-        others.push_back({causal, other});
-        // Fewer queries than keys may be the last ones.
-        if (!other.memory || arguments.has(flags::causal_align)) return;
-        other.causal_align = attn::CausalAlign::end;
-        others.push_back({causal + " --causal-align end", std::move(other)});
+    std::vector<OtherSetting> others{{"", config}};
+    // Each so far, with that as well.
+    const auto also = [&](std::vector<OtherSetting> before, const std::string& flag, auto change) {
+        for (OtherSetting& other : before) {
+            change(other.config);
+            other.flag += (other.flag.empty() ? "" : " ") + flag;
+            ++other.changes;
+            others.push_back(std::move(other));
+        }
     };
     const attn::Tensor* query = config.parameters.find("w_query");
     const attn::Tensor* fused = config.parameters.find("w_qkv");
@@ -179,28 +123,49 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
         const bool in_out = config.weight_layout == attn::WeightLayout::in_out;
         const auto all = static_cast<std::int64_t>(
             (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1));
+        const std::vector<OtherSetting> one_head = others;
         for (std::int64_t heads = 2; heads <= std::min<std::int64_t>(all / 2, 32); ++heads) {
             if (all % heads != 0) continue;
-            const std::string flag = "--heads " + std::to_string(heads);
-            add(flag, [heads](attn::WalkConfig& other) {
+            also(one_head, "--heads " + std::to_string(heads), [heads](attn::WalkConfig& other) {
                 other.heads = heads;
                 other.head_dim.reset();
                 other.value_dim.reset();
             });
-            if (!asked.says_mask) add_causal(flag, others.back().config);
         }
     }
-    if (!asked.says_mask) add_causal("", config);
     if (!arguments.has(flags::projection) && config.projection == attn::Projection::fused) {
-        add("--projection fused-by-head",
-            [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
+        also(others, "--projection fused-by-head",
+             [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
     }
     const std::size_t axes = query != nullptr ? query->dimension() : 0;
     const bool square = axes >= 2 && query->shape()[axes - 2] == query->shape().back();
     if (!arguments.has(flags::weight_layout) && square && !config.weight_layout) {
-        add("--weight-layout in-out",
-            [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
+        also(others, "--weight-layout in-out",
+             [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
     }
+    const bool may_rotate = !config.rotary.pairing && !config.position_bias &&
+                            !config.position_embedding && !config.latent.rank;
+    const std::vector<OtherSetting> still = others;
+    for (const char* pairing : {"half", "interleaved"}) {
+        if (!may_rotate) break;
+        also(still, std::string("--rope ") + pairing, [pairing](attn::WalkConfig& other) {
+            other.rotary.pairing =
+                *pairing == 'h' ? attn::Pairing::half : attn::Pairing::interleaved;
+        });
+    }
+    if (!asked.says_mask) {
+        const std::vector<OtherSetting> unmasked = others;
+        also(unmasked, "--mask causal", [](attn::WalkConfig& other) { other.mask.causal = true; });
+        // Fewer queries than keys may be the last ones.
+        if (config.memory && !arguments.has(flags::causal_align)) {
+            also(unmasked, "--mask causal --causal-align end", [](attn::WalkConfig& other) {
+                other.mask.causal = true;
+                other.causal_align = attn::CausalAlign::end;
+            });
+        }
+    }
+    others.erase(others.begin());
+    std::ranges::stable_sort(others, {}, &OtherSetting::changes);
     return others;
 }
 
@@ -217,7 +182,10 @@ bool try_other_settings(const Arguments& arguments, const Asked& asked,
     for (OtherSetting& other : other_settings(arguments, asked)) {
         attn::Diagnosis tried;
         attn::DiagnoseOptions within = options;
-        within.bound = asked.is_probe ? of_right : best.cost;
+        within.bound = best.cost;
+        if (asked.is_probe || other.has_to_be_right()) {
+            within.bound = std::min(of_right, best.cost);
+        }
         try {
             const attn::Plan plan = attn::resolve(std::move(other.config));
             tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, within);
@@ -232,11 +200,43 @@ bool try_other_settings(const Arguments& arguments, const Asked& asked,
         }
         best = std::move(tried);
         taken = other.flag;
+        if (is_right(best)) break;
     }
     if (taken.empty()) return false;
     best.remarks.push_back("with " + taken + ": " + verdict_of(best) + "; without: " + without +
                            ". Which is it? Pass " + taken + " if it is what you meant");
     return true;
+}
+
+/// The same where gradients alone tell of the walk: the first setting under which they are right.
+bool try_other_ways_back(const Arguments& arguments, const Asked& asked,
+                         const GradientsApart& apart, const attn::DiagnoseOptions& options,
+                         attn::Diagnosis& diagnosis, attn::GradientDiagnosis& back) {
+    for (const OtherSetting& other : other_settings(arguments, asked)) {
+        try {
+            const attn::Plan plan = attn::resolve(other.config);
+            attn::Diagnosis tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
+            attn::GradientDiagnosis again = diagnose_back(arguments, apart, options, tried);
+            if (!again.right()) continue;
+            diagnosis = std::move(tried);
+            back = std::move(again);
+        } catch (const attn::Error&) {
+            continue;  // these tensors do not fit that setting
+        }
+        diagnosis.remarks.push_back("with " + other.flag +
+                                    " the gradients are right; without, not"
+                                    ". Which is it? Pass " +
+                                    other.flag + " if it is what you meant");
+        return !asked.is_probe;
+    }
+    return false;
+}
+
+/// What is said where gradients alone were judged.
+std::string remarks_text(const attn::Diagnosis& diagnosis) {
+    std::string text;
+    for (const std::string& remark : diagnosis.remarks) text += remark + "\n";
+    return text;
 }
 
 int run_diagnose(const Arguments& typed) {
@@ -245,31 +245,31 @@ int run_diagnose(const Arguments& typed) {
     if (!arguments.has(flags::file)) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
     }
-    const GradientsApart apart = gradients_apart(read_ledger(arguments[flags::file], true));
-    const attn::Ledger& file = apart.forward;
-    attn::DiagnoseOptions options = options_of(arguments, file);
-    Asked asked = asked_walk(arguments, file, options.steps);
+    const attn::Ledger whole = attn::heads_together(read_ledger(arguments[flags::file], true));
+    const GradientsApart apart = gradients_apart(arguments, whole);
+    attn::DiagnoseOptions options = options_of(arguments, whole);
+    Asked asked = asked_walk(arguments, apart.forward, options.steps);
     options.takes_projections = asked.takes_projections;
+    options.goes_back = !apart.gradients.entries().empty();
     Progress progress;
     options.progress = [&progress](const std::string& step, double done) {
         progress.show(done, step);
     };
     const attn::Plan plan = attn::resolve(asked.config);
     note_useless_flags(arguments, &plan);
-    const attn::GradientDiagnosis back = diagnose_back(plan, apart);
-    if (!back.compared.empty() && !apart.has_steps) {
-        write_text_or_json(
-            arguments, [&] { return gradients_text(back); },
-            [&] {
-                return attn::JsonText{{"gradients", gradients_json(back)}}.text;
-            });
-        return back.wrong.empty() ? 0 : back.fits.empty() ? no_verdict : 1;
-    }
+    tell_cost_of_mistakes(plan);
     attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
-    const bool is_open =
-        !is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis);
+    bool is_open = !is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis);
+    attn::GradientDiagnosis back = diagnose_back(arguments, apart, options, diagnosis);
+    if (diagnosis.steps.empty() && !back.right()) {
+        is_open = try_other_ways_back(arguments, asked, apart, options, diagnosis, back);
+    }
     progress.clear();
-    if (diagnosis.has_unknown() && !options.pairs) {
+    diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
+    const bool is_open_end = std::ranges::any_of(diagnosis.findings, [](const auto& finding) {
+        return finding.mistake == nullptr && finding.follows.empty();
+    });
+    if (is_open_end && !options.pairs) {
         diagnosis.remarks.emplace_back("no mistake alone explains it: --pairs tries two at once");
     }
     for (const std::string& size : attn::sizes_told(asked.config, plan)) {
@@ -280,17 +280,23 @@ int run_diagnose(const Arguments& typed) {
     }
     write_text_or_json(
         arguments,
-        [&] { return attn::diagnosis_text(diagnosis, ink_of(arguments)) + gradients_text(back); },
+        [&] {
+            return (diagnosis.steps.empty() ? remarks_text(diagnosis)
+                                            : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
+                   gradients_text(back);
+        },
         [&] {
             attn::JsonText json("");
             json.text = attn::diagnosis_json(diagnosis);
             json.text.pop_back();  // its line break
-            return back.compared.empty() ? json.text
-                                         : json.with("gradients", gradients_json(back)).text;
+            return options.goes_back ? json.with("gradients", gradients_json(back)).text
+                                     : json.text;
         });
-    const int code = exit_code_of(diagnosis, arguments.has(flags::partial));
-    if (is_open || (!back.wrong.empty() && back.fits.empty())) return no_verdict;
-    return code == 0 && !back.wrong.empty() ? 1 : code;
+    const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
+    const bool partial = arguments.has(flags::partial);
+    const int code = has_steps ? exit_code_of(diagnosis, partial, !back.compared.empty()) : 0;
+    const bool left_out = !back.skipped.empty() && !partial;
+    return is_open || left_out ? no_verdict : std::max(code, gradients_code(back));
 }
 
 const std::vector<Flag>& diagnose_flags() {
@@ -304,6 +310,10 @@ const std::vector<Flag>& diagnose_flags() {
         Flag{flags::decimals, "N", "your numbers are copies with N decimals", integer(0, 17)}
             .typed_only()
             .needing(a_file),
+        Flag{flags::backward, "", "judge gradients, as dq or q.grad: FILE must have some"}
+            .typed_only()
+            .needing(a_file),
+        loss_flag().needing(a_file),
         Flag{flags::pairs, "", "try two mistakes at once where one does not match"}.needing(a_file),
         Flag{flags::partial, "",
              "let tensors that are no step be left out: exit code 0 all the same"}

@@ -1,6 +1,7 @@
 #include "app/commands/diagnose_setup.hpp"
 
 #include <algorithm>
+#include <ctime>
 
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -8,6 +9,8 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
+#include "attn/mistakes/mistake.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/plan/given_sizes.hpp"
 
 namespace app {
@@ -76,7 +79,7 @@ attn::Ledger inputs_by_step(const attn::Ledger& file) {
                               step == "token_embedding" || step == "memory" || step == "mask";
         if (is_input && !named.has(step)) {
             named.record(step, tensor);
-        } else {
+        } else if (name != "target" && attn::differentiated(name, file).empty()) {
             unused += (unused.empty() ? "" : ", ") + name;
         }
     }
@@ -85,6 +88,16 @@ attn::Ledger inputs_by_step(const attn::Ledger& file) {
 }
 
 }  // namespace
+
+void tell_cost_of_mistakes(const attn::Plan& plan) {
+    if (plan.config.rules.empty()) return;
+    const attn::Ledger drawn = attn::draw(plan);
+    const std::clock_t before = std::clock();
+    attn::walk(plan, drawn);
+    const double seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+    attn::tell_cost("each known mistake is tried", seconds, attn::mistakes().size(),
+                    "pass a --rule that sums over less", report_note);
+}
 
 Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
                  const std::map<std::string, std::string>& said) {

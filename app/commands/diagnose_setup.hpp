@@ -4,9 +4,14 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
+#include "attn/backward/diagnose_gradients.hpp"
 #include "attn/plan/config.hpp"
+#include "attn/text/json.hpp"
 
 namespace app {
+
+/// Something of theirs has no verdict: no known mistake matches, or it was not compared.
+inline constexpr int no_verdict = 3;
 
 /// The walk to compare the user's tensors with, and which of them are compared.
 struct Asked {
@@ -28,5 +33,28 @@ struct Asked {
 /// Errors  ConfigError and InputError, as config_of.
 Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
                  const std::map<std::string, std::string>& said);
+
+/// Says what trying every mistake takes where rules make a walk long.
+///
+/// Errors  ConfigError where it takes minutes.
+void tell_cost_of_mistakes(const attn::Plan& plan);
+
+/// Somebody's tensors, those of the way forth and the gradients.
+struct GradientsApart {
+    attn::Ledger forward{}, gradients{};
+};
+
+/// Errors  ConfigError for --backward and --loss where no tensor is a gradient.
+GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& file);
+
+/// The gradients, by what the way forth was found to be; what a loss is made of counts as compared.
+attn::GradientDiagnosis diagnose_back(const Arguments& arguments, const GradientsApart& apart,
+                                      const attn::DiagnoseOptions& options,
+                                      attn::Diagnosis& diagnosis);
+
+/// The gradients for people, empty where there are none; as JSON; and as an exit code.
+std::string gradients_text(const attn::GradientDiagnosis& back);
+attn::JsonText gradients_json(const attn::GradientDiagnosis& back);
+int gradients_code(const attn::GradientDiagnosis& back);
 
 }  // namespace app

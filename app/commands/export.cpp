@@ -39,19 +39,24 @@ void write_hugging_face(const Model& model, const std::string& path) {
 
 /// A .bin file and, where there is none yet, the tokenizer beside it that llama2.c looks for.
 void write_llama2c(const Model& model, const std::string& path) {
-    attn::OutputFile file(path);
+    attn::OutputSet set;
+    const attn::OutputPlace place = set.file(path);
+    attn::OutputFile file(place);
     attn::models::write_llama2c(model, [&file](std::string_view bytes) { file.write(bytes); });
     file.commit();
     const std::string tokenizer = model.tokenizer ? model.tokenizer->as_llama2c() : "";
     const std::string name = "tok" + std::to_string(model.architecture.vocab_size) + ".bin";
     const std::string beside = std::filesystem::path(path).replace_filename(name);
+    const bool is_straight = place.path == path;
     std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored)) return;
+    const bool is_there = std::filesystem::exists(beside, ignored);
+    if (!is_straight && !tokenizer.empty() && !is_there)
+        attn::write_file(set.file(beside), tokenizer);
+    set.commit();
+    if (is_straight) return;
     if (tokenizer.empty()) {
         report_note(path + " has no tokenizer beside it: to read it, name one with --tokenizer");
-    } else if (!std::filesystem::exists(beside, ignored)) {
-        attn::write_file(beside, tokenizer);
-    } else if (attn::InputFile(beside).all() != tokenizer) {
+    } else if (is_there && attn::InputFile(beside).all() != tokenizer) {
         report_note(beside +
                     " is another tokenizer and stays: write the model into a folder of "
                     "its own, and its tokenizer is put beside it");

@@ -6,12 +6,14 @@
 #include <filesystem>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/diagnose_setup.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
+#include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/diagnose/their_tensors.hpp"
@@ -54,17 +56,32 @@ std::string beside(const std::string& path, const std::string& ending) {
 
 /// A program of the walk that was asked for, each step by its own lines.
 std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
-                        attn::CodeLanguage language) {
+                        attn::CodeLanguage language, const std::string& start) {
     const bool torch = language == attn::CodeLanguage::torch;
     const attn::StepTable& table = attn::step_table(plan);
-    std::string inputs, steps, names;
+    std::string inputs, steps, names, leaves;
     for (const attn::Step& step : table) {
         if (!step.applies(plan)) continue;
-        if (given.has(step.name)) inputs += step.name + " = p[\"" + step.name + "\"]\n";
+        if (given.has(step.name)) {
+            const bool learns = torch && !start.empty() && given[step.name].is_floating();
+            inputs += step.name + " = p[\"" + step.name + "\"]" +
+                      (learns ? ".requires_grad_()" : "") + "\n";
+            if (learns) leaves += (leaves.empty() ? "" : ", ") + step.name + "=" + step.name;
+        }
         if (given.has(step.name) || step.kind != attn::Step::Kind::computed || !step.code) continue;
         steps += step.code({{plan, table, step}, language}) + "\n";
         names += (names.empty() ? "" : ", ") + step.name + "=" + step.name;
     }
+    std::string back;  // from the gradient of the output to those of the inputs
+    if (!start.empty()) {
+        back = torch ? start.substr(2) + ".backward(p[\"" + start +
+                           "\"])\ngradients = {name + \".grad\": t.grad for name, t in dict(" +
+                           leaves + ").items()}\n"
+                     : "# your way back starts from p[\"" + start +
+                           "\"]; save its gradients as d_query, dq or q.grad\ngradients = {}\n";
+    }
+    const std::string all = back.empty() ? "tensors" : "{**tensors, **gradients}";
+    const std::string cells = torch && !back.empty() ? "t.detach()" : "t";
     const std::string read = torch ? "torch.from_numpy(file[name])" : "file[name]";
     const std::string imports = torch ? "import torch\nimport torch.nn.functional as F\n" : "";
     return "# Runs attention on a probe and saves its tensors for attn-explain diagnose.\n"
@@ -74,16 +91,18 @@ std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
            "file:\n    p = {name: " +
            read + " for name in file.files}\n" + inputs +
            "\n# ---- your own code from here on; any names and layouts will do ----\n" + steps +
-           "# ---- to here: name everything that your code makes ----\n\ntensors = dict(" + names +
-           ")\nnp.savez(here / \"MINE\", **{name: np.asarray(t) for name, t in "
-           "tensors.items()})\nprint(\"now: attn-explain diagnose MINE --given PROBE\")\n";
+           back + "# ---- to here: name everything that your code makes ----\n\ntensors = dict(" +
+           names + ")\nnp.savez(here / \"MINE\", **{name: np.asarray(" + cells +
+           ") for name, t in " + all +
+           ".items()})\nprint(\"now: attn-explain diagnose MINE --given PROBE\")\n";
 }
 
 /// Writes the program; PROBE and MINE become the names of its two files.
-void write_program(const std::string& path, const std::string& text) {
+void write_program(attn::OutputSet& set, const std::string& path, const std::string& text) {
     const std::string name = path.substr(path.find_last_of('/') + 1);
-    attn::write_file(path, attn::replaced_all(text, {{"PROBE", beside(name, ".npz")},
-                                                     {"MINE", beside(name, "_mine.npz")}}));
+    attn::write_file(set.file(path),
+                     attn::replaced_all(text, {{"PROBE", beside(name, ".npz")},
+                                               {"MINE", beside(name, "_mine.npz")}}));
 }
 
 /// Whether a file is of our making, so that another in its place loses nothing.
@@ -149,6 +168,40 @@ attn::Ledger given_in(const attn::Plan& plan, const attn::Ledger& drawn) {
     return given;
 }
 
+/// Adds what the way back starts from, the gradient of the last step or the target that makes it;
+/// where no loss is said an uneven one, on which mistakes show. Its name.
+///
+/// Errors  ConfigError for the loss of one cell.
+std::string add_start(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& drawn,
+                      attn::Ledger& given) {
+    attn::StepTable table = attn::step_table(plan);
+    const attn::Loss loss =
+        arguments.has(flags::loss) ? loss_of(arguments, plan, table) : attn::Loss();
+    if (loss.kind == attn::Loss::Kind::cell) {
+        throw attn::ConfigError(
+            "--loss " + loss.cell +
+            ": a probe's loss is of the whole output: pass sum, mean, mse:FILE or FILE");
+    }
+    table = attn::with_gradients(std::move(table), plan, loss);
+    const auto first = std::ranges::find_if(
+        table, [](const attn::Step& step) { return step.name.starts_with("d_"); });
+    const attn::Ledger ledger = attn::walk(plan, drawn, table);
+    if (const attn::Tensor* target = ledger.find("target")) {
+        given.record("target", *target);
+        return "target";
+    }
+    attn::Tensor start = ledger[first->name];
+    if (!arguments.has(flags::loss)) {
+        attn::Array<float> cells = attn::empty_array<float>(start.shape());
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            cells.data()[i] = static_cast<float>((i * i + 37 * i) % 101) / 50 - 1;
+        }
+        start = attn::Tensor(start.axes(), std::move(cells));
+    }
+    given.record(first->name, start);
+    return first->name;
+}
+
 std::string json_of(const std::string& path, const attn::Ledger& given) {
     std::vector<attn::JsonText> rows;
     for (const auto& [name, tensor] : given.entries()) {
@@ -163,23 +216,39 @@ int run_probe(const Arguments& arguments) {
     const bool plain = !says_a_walk(arguments), as_program = arguments.has(flags::code);
     const std::string output = arguments[flags::output], path = file_of(arguments);
     const attn::Plan plan = attn::resolve(probed_walk(arguments));
+    tell_cost_of_mistakes(plan);
     const attn::Ledger drawn = attn::draw(plan);
-    const attn::Ledger given = given_in(plan, drawn);
+    attn::Ledger given = given_in(plan, drawn);
+    const bool back = arguments.has_any({flags::backward, flags::loss});
+    const std::string start = back ? add_start(arguments, plan, drawn, given) : "";
+    if (start == "target" && as_program) {
+        throw attn::ConfigError(
+            "--loss mse and --code: write the probe alone, or pass another loss");
+    }
     std::vector<attn::TensorRef> arrays;
     for (const auto& [name, tensor] : given.entries()) arrays.push_back({name, tensor});
     remove_temporaries_on_signals();
     if (path == "-") std::signal(SIGPIPE, SIG_DFL);
-    attn::OutputFile file(path == "-" ? "/dev/stdout" : path);
+    attn::OutputSet set;
+    attn::OutputFile file(set.file(path == "-" ? "/dev/stdout" : path));
     const std::string comment = probe_settings(arguments);
     attn::write_npz(file, arrays, comment);
     file.commit();
     if (as_program) {
         const bool torch = arguments[flags::code] == "torch";
         const auto language = torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
-        write_program(output,
-                      plain && torch ? attn_probe_program : program_for(plan, drawn, language));
+        write_program(set, output,
+                      plain && torch && !back ? attn_probe_program
+                                              : program_for(plan, drawn, language, start));
     }
+    set.commit();
     note_what_stays_hidden(plan, drawn);
+    if (back && !as_program) {
+        report_note(start == "target"
+                        ? "the loss is the mean squared difference from target"
+                        : "let the way back start from " + start + ", as in out.backward(" + start +
+                              "), and save its gradients too, as q.grad");
+    }
     if (said_form(arguments) == "json") StandardOutput::print(json_of(path, given));
     if (as_program) {
         report_note("put your own attention into " + output + " (with its inputs, " + path +
@@ -196,6 +265,11 @@ int run_probe(const Arguments& arguments) {
 
 const std::vector<Flag>& probe_flags() {
     static const std::vector<Flag> all{
+        Flag{flags::backward, "",
+             "a probe of a way back too: the gradient that it starts from, uneven where no --loss "
+             "is said"}
+            .typed_only(),
+        loss_flag().typed_only(),
         {flags::code, "LANGUAGE",
          "write a program too, with a place for your own attention, to -o FILE.py",
          one_of("torch numpy")},
@@ -207,15 +281,16 @@ const std::vector<Flag>& probe_flags() {
 }  // namespace
 
 Command probe_command() {
-    return {"probe",
-            "write inputs on which nearly every mistake shows",
-            {probe_flags, json_flags, walk_flags},
-            run_probe,
-            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
-             {"attn-explain probe --preset mistral -o probe.npz",
-              "The same for attention as Mistral has it."},
-             {"attn-explain probe --code torch -o probe.py",
-              "The same with a PyTorch program to put your own attention into."}}};
+    return {
+        "probe",
+        "write inputs for your own code, on which mistakes show",
+        {probe_flags, json_flags, walk_flags},
+        run_probe,
+        {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
+         {"attn-explain probe --preset mistral -o probe.npz",
+          "The same for attention as Mistral has it."},
+         {"attn-explain probe --code torch -o probe.py",
+          "The same with a PyTorch program to put your own attention into."}}};
 }
 
 }  // namespace app

@@ -36,7 +36,8 @@ public:
                 std::to_string(count_) + ", " + question.topic + ": " + question.asks + "\n");
             for (const std::string& line : question.shown) say("  " + line + "\n");
             for (const std::string& line : choice_lines(question)) say(line + "\n");
-            if (asked_ == 0 && prompts_) say("Enter: a hint. skip: the answer. q: leave.\n");
+            if (asked_ == 0 && prompts_)
+                say("Enter or hint: a hint. skip or ?: the answer. q: leave.\n");
             if (!answer(question)) break;
         }
         say("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
@@ -57,7 +58,8 @@ private:
             const std::string typed(attn::trimmed(line));
             if (typed.starts_with('#')) continue;
             if (typed == "q" || typed == "quit") return false;
-            if (typed.empty()) {
+            if (const std::string word = attn::lower(typed);
+                word.empty() || word == "hint" || word == "help") {
                 const bool is_last = hints == question.hints.size();
                 say("  hint: " + (is_last ? "skip tells the answer" : question.hints[hints++]) +
                     "\n");
@@ -105,7 +107,7 @@ std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
 }
 
 /// The form that the ending of the file says, or --format.
-std::string form_of(const Arguments& arguments, const std::string& path) {
+std::string sheet_form(const Arguments& arguments, const std::string& path) {
     const std::string said = arguments.has(flags::format) ? arguments[flags::format] : "";
     for (const attn::SheetForm& form : attn::sheet_forms()) {
         if (std::ranges::find(form.endings, ending_of(path)) == form.endings.end()) continue;
@@ -121,13 +123,13 @@ std::string form_of(const Arguments& arguments, const std::string& path) {
 /// `sheet.md` as `sheet-03.md`, one of several.
 std::string numbered(const std::string& path, std::int64_t number, std::int64_t count) {
     const std::string ending = ending_of(path);
-    const std::size_t digits = std::to_string(count).size();
+    const std::size_t digits = std::max<std::size_t>(2, std::to_string(count).size());
     return count < 2 ? path
                      : fmt::format("{}-{:0{}}{}", path.substr(0, path.size() - ending.size()),
                                    number, digits, ending);
 }
 
-/// Writes sheets and their keys, each file whole, and none where one folder takes no files.
+/// Writes sheets and their keys, all of them or none.
 void write_sheets(const Arguments& arguments, std::uint64_t seed) {
     std::string path = arguments[flags::output], key = arguments[flags::solutions];
     const std::int64_t students = arguments[flags::students].value_or(1);
@@ -137,8 +139,8 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
             "--students writes a file each: pass -o sheet.md for sheet-01.md and on");
     }
     if (key == "-") throw attn::ConfigError("--solutions - is no file: pass --solutions key.md");
-    const std::string form = form_of(arguments, path);
-    const std::string key_form = key.empty() ? form : form_of(arguments, key);
+    const std::string form = sheet_form(arguments, path);
+    const std::string key_form = key.empty() ? form : sheet_form(arguments, key);
     const auto go_into_folder = [](std::string& file, const char* name, const std::string& of) {
         const auto& forms = attn::sheet_forms();
         const auto& endings = std::ranges::find(forms, of, &attn::SheetForm::name)->endings;
@@ -165,12 +167,9 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
                                           true, key_form));
         }
     }
-    {
-        const attn::OutputFile first(files.empty() ? "/dev/null" : files.front().first);
-        const attn::OutputFile second(files.empty() ? "/dev/null"
-                                                    : files[files.size() > 1 ? 1 : 0].first);
-    }
-    for (const auto& [name, text] : files) attn::write_file(name, text);
+    attn::OutputSet set;
+    for (const auto& [name, text] : files) attn::write_file(set.file(name), text);
+    set.commit();
 }
 
 int run_quiz(const Arguments& arguments) {
@@ -215,7 +214,7 @@ const std::vector<Flag>& quiz_flags() {
             .needing(sheet),
         Flag{flags::solutions, "FILE",
              "write the answers to the sheet, with their derivations, to a file", file()}
-            .writing({".md", ".html", ".tex", ".ipynb"})
+            .writing({".md", ".html", ".tex", ".ipynb", ".txt"})
             .needing(sheet),
         Flag{
             flags::students, "N",
@@ -223,7 +222,7 @@ const std::vector<Flag>& quiz_flags() {
             "in a folder for -o FOLDER",
             integer(1, 1000)}
             .needing(sheet),
-        output_flag({".md", ".html", ".tex", ".ipynb", ".json"})};
+        output_flag({".md", ".html", ".tex", ".ipynb", ".txt", ".json"})};
     return all;
 }
 

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 
 #include "app/flags/output_flags.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/io/output_files.hpp"
 
 namespace app {
@@ -62,15 +64,27 @@ int run_man(const Arguments& arguments) {
         write_text(arguments, man_page(asked_command(arguments)));
         return 0;
     }
+    remove_temporaries_on_signals();
     const std::filesystem::path folder = arguments[flags::save_dir];
     std::error_code failure;
-    std::filesystem::create_directories(folder, failure);
+    const bool is_new = !std::filesystem::exists(folder, failure);
+    const std::filesystem::path parent =
+        (folder.has_filename() ? folder : folder.parent_path()).parent_path();
+    if (is_new && !parent.empty()) std::filesystem::create_directories(parent, failure);
     if (failure) {
         throw attn::OutputError(folder.string() + ": cannot be made: " + failure.message());
     }
+    // A folder of its own appears at once; beside the pages of other programs each takes its place.
+    attn::OutputSet among_others;
+    std::optional<attn::OutputFolder> own;
+    if (is_new) own.emplace(folder.string());
     for (const Command& command : commands()) {
-        attn::write_file(folder / (man_page_name(command) + ".1"), man_page(command));
+        const std::string name = man_page_name(command) + ".1";
+        attn::write_file(own ? own->file(name) : among_others.file(folder / name),
+                         man_page(command));
     }
+    if (own) own->commit();
+    among_others.commit();
     return 0;
 }
 

@@ -19,10 +19,18 @@ std::string list_of_pages(const Arguments& arguments) {
     return text;
 }
 
+std::vector<std::string> page_numbers() {
+    std::vector<std::string> all;
+    while (all.size() < tour_document().pages.size()) all.push_back(std::to_string(all.size() + 1));
+    return all;
+}
+
 const std::vector<Flag>& tour_flags() {
     static const std::vector<Flag> all{
         {flags::page, "PAGE", "the number of the page to begin with",
-         integer(1, static_cast<std::int64_t>(tour_document().pages.size())), "1"},
+         Takes{Takes::Kind::integer, 1, static_cast<std::int64_t>(tour_document().pages.size()), "",
+               page_numbers},
+         "1"},
         {flags::list, "", "list the questions of the tour with their numbers"}};
     return all;
 }

@@ -10,6 +10,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/document/document.hpp"
 #include "attn/mistakes/mistake.hpp"
@@ -180,6 +181,30 @@ void add_lines(const Arguments& arguments, const attn::Plan& plan, const attn::S
     attn::add_code(document, plan, table, code_language(arguments, usual), options);
 }
 
+/// Says what central differences say: in a line at the end, and beside the cells that are off.
+void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
+    const std::optional<attn::GradientCheck> check = attn::gradient_check(ledger);
+    if (!check) return;
+    std::vector<attn::JsonText> off;
+    for (const attn::GradientCheck::Off& each : check->off) {
+        const std::vector<std::int64_t> cell(each.cell.begin(), each.cell.end());
+        off.push_back({{"name", each.name}, {"cell", cell}, {"error", each.error}});
+        for (attn::Section& section : document.sections) {
+            if (section.name != each.name && section.name != each.name + "_error") continue;
+            section.margin += (section.margin.empty() ? "" : "\n") + attn::index_text(each.cell) +
+                              " is off by " + attn::brief(each.error);
+        }
+    }
+    const auto kinks = static_cast<std::int64_t>(check->kinks);
+    document.verdict = check->text();
+    document.is_wrong = !check->off.empty();
+    document.verdict_json = attn::JsonText{
+        {"right", check->off.empty()},
+        {"verdict", document.verdict},
+        {"off", {off, ",\n  "}},
+        {"kinks", kinks}}.text;
+}
+
 /// The document of a walk, or of those parts of it that are asked for.
 attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
                              const attn::StepTable& table) {
@@ -203,6 +228,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     note_empty_rows(plan, ledger);
     document = attn::document_of(plan, ledger, table);
     document.config = config_entries(arguments, plan);
+    add_verdict(ledger, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);
     if (is_page && !is_large && !hides) attn::add_derivations(document, plan, table, ledger);
@@ -221,13 +247,17 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     return document;
 }
 
-/// The walk of --html-compare: the same flags, with others on top.
+/// The flags of --html-compare, on top of all others.
+Arguments others_of(const Arguments& arguments) {
+    return with_flags(arguments, shell_words(arguments[flags::html_compare]));
+}
+
+/// The walk of --html-compare.
 std::shared_ptr<const attn::Document> other_document(const Arguments& arguments) {
-    const std::string flags = arguments[flags::html_compare];
-    const Arguments others = with_flags(arguments, shell_words(flags));
+    const Arguments others = others_of(arguments);
     const attn::Plan plan = attn::resolve(config_of(others));
     attn::Document other = walk_document(others, plan, *shown_table(others, plan));
-    other.name = flags;
+    other.name = arguments[flags::html_compare];
     return std::make_shared<const attn::Document>(std::move(other));
 }
 
@@ -250,6 +280,10 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
     const bool is_program = format_of(arguments).is_program;
     write_document(arguments, document, form_of(plan),
                    is_program ? default_dtype_of(plan) : plan.compute_dtype);
+    const Format& format = format_of(arguments, form_of(plan));
+    if (format.printed == nullptr && format.name != "json" && !document.verdict.empty()) {
+        report_note(document.verdict);
+    }
     document.before = nullptr;
     return document;
 }
@@ -284,7 +318,13 @@ int run_walk(const Arguments& typed) {
     attn::WalkConfig config = config_of(arguments);
     if (wants_code(arguments)) require_all_steps(config, "--code");
     const attn::Plan plan = attn::resolve(std::move(config));
-    note_useless_flags(arguments, &plan);
+    if (arguments.has(flags::html_compare)) {
+        const Arguments others = others_of(arguments);
+        const attn::Plan other = attn::resolve(config_of(others));
+        note_useless_flags({{arguments, &plan}, {others, &other}});
+    } else {
+        note_useless_flags(arguments, &plan);
+    }
     check_hidden(arguments, plan);
     if (plan.config.projection == attn::Projection::mha && !plan.config.bias) {
         report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
@@ -302,8 +342,7 @@ int run_walk(const Arguments& typed) {
         return 0;
     }
     if (arguments.has(flags::watch)) watch(arguments, walk_once);
-    print_walk(arguments, plan, nullptr);
-    return 0;
+    return print_walk(arguments, plan, nullptr).is_wrong ? 1 : 0;
 }
 
 const std::vector<Flag>& own_flags() {
@@ -325,7 +364,8 @@ const std::vector<Flag>& own_flags() {
                 .in_group("Mistakes")
                 .typed_only(),
             Flag{flags::html_compare, "FLAGS",
-                 "a second walk on the same page, with these flags on top: '--mask none'"}
+                 "a second walk on the same page, with these flags on top: '--mask none'",
+                 Takes{.flags = true}}
                 .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
                           "--format html"})
                 .in_group("Output"),

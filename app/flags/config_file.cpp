@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <map>
 
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
@@ -10,6 +12,7 @@
 #include "app/terminal/standard_output.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/output_files.hpp"
+#include "attn/io/read_tensor.hpp"
 #include "attn/io/settings_file.hpp"
 #include "attn/io/zip.hpp"
 #include "attn/text/json.hpp"
@@ -24,6 +27,17 @@ bool are_rivals(const Flag& a, const Flag& b) {
         return std::ranges::find(one.rivals, other.name, &Name::text) != one.rivals.end();
     };
     return (a.traits & b.traits & (says_x | says_memory)) != 0 || names(a, b) || names(b, a);
+}
+
+/// What a file of settings may not make the program read: a file named in a file that it names, and
+/// what is no file, as reading a pipe waits for good.
+void check_input(const Flag& flag, const std::string& value) {
+    if (flag.is(flags::rules) && value.starts_with('@')) {
+        throw attn::ConfigError("a file of settings names no file of rules: write the rules here");
+    }
+    std::error_code ignored;
+    const std::string path = flag.may_name_file() ? attn::file_of(value) : "";
+    if (!std::filesystem::is_directory(path, ignored)) attn::require_regular_file(path);
 }
 
 /// Only told of a walk, and derived from the other settings.
@@ -104,13 +118,24 @@ void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
     }
     for (const attn::FileSetting& was : attn::read_settings(made + "}", label).all) {
         const auto is = std::ranges::find(told, was.key, &attn::FileSetting::key);
-        if (is == told.end() || is->is_object || is->values == was.values) continue;
+        if (is == told.end() || is->is_object || is->is_null || is->values == was.values) continue;
         const Flag* flag = flag_of(base, was.key);
         if (flag == nullptr) continue;
         base.forget(*flag);
         base.say(said_by(base, *flag, *is, true));
         base.came_from(*flag, {label, is->line});
     }
+}
+
+/// The text of a file of settings. A pipe can be read only once.
+std::string settings_text(const std::string& path) {
+    static std::map<std::string, std::string> pipes;
+    const auto known = pipes.find(path);
+    if (known != pipes.end()) return known->second;
+    std::string text(attn::InputFile(path).all());
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(path, none)) pipes.emplace(path, text);
+    return text;
 }
 
 /// The beginning of the comment. Other programs may write comments of their own.
@@ -153,14 +178,20 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
                    "no file of settings may say '" + setting.key + "': type " + flag.name +
                        " if you want it, and leave it out here");
         }
+        if (setting.is_null) {
+            report_note(label + ":" + std::to_string(setting.line) + ": '" + setting.key +
+                        "' is null and says nothing");
+            continue;
+        }
         try {
+            for (const std::string& value : setting.values) check_input(flag, value);
             Arguments one(typed.tables());
             one.say(said_by(typed, flag, setting, says_defaults));
             for (const Arguments::Said& said : one.said()) {
                 one.came_from(*said.flag, {label, setting.line});
             }
             base.put_under(one);
-        } catch (const attn::ConfigError& error) {
+        } catch (const attn::Error& error) {
             refuse(label, setting, error.what());
         }
     }
@@ -199,8 +230,8 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied) {
 Arguments with_config(Arguments typed) {
     typed.forget_origins();
     if (typed.has(flags::config)) {
-        attn::InputFile file(typed[flags::config]);
-        put_settings_under(typed, settings_in(file.all(), file.label(), typed));
+        const std::string path = typed[flags::config];
+        put_settings_under(typed, settings_in(settings_text(path), attn::file_label(path), typed));
     }
     return with_preset(std::move(typed));
 }

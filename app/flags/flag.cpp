@@ -11,8 +11,7 @@ namespace {
 
 using Kind = Takes::Kind;
 
-/// The text that switches a setting off: `--bias=false`.
-constexpr std::string_view off = "false";
+constexpr std::string_view off = "false";  ///< switches a setting off: `--bias=false`
 
 /// The values of a flag, for a message: `a whole number`, `a FILE`, `one of key, query, head or
 /// batch`.
@@ -141,6 +140,7 @@ void Arguments::set(const Flag& flag, const std::string& text) {
 }
 
 void Arguments::forget(const Flag& flag) {
+    origins_.erase(&flag);
     std::erase_if(said_, [&](const Said& said) { return said.flag == &flag; });
 }
 
@@ -288,7 +288,7 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     if (flag == "--" + here && !typed.empty()) meant = {flag + " " + shell_quoted(typed), flag};
     for (const std::string& each : meant) {
         try {
-            Arguments(arguments.tables()).parse(shell_words(each));
+            Arguments(arguments.tables()).parse(shell_words(each), true);
             return each;
         } catch (const attn::ConfigError&) {
         }
@@ -315,12 +315,12 @@ UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
 UnexpectedWord::UnexpectedWord(const std::string& said)
     : ConfigError("'" + said + "' is not expected: flags begin with --"), word(said) {}
 
-void Arguments::parse(const std::vector<std::string>& words) {
-    const TypedWords typed = read_words(*this, words);
+void Arguments::parse(const std::vector<std::string>& words, bool flags_alone) {
+    const TypedWords typed = read_words(*this, words, flags_alone);
     if (typed.trouble < words.size()) {
         // What is wrong with the words before it is said first.
         const auto place = words.begin() + static_cast<std::ptrdiff_t>(typed.trouble);
-        Arguments(tables_).parse({words.begin(), place});
+        Arguments(tables_).parse({words.begin(), place}, flags_alone);
         const std::string next = words.end() - place > 1 ? place[1] : "";
         const Flag* flag = named_by(*place);
         if (flag == nullptr || !flag->takes_next_word()) {
@@ -348,7 +348,7 @@ void Arguments::say(const std::vector<Said>& flags) {
 
 void Arguments::keep(const std::vector<Said>& flags) {
     for (const Said& said : flags) {
-        std::erase_if(said_, [&](const Said& before) { return before.flag == said.flag; });
+        forget(*said.flag);
         std::erase(off_, said.flag);
     }
     for (const Said& said : flags) {
@@ -391,8 +391,8 @@ void note_useless_flags(const std::vector<FlagUse>& uses) {
 void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used,
                        const std::string& what) {
     for (const Arguments::Said& said : arguments.said()) {
-        if (said.implied || std::ranges::find(used, said.flag->name, &Name::text) != used.end())
-            continue;
+        const bool is_used = std::ranges::find(used, said.flag->name, &Name::text) != used.end();
+        if (said.implied || is_used) continue;
         report_note(said.flag->name + " has no effect here: it needs " + what);
     }
 }

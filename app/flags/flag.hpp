@@ -30,6 +30,7 @@ struct Takes {
     std::vector<std::string> (*catalogue)() = nullptr;
     bool only_these = false;  ///< whether other words are refused
     bool or_nothing = false;  ///< whether an empty text has a meaning of its own
+    bool flags = false;       ///< whether flags in one word are taken, also where it is one alone
 
     std::vector<std::string> words() const;
 };
@@ -168,11 +169,12 @@ class Arguments {
 public:
     explicit Arguments(std::vector<FlagTable> tables) : tables_(std::move(tables)) {}
 
-    /// Reads words as they are typed. What is said here takes the place of what was said before.
+    /// Reads words as they are typed, flags alone or a whole command line. What is said here takes
+    /// the place of what was said before.
     ///
     /// Errors  ConfigError for the first word that does not fit, naming the flag, what it takes and
     ///         what was probably meant.
-    void parse(const std::vector<std::string>& words);
+    void parse(const std::vector<std::string>& words, bool flags_alone = false);
 
     struct Said {
         const Flag* flag;
@@ -297,7 +299,8 @@ struct TypedWords {
 
 /// Reads words by CLI11 and the rows of these arguments: `--name VALUE`, `--name=VALUE`, `-o FILE`,
 /// `-oFILE`, `-qo FILE`, positional arguments, `--` before them.
-TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words);
+TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words,
+                      bool flags_alone);
 
 // Words that may stand behind a flag: the steps of the walk, in its order; the ids of the catalogue
 // of mistakes; the trained models that the program holds.

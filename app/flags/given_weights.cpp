@@ -94,7 +94,10 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     if (weights.empty()) {
         if (has_model || arguments.has(flags::layer)) {
             throw attn::ConfigError(
-                "--model and --layer say how to read --weights, which is missing");
+                arguments.has(flags::layer)
+                    ? "--layer is of a model, which is missing: pass --model-file stories, or "
+                      "--weights FILE"
+                    : "--model says how to read --weights, which is missing");
         }
         return;
     }

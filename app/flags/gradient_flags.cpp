@@ -1,9 +1,11 @@
 #include "app/flags/walk_flags.hpp"
 
+#include <algorithm>
+
 #include "app/flags/model_flags.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
-#include "attn/backward/graph.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/text/strings.hpp"
@@ -41,6 +43,8 @@ attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, con
     return loss;
 }
 
+}  // namespace
+
 attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
                    const attn::StepTable& table) {
     const std::string text = arguments[flags::loss];
@@ -64,7 +68,15 @@ attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
     return loss;
 }
 
-}  // namespace
+Flag loss_flag() {
+    return Flag{
+        flags::loss, "LOSS",
+        "what the gradients are of: sum or mean of the last step, a cell as 'weights[0,1]', "
+        "mse:FILE, FILE with the gradient of the last step, or cross-entropy:WORD of the "
+        "next word of a trained model"}
+        .usually("sum")
+        .being(or_file);
+}
 
 std::vector<Flag> gradient_flags() {
     const Need backward{[](const Arguments& said) { return said.has(flags::backward); }, nullptr,
@@ -73,14 +85,7 @@ std::vector<Flag> gradient_flags() {
         "Gradients",
         {Flag{flags::backward, "",
               "go back from a loss through every step, and print each gradient"},
-         Flag{
-             flags::loss, "LOSS",
-             "what the gradients are of: sum or mean of the last step, a cell as 'weights[0,1]', "
-             "mse:FILE, FILE with the gradient of the last step, or cross-entropy:WORD of the next "
-             "word of a trained model"}
-             .usually("sum")
-             .being(or_file)
-             .needing(backward),
+         loss_flag().needing(backward),
          Flag{flags::check_gradient, "",
               "central differences in float64 beside each gradient, and how far it is from them"}
              .needing(backward)});
@@ -89,8 +94,26 @@ std::vector<Flag> gradient_flags() {
 attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,
                                attn::StepTable table) {
     if (!arguments.has(flags::backward)) return table;
+    const bool cuts = arguments.has(flags::only);
+    const auto only = cuts ? wanted_parts(arguments) : std::vector<attn::WantedPart>();
+    const attn::StepTable forward = table;
     table = attn::with_gradients(table, plan, loss_of(arguments, plan, table));
-    return arguments.has(flags::check_gradient) ? attn::with_gradient_checks(table, plan) : table;
+    const auto is_asked = [&](const std::string& name) {
+        return !cuts || std::ranges::any_of(only, [&](const attn::WantedPart& part) {
+            return part.name == name || part.name == name + "_central" ||
+                   part.name == name + "_error";
+        });
+    };
+    const bool shows_some = std::ranges::any_of(
+        table, [&](const attn::Step& step) { return step.names_steps() && is_asked(step.name); });
+    if (arguments.has(flags::check_gradient)) {
+        if (shows_some) return attn::with_gradient_checks(table, plan, report_note, is_asked);
+        report_note("--only shows no gradient, so --check-gradient checks none");
+    }
+    // Lines of code and pages are of the whole walk, and a mistake wants its step.
+    const bool whole = cuts && (wants_code(arguments) || format_of(arguments).keeps_all() ||
+                                arguments.has(flags::bugs));
+    return shows_some || whole ? table : forward;
 }
 
 }  // namespace app

@@ -1,6 +1,7 @@
 #include "app/flags/ledger_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -89,8 +90,10 @@ std::optional<attn::Tolerance> tolerance_of(const Arguments& arguments) {
     const auto absolute = arguments[flags::atol];
     const auto relative = arguments[flags::rtol];
     if (!absolute && !relative) return std::nullopt;
-    if (!(absolute.value_or(0) >= 0) || !(relative.value_or(0) >= 0)) {
-        throw attn::ConfigError("--atol and --rtol must not be negative or nan");
+    for (const auto& each : {absolute, relative}) {
+        if (each.value_or(0) >= 0 && std::isfinite(each.value_or(0))) continue;
+        throw attn::ConfigError(
+            "--atol and --rtol must not be negative, infinite or nan: pass a number such as 1e-5");
     }
     attn::Tolerance tolerance;
     tolerance.absolute = absolute.value_or(tolerance.absolute);

@@ -140,8 +140,8 @@ attn::JsonText knobs_json(const Arguments& arguments) {
 
 Flag live_flag() {
     return Flag{flags::live, "",
-                "lay the program's core beside the page of --format html: words, mask, scale, "
-                "positions and mistakes become fields, and each change walks again"}
+                "put the program itself beside the page of --format html: words, mask, scale, "
+                "positions and mistakes become fields, and each change computes all anew"}
         .in_group("Output")
         .typed_only()
         .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,

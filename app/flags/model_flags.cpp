@@ -9,6 +9,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
 #include "attn/text/strings.hpp"
@@ -214,8 +215,10 @@ const std::vector<Flag>& model_flags() {
 }
 
 attn::models::Model model_of(const Arguments& arguments) {
-    return attn::models::open_model(arguments[flags::model_file],
-                                    arguments[flags::tokenizer].value_or(""));
+    attn::models::Model model = attn::models::open_model(arguments[flags::model_file],
+                                                         arguments[flags::tokenizer].value_or(""));
+    if (!model.note.empty()) report_note(model.note);
+    return model;
 }
 
 std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::models::Model& model) {

@@ -77,24 +77,27 @@ std::vector<Flag> number_rows() {
             .being(of_draws | of_arithmetic | of_replay)
             .taking({})
             .needing({nullptr, changes_draws<&WalkConfig::seed>, "numbers that are drawn"}),
-        setting<&WalkConfig::torch_build>(flags::torch_build, "BUILD",
-                                          "build of PyTorch whose digits are followed")
+        setting<&WalkConfig::torch_build>(
+            flags::torch_build, "BUILD",
+            "build of PyTorch, by the processor it was made for, whose last digits are followed")
             .being(of_arithmetic | of_replay)
             .in_group(last_group)
             .needing({nullptr, follows_build,
                       "--variant loop, or numbers that this build draws otherwise"}),
         setting<&WalkConfig::redraw>("--redraw", "N",
-                                     "draw the projections N times more before they are used")
+                                     "draw the projections N times in vain first, as cells of a "
+                                     "notebook that are run again do")
             .being(of_draws)
             .in_group(last_group)
             .taking(integer(0, 1000))
             .needing({nullptr, changes_draws<&WalkConfig::redraw>, "projections that are drawn"}),
         burn_row<&WalkConfig::burn>(
             "--burn", "burn",
-            "random numbers spent before the projections are drawn: rand:384,randn:7"),
-        burn_row<&WalkConfig::burn_before>("--burn-before", "burn_before",
-                                           "random numbers spent before anything is drawn, as "
-                                           "cells above this one did: randn:1024"),
+            "random numbers drawn and not used, before the projections are: rand:384,randn:7"),
+        burn_row<&WalkConfig::burn_before>(
+            "--burn-before", "burn_before",
+            "random numbers drawn and not used, before all others, as "
+            "cells above this one did: randn:1024"),
         setting<&WalkConfig::dtype>(flags::dtype, "TYPE", "type of drawn and loaded tensors",
                                     "float32; NumPy: float64")
             .being(of_arithmetic),
@@ -106,8 +109,8 @@ std::vector<Flag> number_rows() {
             .being(of_arithmetic | of_replay),
         setting<&WalkConfig::single_chain>(
             "--single-chain", "",
-            "loop: add the products of each score and context in one "
-            "chain, as PyTorch does where the query is a vector")
+            "loop: add up the products of each score and context one after the other, as PyTorch "
+            "does where the query is a vector")
             .being(of_arithmetic)
             .in_group(last_group)
             .needing({nullptr, is_loop, "the loops: add --variant loop"}),

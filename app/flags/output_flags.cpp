@@ -93,6 +93,13 @@ std::string without_words(const attn::Document& document, const attn::Section& s
         if (words == nullptr || sequence >= words->size() || is_number) continue;
         const std::vector<std::size_t> places = attn::places_of((*words)[sequence], parts[i]);
         if (!places.empty()) parts[i] = std::to_string(places.front());
+        const std::string meant = places.empty() && parts[i].find_first_of(":.") == parts[i].npos
+                                      ? attn::closest(parts[i], (*words)[sequence])
+                                      : "";
+        if (!meant.empty()) {
+            throw attn::ConfigError("--only: no " + tensor.axes()[axis] + " of " + section.name +
+                                    " is '" + parts[i] + "'; did you mean " + meant + "?");
+        }
     }
     return attn::joined(parts, ",");
 }
@@ -218,7 +225,9 @@ const std::vector<Flag>& print_flags() {
             Flag{flags::threshold, "N", "summarise tensors with more than N elements, or inf",
                  such_as("inf"), "1000"}
                 .needing(printed_numbers),
-            Flag{flags::edgeitems, "N", "elements shown at each end of a summary", integer(0), "3"}
+            Flag{flags::edgeitems, "N",
+                 "elements shown at each end of an axis where a tensor is too large to print whole",
+                 integer(0), "3"}
                 .needing(printed_numbers),
             Flag{flags::linewidth, "N", "columns of a printed line", integer(1), "80; NumPy: 75"}
                 .needing(printed_numbers),

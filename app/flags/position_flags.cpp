@@ -229,7 +229,8 @@ std::vector<Flag> position_rows() {
             flags::rope_theta, "X", "base of the rotary frequencies theta^(-2i/rotary-dim)")
             .needing(rope),
         setting<&WalkConfig::rotary, &Rotary::dim>(
-            flags::rotary_dim, "N", "features of each head that rotate, from the first", "head-dim")
+            flags::rotary_dim, "N", "the first N features of each head rotate, the others do not",
+            "head-dim")
             .needing(rope),
         Flag{flags::rope_scaling, "KIND:N:...",
              "rotary frequencies for inputs longer than those of training: linear:F, "

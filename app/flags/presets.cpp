@@ -80,7 +80,7 @@ Arguments with_preset(Arguments typed) {
     if (!typed.has(flags::preset)) return typed;
     const std::string name = typed[flags::preset];
     Arguments preset(typed.tables());
-    preset.parse(split(std::ranges::find(presets, name, &Preset::name)->flags, ' '));
+    preset.parse(split(std::ranges::find(presets, name, &Preset::name)->flags, ' '), true);
     for (const Arguments::Said& said : preset.said()) {
         preset.came_from(*said.flag, {"--preset " + name});
     }

@@ -1,8 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "app/flags/flag.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -13,19 +14,67 @@ constexpr const char* guard = "\x01";
 
 bool is_short(const std::string& word) { return word.starts_with("-") && !word.starts_with("--"); }
 
+/// Whether the word is a flag of a walk that needs no word after it: a line of flags in itself.
+bool is_line(const Arguments& rows, const std::string& word) {
+    const Flag* flag = rows.named_by(word);
+    return flag != nullptr && makes_walk(*flag) &&
+           (!flag->takes_next_word() || word.find('=') != word.npos);
+}
+
+/// The places of the words that look like flags and are lines of flags: after --html-compare, and
+/// where compare's A and B are, as far as other words lack.
+std::set<std::size_t> lines_in(const Arguments& rows, const std::vector<std::string>& words,
+                               bool flags_alone) {
+    auto lacking = std::ranges::count_if(
+        rows.rows(), [](const Flag* flag) { return flag->is_positional() && flag->takes.flags; });
+    std::vector<std::size_t> alone;
+    std::set<std::size_t> lines;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const Flag* flag = rows.named_by(words[i]);
+        const bool is_name = flag != nullptr && words[i].find('=') == words[i].npos;
+        if (words[i] == "--") {
+            lacking -= std::ssize(words) - static_cast<std::ptrdiff_t>(i) - 1;
+            break;
+        }
+        if (is_line(rows, words[i])) {
+            alone.push_back(i);
+        } else if (is_name && flag->takes_next_word()) {
+            ++i;
+            if (flag->takes.flags && i < words.size() && is_line(rows, words[i])) lines.insert(i);
+        } else if (!looks_like_flag(words[i])) {
+            --lacking;
+        }
+    }
+    for (const std::size_t place : alone) {
+        if (!flags_alone && lacking-- > 0) lines.insert(place);
+    }
+    return lines;
+}
+
 /// The words as CLI11 reads what they mean, up to a flag that lacks its value, whose place is
 /// `end`. It takes the next flag for that value, `--name=` for a name alone, `-o=FILE` for a file
 /// `=FILE`, any word for a value that may be left out, where here a whole number is one, and
 /// negative numbers and flags in one word, as compare has them, for a flag.
 std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::string>& words,
-                                 std::size_t& end) {
+                                 bool flags_alone, std::size_t& end) {
     std::vector<std::string> result;
+    const std::set<std::size_t> lines = lines_in(rows, words, flags_alone);
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
         std::string word = words[i];
+        if (lines.contains(i)) {
+            result.push_back(guard + word);
+            continue;
+        }
         const Flag* flag = rows.named_by(word);
         const bool is_name = flag != nullptr && word.find('=') == word.npos;
+        if (is_short(word) && rows.find("-" + before(word, '=')) != nullptr) {  // `-only`
+            end = i;
+            return result;
+        }
         const bool is_last = i + 1 == words.size();
-        if (is_name && flag->takes_next_word() && (is_last || looks_like_flag(words[i + 1]))) {
+        const bool lacks_value =
+            is_last || (looks_like_flag(words[i + 1]) && !lines.contains(i + 1));
+        if (is_name && flag->takes_next_word() && lacks_value) {
             end = i;
             return result;
         }
@@ -33,7 +82,7 @@ std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::s
             !is_last && words[i + 1].find_first_not_of("0123456789") == word.npos) {
             word += "=" + words[++i];
         }
-        if (flag != nullptr && word.ends_with('=')) {
+        if (flag != nullptr && word.find('=') + 1 == word.size()) {
             if (flag->may_stand_alone) refuse_empty(*flag);
             if (!flag->takes_value()) refuse_value(*flag, "");
             result.insert(result.end(), {before(word, '='), ""});
@@ -49,7 +98,8 @@ std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::s
 
 }  // namespace
 
-TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words) {
+TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words,
+                      bool flags_alone) {
     // Tell CLI11 no more than the names: all that is checked and said of a flag stands in its row.
     CLI::App cli;
     cli.set_help_flag();
@@ -64,7 +114,7 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
         const bool may_come = std::ranges::any_of(words, [&](const std::string& word) {
             return word.starts_with(flag->name) || (is_short(word) && !flag->letter.empty());
         });
-        if (flag->is_positional() || (may_come && flag->takes_next_word())) {
+        if ((flag->is_positional() && !flags_alone) || (may_come && flag->takes_next_word())) {
             tell(attn::joined(flag->names(), ","), flag, false);
         } else if (may_come) {  // `{}`: alone it says nothing
             tell(attn::joined(flag->names(), "{},") + "{}", flag, true);
@@ -73,7 +123,7 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
     tell("rest", nullptr, false);  // the first word that no place is for
 
     TypedWords typed{{}, words.size()};
-    std::vector<std::string> given = respelt(rows, words, typed.trouble);
+    std::vector<std::string> given = respelt(rows, words, flags_alone, typed.trouble);
     std::reverse(given.begin(), given.end());
     cli.parse(std::move(given));
     // An option stands once in the order for each time that it was typed.

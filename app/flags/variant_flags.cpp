@@ -79,13 +79,13 @@ std::vector<Flag> variant_rows() {
         setting<&WalkConfig::differential, &Differential::depth>(
             "--differential", "DEPTH",
             "differential attention: a second softmax, times lambda, is taken from that of each "
-            "head; lambda starts where it does in layer DEPTH, 0 without a number")
+            "head; lambda begins with its value in the layer of that number, 0 where none is said")
             .taking(integer(0, 1000))
             .or_alone()
             .set_by(set_depth),
         setting<&WalkConfig::latent, &Latent::rank>(
             "--mla", "RANK",
-            "multi-head latent attention (DeepSeek): keys and values of all heads from RANK "
+            "multi-head latent attention (DeepSeek): keys and values of all heads from so many "
             "features of each token; --rotary-dim more features of each head rotate"),
         setting<&WalkConfig::latent, &Latent::query_rank>(
             "--mla-query-rank", "RANK", "latent attention: make the queries of a latent too")
@@ -143,10 +143,11 @@ std::vector<Flag> trained_rows() {
 
 std::vector<Flag> cache_rows() {
     return {
-        Flag{flags::sink, "WHAT",
-             "a logit for each head that joins the sum of softmax and has no value: zero (softmax "
-             "off by one), randn, or a file",
-             such_as("zero randn"), "none"}
+        Flag{
+            flags::sink, "WHAT",
+            "one number more for each head in the sum that softmax divides by, so that weights sum "
+            "to less than 1: zero (softmax off by one), randn, or a file",
+            such_as("zero randn"), "none"}
             .being(or_file)
             .set_by(set_sink)
             .recorded("sink", [](const Plan& plan) { return json_of(plan.config.sink); }),

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/plan/memory.hpp"
 #include "attn/plan/tokenize.hpp"
 #include "attn/text/strings.hpp"
 
@@ -221,10 +224,26 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     config.mask.given = attn::Tensor(read.axes(), std::move(hidden));
 }
 
-/// The rules of --rule, those of files line by line.  Errors  InputError for a file.
+/// Whether of the steps with a cell for each query and key no tensor is asked for, but slices.
+bool asks_for_parts(const Arguments& arguments) {
+    if (arguments.has_any({flags::list_steps, flags::list_rules})) return true;
+    if (!arguments.has(flags::only)) return false;
+    const attn::StepTable& table = attn::step_table();
+    const auto scores = std::ranges::find(table, attn::Chain::scores, &attn::Step::chain);
+    return std::ranges::all_of(wanted_parts(arguments), [&](const attn::WantedPart& part) {
+        return part.sliced || std::any_of(table.begin(), scores, [&](const attn::Step& step) {
+                   return step.name == part.name;
+               });
+    });
+}
+
+}  // namespace
+
 std::vector<std::string> rules_of(const Arguments& arguments) {
     std::vector<std::string> rules;
     for (const std::string& said : arguments[flags::rules]) {
+        if (said == "@")
+            throw attn::ConfigError("--rule @ lacks its file: write --rule @rules.txt");
         if (!said.starts_with('@')) {
             rules.push_back(said);
             continue;
@@ -236,13 +255,30 @@ std::vector<std::string> rules_of(const Arguments& arguments) {
     return rules;
 }
 
-}  // namespace
+bool makes_walk(const Flag& flag) {
+    static const Arguments walks({walk_flags, bug_flags, notebook_walk_flags, config_flags});
+    return walks.find(flag.name) == &flag && !flag.writes;
+}
+
+Arguments completed(Arguments said) {
+    if (said.has(flags::notebook)) said.drop_implied();
+    said = with_config(std::move(said));
+    put_notebook_under(said);
+    return said;
+}
 
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words) {
-    Arguments result = arguments;
-    result.parse(words);
-    put_notebook_under(result);
-    return result;
+    Arguments line(arguments.tables()), both = arguments;
+    line.parse(words, true);
+    for (const Arguments::Said& said : line.said()) {
+        if (makes_walk(*said.flag)) continue;
+        throw attn::ConfigError(said.flag->name +
+                                " is of the whole command, not of one walk: "
+                                "take it out of '" +
+                                attn::joined(words, " ") + "'");
+    }
+    both.parse(words, true);
+    return completed(std::move(both));
 }
 
 void require_all_steps(const attn::WalkConfig& config, const std::string& who) {
@@ -278,6 +314,11 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     config.rules = rules_of(arguments);
     if (!config.rules.empty()) require_all_steps(config, "--rule");
     if (!trained) set_given_weights(arguments, config);
+    // A length alone costs nothing to say; of shorter ones the walk itself asks.
+    constexpr std::int64_t large = 1 << 14;
+    const bool is_large =
+        std::max(config.query_len.value_or(0), config.key_len.value_or(0)) > large;
+    if (is_large && !asks_for_parts(arguments)) attn::require_memory(config);
     return config;
 }
 

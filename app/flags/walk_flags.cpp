@@ -179,7 +179,11 @@ std::vector<Flag> model_rows() {
             .being(of_model)
             .needing({nullptr, projects_output, "an output projection: add --output-projection"}),
         setting<&WalkConfig::projection>(flags::projection, "KIND",
-                                         "how query, key and value are made from x")
+                                         "how query, key and value are made from x: split and "
+                                         "matrix have a weight for each of the three, fused one "
+                                         "for all (GPT-2), fused-by-head the same head by head "
+                                         "(GPT-NeoX), stacked and per-head weights for each head, "
+                                         "mha nn.MultiheadAttention's")
             .being(of_model),
         Flag{"--init", "HOW", "how projections are drawn, one word or three for q,k,v",
              some_of(words_of<attn::Init>), "linear; NumPy: normal"}
@@ -233,9 +237,14 @@ std::vector<Flag> model_rows() {
                           return layered ? json_of(config.layer) : none();
                       }),
         Flag{flags::mask, "KIND",
-             "cells that are hidden: none, causal, padding, window:W (a query sees W keys with its "
-             "own), chunk:N, prefix:N, documents:3+4+2, or several: causal,padding",
-             such_as("none causal padding causal,padding"), "none"}
+             "cells that are hidden: none, causal (later keys), padding, window:4 (keys 4 and more "
+             "before the query; later ones stay visible, unless causal is said too), chunk:4 (keys "
+             "of other chunks of 4), prefix:2 (later keys beyond the first 2), documents:3+3 "
+             "(keys of other texts of these lengths), or several: causal,padding or "
+             "causal,window:4",
+             such_as("none causal padding causal,padding causal,window:4 window:4 chunk:4 prefix:2 "
+                     "documents:3+3"),
+             "none"}
             .set_by(set_mask)
             .recorded("mask", mask_json)
             .said_by(mask_said),

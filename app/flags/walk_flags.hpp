@@ -32,10 +32,18 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
 ///         --variant fused, which leaves out the steps that they replace.
 std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments, const attn::Plan& plan);
 
-/// `arguments` with the flags in `words` (`--scale`, `none`) on top; of --notebook all that it
-/// says.
+/// Whether a flag says which walk is made, not what becomes of it: so a line of flags may say it.
+bool makes_walk(const Flag& flag);
+
+/// What was said, and under it what --config, --preset and --notebook say: every line of flags is
+/// made complete here.
 ///
-/// Errors  ConfigError, quoting the words.
+/// Errors  InputError for the file of --config; ConfigError for what it or the others say.
+Arguments completed(Arguments said);
+
+/// `arguments` with a line of flags on top (`--scale`, `none`), which says how a walk is made.
+///
+/// Errors  as above, and ConfigError for the words and for flags of the whole command.
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words);
 
 /// The configuration that the flags describe; reads the files they name. The model of --model-file
@@ -43,6 +51,9 @@ Arguments with_flags(const Arguments& arguments, const std::vector<std::string>&
 ///
 /// Errors  ConfigError naming the flag; InputError naming the file.
 attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nullptr);
+
+/// The rules of --rule, those of files line by line.  Errors  InputError for a file.
+std::vector<std::string> rules_of(const Arguments& arguments);
 
 /// The walk that the flags describe, made.  Errors  as config_of and table_of.
 attn::Walked walk_of(const Arguments& arguments, const ModelRun* run = nullptr);
@@ -82,8 +93,11 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
 /// Errors  ConfigError with --variant fused.
 void require_all_steps(const attn::WalkConfig& config, const std::string& who);
 
-/// The rows of --backward, --loss and --check-gradient.
+/// The rows of --backward, --loss and --check-gradient; that of --loss, and what it says.
 std::vector<Flag> gradient_flags();
+Flag loss_flag();
+attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
+                   const attn::StepTable& table);
 
 /// The table with the way back that --backward asks for; the table itself without it.
 ///

@@ -119,7 +119,9 @@ std::vector<const Flag*> own_flags_of(const Command& command) {
 
 std::string about_other_flags(const Command& command) {
     const bool has_others = flags_of(command).size() > own_flags_of(command).size();
-    return has_others ? "and every flag of a walk: attn-explain --help" : "";
+    return has_others
+               ? "and every flag of a walk (attention computed step by step): attn-explain --help"
+               : "";
 }
 
 std::vector<const Flag*> positionals_of(const Command& command) {
@@ -200,7 +202,12 @@ std::string topic_help(const std::string& word) {
 
 std::string whole_help(const Command& command) {
     std::string text = head(command);
-    if (command.name.empty()) text += command_list();
+    if (command.name.empty()) {
+        text +=
+            "\nWithout a command attention is computed over one input, step by step, and each\n"
+            "step is printed: that is a walk.\n" +
+            command_list();
+    }
     if (!positionals_of(command).empty()) text += "\nArguments\n";
     for (const Flag* positional : positionals_of(command)) text += flag_entry(*positional);
     text += flag_list(command, "", [](const Flag&) { return true; });

@@ -143,7 +143,7 @@ std::string title_of(const Session& session) {
 
 /// Where the number comes from; in a notebook, the remark on the step and its code.
 std::vector<std::string> explanation(const Session& session, std::size_t rows,
-                                     std::size_t columns) {
+                                     std::size_t free_rows, std::size_t columns) {
     std::string text;
     if (!session.scene().plan) {
         if (session.tensor() != nullptr && session.tensor()->size() > 0) {
@@ -152,9 +152,13 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
         if (!session.section().margin.empty()) text += session.section().margin + "\n";
         text += session.section().code;
     } else if (session.tensor() != nullptr && session.tensor()->size() > 0) {
-        text = session.why(1, rows > 3 ? rows - 3 : 1);
+        const std::size_t top = rows > 3 ? rows - 3 : 1;
+        text = session.why(1, top);
+        // One term fits where it would be summed up.
+        if (text.find(" what the 1 other ") != text.npos) text = session.why(1, top + 1);
     }
     std::vector<std::string> lines = broken(text, columns);
+    rows = std::clamp(lines.size(), rows, rows + free_rows);
     if (lines.size() > rows && rows > 0) {
         lines.resize(rows);
         lines.back() =
@@ -228,6 +232,17 @@ Frame draw_step(const Session& session, const ScreenState& state, TensorPane& pa
         ++parts.note;
     }
 
+    // So does a derivation, as far as the list of steps leaves them too.
+    std::size_t free_rows = 0;
+    while (free_rows + 1 < tensor.size() && tensor[tensor.size() - 1 - free_rows].empty() &&
+           tensor.size() - free_rows >= session.listed_steps().size()) {
+        ++free_rows;
+    }
+    std::vector<std::string> why;
+    if (parts.why > 0) why = explanation(session, parts.why, free_rows, columns);
+    tensor.resize(tensor.size() - (why.size() - parts.why));
+    parts.tensor -= why.size() - parts.why;
+
     // Above: what this step is.
     add(attn::fitted(title_of(session), columns, false), {.bold = true, .reverse = true});
     if (parts.formula > 0) add(attn::cut_to(" " + section.formula, columns));
@@ -252,7 +267,7 @@ Frame draw_step(const Session& session, const ScreenState& state, TensorPane& pa
         std::string rule;
         for (std::size_t i = 0; i < columns; ++i) rule += "─";
         add(rule, {.dim = true});
-        for (std::string& line : explanation(session, parts.why, columns)) add(std::move(line));
+        for (std::string& line : why) add(std::move(line));
     }
     std::vector<Line> bottom = bottom_lines(state, rows, columns);
     frame.lines.resize(rows - bottom.size());

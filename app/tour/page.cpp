@@ -67,7 +67,7 @@ struct Answering : attn::Walked {
     static attn::Walked made_by(const std::vector<std::string>& flags) {
         Arguments arguments(commands().front().tables);
         arguments.parse(flags);
-        return walk_of(arguments);
+        return walk_of(completed(std::move(arguments)));
     }
     attn::Cell cell(const std::string& text) const {
         return attn::parse_cell(plan, table, ledger, text);
@@ -113,7 +113,7 @@ TourAnswer name_of(const Operand& operand, const Answering& walked) {
     for (const attn::Cell& cell : row) {
         const std::string& name = walked.plan.key_tokens.at(0).at(cell.indices.back());
         if (&cell == &*best) {
-            answer.right.names = {{name, std::to_string(cell.indices.back())}};
+            answer.right.names = {{name}};
             answer.text = "'" + name + "'";
             answer.shown_by = {"why", attn::cell_text(cell)};
         } else {

@@ -54,7 +54,7 @@ public:
             if (flag == words.end()) continue;
             remove_temporaries_on_signals();
             if (!folder_) folder_.emplace(folder_name());
-            path_ = fs::path(folder_->file(*(flag + 1))).parent_path();
+            path_ = fs::path(folder_->file(*(flag + 1)).path).parent_path();
         }
     }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/commands/commands.hpp"
-#include "app/flags/config_file.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/text/strings.hpp"
 
@@ -34,7 +34,7 @@ ATTN_EXPORT(attn_run) int attn_run() {
         static const app::Command walk = app::walk_command();
         app::Arguments arguments(walk.tables);
         arguments.parse(all);
-        const int code = walk.run(app::with_preset(std::move(arguments)));
+        const int code = walk.run(app::completed(std::move(arguments)));
         app::release_notes();
         return code;
     } catch (const std::exception& error) {

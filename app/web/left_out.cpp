@@ -220,7 +220,7 @@ NamedTensor read_named_tensor(const std::string& spec, const Sink&) { refuse("th
 std::vector<NamedTensor> read_tensors(const std::string& spec, const Sink&) {
     refuse("the file " + spec);
 }
-void write_file(const std::string& path, std::string_view) { refuse("the file " + path); }
+void write_file(const OutputPlace& place, std::string_view) { refuse("the file " + place.path); }
 
 Pattern::Pattern(std::string_view text, const std::string&) {
     refuse("the pattern " + std::string(text));
@@ -269,6 +269,7 @@ std::optional<TerminalSize> terminal_size(int) { return std::nullopt; }
 std::string folded(std::string_view text, std::size_t) { return std::string(text); }
 
 void put_notebook_under(Arguments&) {}
+Arguments with_config(Arguments typed) { return with_preset(std::move(typed)); }
 const std::vector<Flag>& notebook_walk_flags() { return no_flags; }
 const std::vector<Flag>& config_flags() { return no_flags; }
 void set_given_weights(const Arguments& arguments, attn::WalkConfig&) {

@@ -106,6 +106,43 @@ TEST_SUITE("app: backward") {
         CHECK(has(text, "# d_w_query_error"));
         CHECK(has(text, ": the gradient is right."));
     }
+    TEST_CASE("a check of gradients ends in a verdict") {
+        const std::string walk = "--text 'to be or' --seed 77 --embed-dim 3 --backward ";
+        const Result right = run(walk + "--check-gradient");
+        CHECK(right.exit_code == 0);
+        CHECK(has(right.out, "\n# all gradients are within "));
+        for (const std::string type : {"float32", "float64"}) {
+            const std::string bug = "--check-gradient --bug grad-scale-missing --compute-dtype ";
+            const Result wrong = run(walk + bug + type);
+            CHECK(wrong.exit_code == 1);
+            CHECK(has(wrong.out, "is off by 0.42"));  // 1 - 1 / sqrt(3)
+            CHECK(has(wrong.out, "! [0,0] is off by"));
+        }
+        const Result json = run(walk + "--check-gradient --bug grad-scale-missing --json");
+        CHECK(json.exit_code == 1);
+        CHECK(has(json.out, "\"gradient_check\":{\"right\": false"));
+        CHECK(has(run(walk + "--check-gradient --format csv").err, "all gradients are within"));
+    }
+    TEST_CASE("kinks are said and not accused; what is not shown is not checked") {
+        const std::string walk =
+            "--random randn --seq-len 3 --embed-dim 4 --backward --check-gradient ";
+        const Result kink =
+            run("--ids 1,1,2 --embed-dim 3 --backward --check-gradient "
+                "--rule 'weights[q,k] = max(scores[q,0], scores[q,1])'");
+        CHECK(kink.exit_code == 0);
+        CHECK(has(kink.out, "cells lie on a"));
+        const Result only = run(walk + "--only weights");
+        CHECK(only.exit_code == 0);
+        CHECK(has(only.err, "shows no gradient"));
+        CHECK(!has(only.out, "central differences"));
+        const Result one = run(walk + "--only d_scores");
+        CHECK(has(one.out, "all gradients are within"));
+        const Result long_one =
+            run("--random randn --seq-len 3 --embed-dim 20 --backward --check-gradient "
+                "--rule 'weights[q,k] = sum a in 0..3000000: exp(scores[q,k])'");
+        CHECK(long_one.exit_code == 2);
+        CHECK(has(long_one.err, " walks, about "));
+    }
     TEST_CASE("why derives a gradient, and needs no flag for it") {
         const std::string text = run("why 'd_weights[short,eat]'").out;
         CHECK(has(text, "= sum f: d_context[q,f] * value[k,f]"));

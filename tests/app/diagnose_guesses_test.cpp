@@ -1,6 +1,7 @@
 // Claims that diagnose may not make of tensors that it knows too little of.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>

@@ -71,7 +71,7 @@ TEST_SUITE("app: diagnose") {
         REQUIRE(run(flags + "--bug rope-low-precision -o " + file).exit_code == 0);
         const std::string text = run("diagnose " + file + " " + flags).out;
         INFO(text);
-        CHECK(text.find("inverse_frequencies (4,)") != std::string::npos);
+        CHECK(text.find("inverse_frequencies  (4,)") != std::string::npos);
         CHECK(text.find(")DIFF") == std::string::npos);
         CHECK(text.find(")ok") == std::string::npos);
     }

@@ -50,7 +50,7 @@ TEST_SUITE("app: first minute") {
             const std::string help = run(command + " --help").out;
             CHECK(rows_in(help).size() < 60);
             CHECK(!has(help, "--rope-theta"));
-            CHECK(has(help, "and every flag of a walk: attn-explain --help"));
+            CHECK(has(help, "and every flag of a walk (attention"));
             CHECK(!has(run("man " + command).out, "rope\\-theta"));
         }
         CHECK(!has(run("bench --help").out, "flag of a walk"));
@@ -188,6 +188,19 @@ TEST_SUITE("app: first minute") {
                                            {"compare 'softcap 5' ''", "'--softcap 5'"}}) {
             INFO(typed);
             CHECK(proposed(typed) == meant);
+        }
+        for (const auto& [typed, meant] :
+             {std::pair{"-only weights", "did you mean --only?"},
+              {"-only=weights", "did you mean --only?"},
+              {"why weights 0 0", "in brackets: attn-explain why 'weights[0,0]'"},
+              {"why weights 1,2", "in brackets: attn-explain why 'weights[1,2]'"},
+              {"explain", "did you mean why?"},
+              {"plot", "did you mean attn-explain --heatmap?"},
+              {"--qiet", "did you mean --no-notes?"},
+              {"--only 'weights[lif]'", "no query of weights is 'lif'; did you mean life?"},
+              {"--only 'weights[life,desert]'", "no key of weights is 'desert'; did you mean"},
+              {"--layer 2", "pass --model-file stories, or --weights FILE"}}) {
+            check_refused(typed, meant);
         }
         CHECK(run("compare loop 'fused --heads 2' --heads 2").exit_code <= 1);
         CHECK(has(run("compare loop loop --rope half").out, "inverse_frequencies  0 "));

@@ -23,7 +23,7 @@ TEST_SUITE("app: long inputs") {
               std::string::npos);
         CHECK(row.out.find("-inf])") != std::string::npos);
         check_refused(walk + "'nothing[0]'", "there is no step 'nothing'");
-        check_refused(walk + "output", "there is no step output in this walk");
+        check_refused("--seq-len 5 --only output", "there is no step 'output' here");
         check_refused(walk + "'weights[0'", "lacks its closing bracket");
         check_refused(walk + "'weights[100000]'", "use 0 to 49999");
         // The first query sees itself alone, whatever the length.

@@ -109,7 +109,7 @@ TEST_SUITE("app: probe") {
             REQUIRE(run("probe " + flags + " -o " + probe).exit_code == 0);
             const bool has_words = flags.find("--ids") != std::string::npos;
             const std::string walk =
-                flags + (has_words ? "" : " --random randn --batch 3 --seq-len 7") + " -o " + mine;
+                flags + " --weights " + probe + (has_words ? "" : " --random randn --batch 3 --seq-len 7") + " -o " + mine;
             for (const std::string bug : {"", "merge-reshape"}) {
                 REQUIRE(run(walk + (bug.empty() ? "" : " --bug " + bug)).exit_code == 0);
                 const program::Result found =

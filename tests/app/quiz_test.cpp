@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/support/program.hpp"
 
@@ -66,7 +67,7 @@ TEST_SUITE("app: quiz") {
 
     TEST_CASE("sheets are the same for a seed, and hold no answer") {
         const Folder folder;
-        for (const std::string format : {"markdown", "html", "latex", "ipynb"}) {
+        for (const std::string format : {"markdown", "html", "latex", "ipynb", "text"}) {
             INFO(format);
             const std::string flags = "quiz --sheet 22 --seed 9 --format " + format;
             const auto sheet = run(flags + " --solutions '" + (folder / ("key-" + format)) + "'");
@@ -86,6 +87,78 @@ TEST_SUITE("app: quiz") {
         CHECK(!has(page, "<script"));
         CHECK(!has(page, "\\n"));
         CHECK(has(run("quiz --sheet 11 --topic rule --format latex").out, "\\end{document}"));
+    }
+
+    TEST_CASE("a sheet fits on paper: lines, rows of tensors, and questions on one page") {
+        for (const std::string format : {"markdown", "text"}) {
+            const Folder folder;
+            const std::string flags = "quiz --sheet 66 --seed 5 --format " + format;
+            const std::string sheet = run(flags + " --solutions '" + (folder / "key") + "'").out;
+            for (const std::string& text : {sheet, program::read_file(folder / "key")}) {
+                std::istringstream lines(text);
+                for (std::string line; std::getline(lines, line);) {
+                    // No line is wide, none is a list of Markdown, and rows are whole.
+                    CHECK_MESSAGE(line.size() <= 100, line);
+                    CHECK_MESSAGE(!line.starts_with("- "), line);
+                    CHECK_MESSAGE(!line.starts_with("+ "), line);
+                    const bool goes_on = line.find(" = [[") != line.npos && !line.ends_with("]]");
+                    if (goes_on) CHECK_MESSAGE(line.ends_with("],"), line);
+                }
+            }
+        }
+        const std::string page = run("quiz --sheet 4 --format html").out;
+        CHECK(has(page, "section { break-inside: avoid; }"));
+        std::size_t sections = 0;
+        for (std::size_t at = 0; (at = page.find("<section>\n<h2>", at)) != page.npos; ++at) {
+            CHECK(page.find("</label></p>\n</section>\n", at) < page.find("<section>", at + 1));
+            ++sections;
+        }
+        CHECK(sections == 4);
+        const Folder folder;
+        REQUIRE(run("quiz --sheet 3 -o '" + (folder / "s.txt") + "' --solutions '" +
+                    (folder / "k.txt") + "'")
+                    .exit_code == 0);
+        CHECK(has(program::read_file(folder / "s.txt"), "Attention\n\n1. "));
+        CHECK(has(program::read_file(folder / "k.txt"), "Answer: "));
+        REQUIRE(run("quiz --sheet 1 --students 3 -o '" + (folder / "t.md") + "'").exit_code == 0);
+        CHECK(std::filesystem::exists(folder / "t-03.md"));
+    }
+
+    TEST_CASE("nothing is asked that only the flags tell") {
+        const auto list = nlohmann::json::parse(run("quiz --count 660 --seed 77 --json").out);
+        for (const auto& each : list) {
+            const std::string asks = each["question"], topic = each["topic"];
+            INFO(asks);
+            std::string all = asks;
+            for (const std::string line : each["shown"]) all += line;
+            CHECK(!has(all, "-nan"));
+            if (topic == "rule" || topic == "mistake")
+                CHECK(has(asks, "1 head, 2 features a head"));
+            const std::string flags = each["flags"];
+            const auto says = [&](const char* flag, const char* words) {
+                if (has(flags, flag)) CHECK_MESSAGE(has(asks, words), flags);
+            };
+            says("--past", "earlier tokens in the cache");
+            says("--mask causal", "causal mask");
+            says("window:", "sliding window of ");
+            says("chunk:", "chunks of ");
+            says("prefix:", "prefix of ");
+            says("--rope ", "positions from 0");
+            says("--kv-heads", "heads of keys and values");
+            says("--heads", " heads");
+            says("--head-dim", "features a head");
+            says("--batch", "a batch of ");
+            says("--backward", "as loss");
+        }
+    }
+
+    TEST_CASE("hint and help are hints, and a number is not a place in a list") {
+        for (const std::string word : {"", "hint", "Help", "help"}) {
+            const auto told = run("quiz --seed 1 --topic scale --count 1", word + "\nskip\n");
+            CHECK_MESSAGE(has(told.out, "hint: it is "), word);
+        }
+        const auto half = run("quiz --topic rope --seed 1 --count 1", ".5\n");
+        CHECK_MESSAGE(has(half.out, "Right: "), half.out);
     }
 
     TEST_CASE("the cells of a notebook run") {
@@ -116,16 +189,16 @@ TEST_SUITE("app: quiz") {
             2);
         std::filesystem::create_directory(folder / "class");
         check_refused("quiz --sheet 3 --students 2 -o '" + (folder / "none/") + "'",
-                      "none/sheet-1.md: cannot create");
+                      "none/sheet-01.md: cannot create");
         REQUIRE(run("quiz --sheet 2 --students 2 --format html -o '" + (folder / "class") +
                     "' --solutions '" + (folder / "class") + "/key.md'")
                     .exit_code == 0);
-        CHECK(has(program::read_file(folder / "class/sheet-2.html"), "<!doctype html>"));
-        CHECK(has(program::read_file(folder / "class/key-2.md"), "# Attention"));
+        CHECK(has(program::read_file(folder / "class/sheet-02.html"), "<!doctype html>"));
+        CHECK(has(program::read_file(folder / "class/key-02.md"), "# Attention"));
         CHECK(run("quiz --sheet 3 --students 3 -o '" + (folder / "again.md") + "' --solutions '" +
                   (folder / "none/key.md") + "'")
                   .exit_code == 2);
-        CHECK(!std::filesystem::exists(folder / "again-1.md"));
+        CHECK(!std::filesystem::exists(folder / "again-01.md"));
     }
 
     TEST_CASE("what makes no sense is refused in a line") {

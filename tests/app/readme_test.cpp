@@ -3,7 +3,9 @@
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: README'
 // and read the difference before committing it.
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -37,6 +39,51 @@ std::vector<Example> examples_of(const std::string& text) {
         }
     }
     return examples;
+}
+
+/// The commands within the sentences of a page, and in its blocks for a shell.
+std::vector<std::string> commands_in_prose(const std::string& text) {
+    static const std::set<std::string> names{
+        "attn-explain", "tour",     "notebook",    "step", "why",  "lint",
+        "compare",      "diagnose", "probe",       "bugs", "quiz", "generate",
+        "heads",        "export",   "completions", "man",  "help"};
+    std::istringstream lines(text);
+    std::vector<std::string> commands;
+    std::string fence;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("```")) {
+            fence = fence.empty() ? line : "";
+        } else if (fence == "```sh" && line.starts_with("attn-explain ")) {
+            commands.push_back(line);
+        } else if (fence.empty()) {
+            std::istringstream parts(line);
+            std::string part;
+            for (bool is_code = false; std::getline(parts, part, '`'); is_code = !is_code) {
+                const std::string first = part.substr(0, part.find(' '));
+                if (!is_code || first == part || !names.contains(first)) continue;
+                commands.push_back(first == "attn-explain" ? part : "attn-explain " + part);
+            }
+        }
+    }
+    return commands;
+}
+
+/// What stands for something else, as a reader would write it.
+std::string filled_in(std::string command) {
+    for (const auto& [word, meant] : std::vector<std::pair<std::string, std::string>>{
+             {" COMMAND", " why"},
+             {" ID", " scale-missing"},
+             {" FILE", " mine.npz"},
+             {" DIR", " exported"},
+             {" A B", " loop vectorized"},
+             {"python3", "cat"},
+             {"'weights[cat,the]'", "'weights[cat,the]' --text 'the cat'"},
+             {"diagnose --given", "diagnose mine.npz --given"},
+             {"'next[...]'", "'next[upon]' --model-file stories --text 'Once'"}}) {
+        const std::size_t at = command.find(word);
+        if (at != command.npos) command.replace(at, word.size(), meant);
+    }
+    return command;
 }
 
 /// Writes what the commands of a page print now into its console blocks.
@@ -85,6 +132,44 @@ TEST_SUITE("app: README") {
             }
         }
         CHECK(count >= 20);
+    }
+
+    TEST_CASE("every command in prose runs, and ends as it should") {
+        // A finding, or a command that is only named.
+        const std::map<std::string, int> codes{
+            {"attn-explain compare '--backward --scale none' --backward", 1},
+            {"attn-explain compare '--notebook 002' '--notebook 002 --scale head-dim'", 1},
+            {"attn-explain diagnose mine.npz", 1},
+            {"attn-explain diagnose FILE", 1},
+            {"attn-explain diagnose --given probe.npz", 3},
+            {"attn-explain diagnose mine.npz --notebook 000", 3},
+            {"attn-explain diagnose", 2},
+            {"attn-explain compare", 2}};
+        const std::set<std::string> slow{"attn-explain bench", "attn-explain diagnose --power"};
+        const program::Folder folder;
+        const std::string there = "cd '" + folder.path().string() + "' && ";
+        std::filesystem::create_symlink(ATTN_SOURCE_DIR "/data", folder.path() / "data");
+        std::ofstream(folder / "answers") << "skip\n";
+        REQUIRE(program::shell(there + "attn-explain probe -o probe.npz && "
+                                       "attn-explain --bug softmax-axis=query --only weights "
+                                       "-o mine.npz")
+                    .exit_code == 0);
+        std::size_t count = 0;
+        std::vector<std::string> all = pages;
+        all.emplace_back("app/tour.md");
+        for (const std::string& name : all) {
+            if (name == "data/formats.md" || name.starts_with("tests/")) continue;
+            for (const std::string& command : commands_in_prose(page(name))) {
+                if (slow.contains(command)) continue;
+                INFO(name << ": " << command);
+                const auto code = codes.find(command);
+                const program::Result result = program::shell(there + filled_in(command));
+                CHECK_MESSAGE(result.exit_code == (code == codes.end() ? 0 : code->second),
+                              result.err);
+                ++count;
+            }
+        }
+        CHECK(count > 80);
     }
 
     TEST_CASE("every link between the pages leads to a file") {

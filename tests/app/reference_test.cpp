@@ -92,8 +92,12 @@ TEST_SUITE("app: reference") {
     TEST_CASE("bash offers commands, flags and what a flag takes") {
         CHECK(offered("attn-explain wh") == "why");
         CHECK(offered("attn-explain --no-m") == "--no-merge");
-        CHECK(offered("attn-explain --mask ") == "none causal padding causal,padding");
-        CHECK(offered("attn-explain --mask=ca") == "causal causal,padding");
+        CHECK(offered("attn-explain --mask ") ==
+              "none causal padding causal,padding causal,window:4 window:4 chunk:4 prefix:2 "
+              "documents:3+3");
+        CHECK(offered("attn-explain --mask win") == "window:4");
+        CHECK(offered("attn-explain tour 1") == "1 10 11 12 13 14 15");
+        CHECK(offered("attn-explain --mask=ca") == "causal causal,padding causal,window:4");
         CHECK(offered("attn-explain --variant l") == "loop");
         CHECK(offered("attn-explain why --rng numpy-") == "numpy-pcg64");
         CHECK(offered("attn-explain notebook 00") == "000 001 002 003");
@@ -140,8 +144,8 @@ TEST_SUITE("app: reference") {
         if (!is_installed("fish")) return;
         const auto fish = [](const std::string& line) {
             const program::Result result =
-                shell("fish --no-config -c '. " + references + "/attn-explain.fish; complete -C \"" +
-                      line + "\"' | cut -f 1");
+                shell("fish --no-config -c '. " + references +
+                      "/attn-explain.fish; complete -C \"" + line + "\"' | cut -f 1");
             CHECK_MESSAGE(result.err.empty(), result.err);
             const std::vector<std::string> words = words_of(result.out);
             return std::set<std::string>(words.begin(), words.end());

@@ -57,7 +57,7 @@ TEST_SUITE("app: rule") {
         const program::Result far =
             run("--rule 'scores[q,k] = query[floor(log(q - 1)), 0]' --only scores");
         CHECK(far.exit_code == 2);
-        CHECK(program::has(far.err, "an index must be a number that is not too large"));
+        CHECK(program::has(far.err, "an index must be a whole number below 1e15, not nan"));
     }
     TEST_CASE("a step with a rule says so, and so do those after it") {
         const std::string said =
@@ -152,6 +152,30 @@ TEST_SUITE("app: rule") {
         CHECK(run("-q --rule 'weights[q,k] = relu(scores[q,k])**2'").out ==
               run("-q --rule 'weights[q,k] = relu(scores[q,k])^2'").out);
     }
+    TEST_CASE("a program has a tensor of its own for each name, as each has a gradient") {
+        const std::string none = "--ids 1,2,3 --projection none --code torch -q ";
+        CHECK(has(run(none + "--backward").out, "\nkey = x.clone()\n"));
+        CHECK(has(run(none).out, "\nkey = x\n"));
+        const std::string rule = "--rule 'value[t,f] = key[t,f]' --code torch -q ";
+        CHECK(has(run(rule + "--backward").out, "\nvalue = key.clone()\n"));
+        CHECK(has(run(rule).out, "\nvalue = key\n"));
+    }
+    TEST_CASE("a program holds what the parts of a step that are asked for are made of") {
+        const std::string code = run("--code numpy --only row_sum -q").out;
+        CHECK(code.find("\nrow_max = ") < code.find("\nexponentials = "));
+        CHECK(code.find("\nexponentials = ") < code.find("\nrow_sum = "));
+        CHECK(!has(run("--code numpy --only weights -q").out, "\nrow_max = "));
+    }
+    TEST_CASE("a rule of two lines is one line of a program and of a heading") {
+        const std::string rule = "--rule 'weights[q,k] = scores[q,k]\n+ 1' --only weights ";
+        const std::string one = "weights[q,k] = scaled_scores[q,k] + 1";
+        for (const char* format : {"--code torch", "--format markdown", ""}) {
+            CAPTURE(format);
+            const std::string out = run(rule + format).out;
+            CHECK(has(out, one));
+            CHECK(!has(out, "\n+ 1"));
+        }
+    }
     TEST_CASE("rules that cannot be are refused with a caret and exit code 2") {
         const auto refused = [](const std::string& rule, const std::string& message) {
             INFO(rule);
@@ -165,15 +189,15 @@ TEST_SUITE("app: rule") {
         refused("scores[q,k] = weights[q,k]", "weights is made after scores");
         refused("scores[q,k] = scores[q,k]", "scores would be made of itself");
         refused("wieghts[q,k] = 1", "did you mean weights?");
-        refused("mask[q,k] = k > q", "this walk has no step mask");
+        refused("mask[q,k] = k > q", "this walk hides nothing");
         refused("weights[q,k] = k > q", "weights is a number, and this is a truth");
         refused("weights[q,k] = qeury[q,0]", "did you mean query?");
         refused("scores[q,k] = sum f: queries[q,f] * kyes[k,f]", "did you mean keys?");
         refused("scaled_scores[q,k] = scores[q,k] / sqrt(d_k)", "did you mean D?");
         refused("weights[q,k] = sigmoid(scores[q,k] - log(T))", "did you mean Tk?");
         refused("weights[q,k] = sigmoid(scores[q,k] - ln(6))", "did you mean log?");
-        const std::string tab = "scores[q,k] =\tqeury[q,0]";  // a tab takes two places, as \t
-        CHECK(has(run("--rule '" + tab + "'").err, "\\tqeury[q,0]\n" + std::string(17, ' ') + "^"));
+        const std::string tab = "scores[q,k] =\tqeury[q,0]";  // a tab is read as a blank
+        CHECK(has(run("--rule '" + tab + "'").err, "= qeury[q,0]\n" + std::string(16, ' ') + "^"));
         CHECK(run("--variant fused --rule 'context[q,f] = 1'").exit_code == 2);
     }
 }

@@ -131,13 +131,20 @@ TEST_SUITE("app: tour") {
         }
         const std::vector<std::string> other = pages_of(repeated("life"));
         CHECK(reply_in(other[2]) == "No: it is 'is'.");
+        // A number is not a word, whichever it is, and gives nothing away.
+        for (const char* number : {"0", "1", "2", "6"}) {
+            const std::string told = run("tour 6", std::string(number) + "\nq\n").out;
+            CHECK(has(told,
+                      "This cannot be read: write one of dessert, eat, first, is, life, "
+                      "short."));
+        }
     }
 
     TEST_CASE("the answers are those of the walks, under other spellings too") {
         for (const auto& [page, line] : std::map<int, std::string>{{3, "IS"},
                                                                    {4, "sqrt(256)"},
                                                                    {5, "25%"},
-                                                                   {6, "1"},
+                                                                   {6, "'is'"},
                                                                    {8, "4.0"},
                                                                    {9, "Chat"},
                                                                    {13, ".92"}}) {

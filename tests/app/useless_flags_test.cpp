@@ -186,6 +186,113 @@ TEST_SUITE("app: useless flags") {
         CHECK(run(given + " --torch-build portable --variant loop").err == "");
     }
 
+    TEST_CASE("no flag in a line of flags is swallowed") {
+        const Folder folder;
+        const std::set<std::string> apart{"--watch"};  // never ends
+        const std::string usual = run("compare '' ''").out;
+        REQUIRE(has(usual, "no difference"));
+        const auto unnamed = [](std::string text, const std::string& name) {
+            for (std::size_t at = 0; (at = text.find(name)) != text.npos;) {
+                text.erase(at, name.size());
+            }
+            return text;
+        };
+        const std::string page =
+            unnamed(run("--format html --html-compare '--seed 42'").out, "--seed 42");
+        std::set<std::string> changing, refused;
+        for (const Trial& trial : trials(folder)) {
+            if (apart.contains(trial.flag)) continue;
+            const program::Result result = run("compare \"" + trial.typed + "\" ''");
+            const bool is_refused = result.exit_code == 2 && has(result.err, "error: ");
+            const bool changes = result.exit_code == 1 || result.out != usual;
+            CHECK_MESSAGE((is_refused || changes || is_said(result, trial.flag)),
+                          trial.typed << ": " << result.err);
+            if (is_refused) refused.insert(trial.flag);
+            if (!is_refused && changes) changing.insert(trial.flag);
+            const program::Result beside =
+                run("--format html --html-compare \"" + trial.typed + "\"");
+            const bool is_other = trial.flag == "--threads" || beside.exit_code == 2 ||
+                                  is_said(beside, trial.flag) ||
+                                  unnamed(beside.out, trial.typed) != page;
+            CHECK_MESSAGE(is_other, trial.typed << ": " << beside.err);
+        }
+        for (const char* flag : {"--preset", "--config", "--notebook", "--bug", "--heads",
+                                 "--backward", "--rng", "--compute-dtype"}) {
+            CHECK_MESSAGE(changing.contains(flag), std::string(flag));
+        }
+        for (const char* flag : {"--save-config", "--output", "--color", "--format", "--only",
+                                 "--save-dir", "--json", "--summary", "--list-steps"}) {
+            CHECK_MESSAGE(refused.contains(flag), std::string(flag));
+        }
+        CHECK(is_said(run("compare --backward '--backward --check-gradient'"), "--check-gradient"));
+        CHECK(changing.size() > 40);
+    }
+
+    TEST_CASE("a line of flags says what the same flags say when they are typed") {
+        const Folder folder;
+        std::ofstream(folder / "c.json") << R"({"heads": 3, "mask": "causal", "seed": 7})";
+        const std::string file = folder / "c.json";
+        const auto are_equal = [](const std::string& a, const std::string& b) {
+            const program::Result result = run("compare " + a + " " + b);
+            CHECK_MESSAGE(result.exit_code < 2, result.err);
+            return result.exit_code == 0;
+        };
+        for (const std::string preset :
+             {"gpt2", "bert", "t5", "phi3", "deepseek", "mistral", "llama3", "gemma2", "gpt-oss"}) {
+            CHECK_MESSAGE(!are_equal("'--preset " + preset + "'", "''"), preset);
+            const std::string walk = folder / (preset + ".npz");
+            REQUIRE(run("--preset " + preset + " -o " + walk).exit_code == 0);
+            CHECK_MESSAGE(are_equal("'--preset " + preset + "'", walk), preset);
+        }
+        CHECK(!are_equal("'--preset llama2'", "'--preset llama3'"));
+        CHECK(are_equal("'--config " + file + "'", "'--heads 3 --mask causal --seed 7'"));
+        CHECK(are_equal("'--config " + file + " --seed 9'", "'--heads 3 --mask causal --seed 9'"));
+        // What is typed wins over what a preset or a file says, wherever each is typed.
+        CHECK(are_equal("'--preset llama2 --heads 2'", "'--preset llama2' --heads 2"));
+        CHECK(are_equal("'--heads 2' '--preset llama2 --heads 2'", "--preset llama2"));
+        CHECK(are_equal("'--preset llama3' ''", "--preset llama3"));
+        CHECK(are_equal("'--preset llama3' '--preset llama3'", "--preset gpt2"));
+        CHECK(are_equal("'--ids 4,2' '--heads 3 --mask causal --seed 7 --ids 4,2'",
+                        "--config " + file));
+        CHECK(run("compare '' '--heads 2' --config - <" + file).exit_code == 1);
+        CHECK(program::shell("cat " + file +
+                             " | attn-explain compare '' '--seed 7' --config /dev/stdin")
+                  .exit_code == 0);
+        check_refused("compare '' '--config nowhere.json'", "nowhere.json: cannot be read");
+        check_refused("--html-compare '--config nowhere.json'", "nowhere.json: cannot be read");
+        check_refused("compare '--bias loop' ''", "'loop' is not expected");
+        check_refused("--html-compare '-o victim' --format html", "--output is of the whole");
+        check_refused("compare '' '--atol 1'", "--atol is of the whole command");
+        std::ofstream(folder / "keys") << "set preset=llama3\nundo\nset config=" << file << "\n";
+        const std::string stepped = run("step --script " + (folder / "keys")).out;
+        CHECK(has(stepped, "rotated_query"));
+        CHECK(!has(stepped, "nothing changed"));
+        CHECK(is_said(run("--format html --html-compare '--rope-theta 9'"), "--rope-theta"));
+        CHECK(run("--format html --html-compare '--rope half' --rope-theta 9").err == "");
+    }
+
+    TEST_CASE("two words after compare are words, also where one is a flag alone") {
+        const auto same = [](const std::string& one, const std::string& other) {
+            const program::Result a = run(one), b = run(other);
+            CHECK_MESSAGE(a.exit_code < 2, one << ": " << a.err);
+            CHECK_MESSAGE((a.out == b.out), one);
+        };
+        same("compare '' --backward", "compare '' '--backward '");
+        same("compare --bias ''", "compare '--bias ' ''");
+        same("compare '--preset=llama3' ''", "compare '--preset llama3' ''");
+        same("compare --bias --backward", "compare '--bias ' '--backward '");
+        same("compare '' --backward --json", "compare '' '--backward ' --json");
+        same("compare --json '' --bias", "compare '' '--bias ' --json");
+        same("compare --seq-len 3 '' --bias", "compare '--seq-len 3' '--seq-len 3 --bias'");
+        same("compare -- --bias ''", "compare '--bias ' ''");
+        same("compare --bias loop fused", "compare 'loop --bias' 'fused --bias'");
+        CHECK(has(run("--html-compare --bias --format html").out, "b_query"));
+        check_refused("compare '' --json", "compare needs B");
+        check_refused("compare '' --bakward", "did you mean --backward?");
+        check_refused("--html-compare --mask none --format html", "--html-compare lacks its value");
+        check_refused("--html-compare -o page.html", "--html-compare lacks its value");
+    }
+
     TEST_CASE("a flag that one of two walks can use is not called useless") {
         CHECK(run("compare '' '--mask causal' --empty-row zero").err == "");
         CHECK(run("compare '--rope half' '--rope half --rope-theta 9'").err == "");

@@ -138,4 +138,39 @@ TEST_SUITE("backward") {
         const Tensor target({"token"}, Array<double>{1, 2, 3});
         CHECK_THROWS_AS(gradients_of(small(), {Loss::Kind::mse, "", target, "t.npy"}), ShapeError);
     }
+    TEST_CASE("calls that cannot be right are refused in words") {
+        const Plan plan = resolve(small());
+        const StepTable& table = step_table(plan);
+        const StepTable back = with_gradients(table, plan, {});
+        CHECK_THROWS_AS(with_gradients(back, plan, {}), ConfigError);
+        CHECK_THROWS_AS(with_gradients({}, plan, {}), ConfigError);
+        for (const Loss::Kind kind :
+             {Loss::Kind::mse, Loss::Kind::upstream, static_cast<Loss::Kind>(77)}) {
+            CHECK_THROWS_AS(with_gradients(table, plan, {kind}), ConfigError);
+        }
+        CHECK_THROWS_AS(with_gradient_mistakes(back, plan, {"grad-nobody-knows"}), ConfigError);
+        CHECK_THROWS_AS(with_gradient_mistakes(table, plan, {"grad-scale-missing"}), ConfigError);
+        CHECK_THROWS_AS(with_gradient_checks(table, plan), ConfigError);
+        CHECK_THROWS_AS(BackwardGraph({}, plan), ConfigError);
+        CHECK_THROWS_AS(BackwardGraph(table, plan)["nothing"], ConfigError);
+    }
+    TEST_CASE("a check names the cells that are off, and none elsewhere") {
+        WalkConfig config = small();
+        config.heads = 1;
+        const Plan plan = resolve(config);
+        const auto checked = [&](const std::vector<std::string>& rules,
+                                 const std::vector<std::string>& mistakes) {
+            const StepTable back = with_gradient_mistakes(
+                with_gradients(with_rules(step_table(plan), plan, rules), plan, {}), plan,
+                mistakes);
+            return *gradient_check(walk(plan, draw(plan), with_gradient_checks(back, plan)));
+        };
+        CHECK(checked({}, {}).off.empty());
+        CHECK(checked({}, {}).kinks == 0);
+        CHECK(!gradient_check(walk(plan, draw(plan), step_table(plan))));
+        const GradientCheck wrong = checked({}, {"grad-scale-twice"});
+        CHECK(!wrong.off.empty());
+        CHECK(wrong.off.front().name == "d_scores");
+        CHECK(wrong.text().find("is off by 0.5") != std::string::npos);
+    }
 }

@@ -1,6 +1,8 @@
 // The generated lines. tests/check_ipynb.py runs them under PyTorch and NumPy.
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include <nlohmann/json.hpp>
 
 #include "attn/cards/step_table.hpp"
@@ -54,6 +56,42 @@ TEST_SUITE("code") {
         CHECK(draws.find("range(2)") != std::string::npos);
         CHECK(draws.find("w_key = ") < draws.find("w_query = "));
         CHECK(line("w_key", config).empty());
+    }
+
+    TEST_CASE("a program draws in the order of the walk") {
+        const std::vector<std::function<void(WalkConfig&)>> kinds{
+            [](WalkConfig& config) { config.position_embedding = PositionEmbedding::learned; },
+            [](WalkConfig& config) {
+                config.position_embedding = PositionEmbedding::learned;
+                Tokens tokens;
+                tokens.sequences = {{1, 2, 1}};
+                tokens.vocab_size = 4;
+                config.input = tokens;
+                config.memory = tokens;
+            },
+            [](WalkConfig& config) {
+                config.bias = config.output_projection = config.output_bias = true;
+                config.sink = SinkLogit::normal;
+                config.past = 2;
+            }};
+        for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+            CAPTURE(kind);
+            WalkConfig config = two_heads();
+            kinds[kind](config);
+            const Plan plan = resolve(config);
+            std::string program;
+            for (const StepCode& step : program_of(plan, step_table(plan), CodeLanguage::torch))
+                program += "\n" + step.code;
+            std::size_t last = 0;
+            for (const DrawnTensor& row : draw_list(plan)) {
+                if (row.name.empty()) continue;
+                CAPTURE(row.name);
+                const std::size_t place = program.find("\n" + row.name + " = ");
+                REQUIRE(place != std::string::npos);
+                CHECK(place >= last);
+                last = place;
+            }
+        }
     }
 
     TEST_CASE("a step that the walk does not have is refused") {

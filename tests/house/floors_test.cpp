@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 const std::map<std::string, int> floors{
     {"tensor", 0},    {"text", 1},    {"simd", 2},       {"random", 3}, {"io", 3},
     {"fused", 4},     {"steps", 5},   {"plan", 6},       {"walk", 7},   {"notes", 8},
-    {"rules", 2},     {"codegen", 8}, {"why", 9},        {"cards", 10}, {"mistakes", 11},
+    {"rules", 3},     {"codegen", 8}, {"why", 9},        {"cards", 10}, {"mistakes", 11},
     {"backward", 14}, {"models", 12}, {"compare", 12},   {"lint", 12},  {"diagnose", 13},
     {"document", 14}, {"render", 15}, {"notebooks", 16}, {"bench", 16}, {"quiz", 16}};
 

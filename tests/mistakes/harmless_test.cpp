@@ -72,7 +72,8 @@ TEST_SUITE("mistakes: harmless") {
             Ledger same = given;
             same.record("x", walk(normed, given)["normed_x"]);
             for (const Mistake& mistake : mistakes()) {
-                if (!mistake.applies(normed)) continue;
+                // What is added is x itself, before the norm.
+                if (!mistake.applies(normed) || mistake.id.starts_with("residual-inside")) continue;
                 CAPTURE(i);
                 CAPTURE(mistake.id);
                 const StepTable wrong = with_mistakes(step_table(normed), normed, {mistake.id});

@@ -93,7 +93,9 @@ TEST_SUITE("mistakes: other people's code") {
                 ++correct;
                 continue;
             }
-            CHECK(result.exit_code == 1);
+            // What a library averages is read as that, and harmless.
+            const bool is_read = one.at("expects") == "weights-averaged";
+            CHECK(result.exit_code == (is_read ? 0 : 1));
             std::multiset<std::string> expected{one.at("expects")};
             for (const auto& id : one.at("alike")) expected.insert(id);
             CHECK(named(finding) == expected);
@@ -164,7 +166,7 @@ TEST_SUITE("mistakes: other people's code") {
                 CHECK(result.exit_code == 0);
                 continue;
             }
-            REQUIRE(result.exit_code == 1);
+            REQUIRE(result.exit_code == (one.at("expects") == "weights-averaged" ? 0 : 1));
             const auto finding = nlohmann::json::parse(result.out).at("findings").front();
             CHECK(named(finding).count(one.at("expects")) == 1);
         }

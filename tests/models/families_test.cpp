@@ -239,6 +239,21 @@ TEST_SUITE("models: families") {
         CHECK(config_with("qwen3", "rope_scaling", {{"rope_type", "su"}, {"factor", 2}})
                   .find("rope_scaling") != std::string::npos);
         CHECK(config_with("gpt2", "n_embd", "many").find("is no size") != std::string::npos);
+        // Two spellings of one thing say the same, or it is not known which is meant.
+        for (const auto& [family, keys] :
+             {std::pair<std::string, nlohmann::json>{
+                  "gpt_neox", {{"rotary_emb_base", 500}, {"rope_theta", 777}}},
+              {"gpt_neox", {{"rotary_pct", 0.5}, {"partial_rotary_factor", 0.25}}},
+              {"gpt2", {{"hidden_size", 8}}},
+              {"gpt2", {{"num_hidden_layers", 1}}},
+              {"gpt2", {{"n_positions", 64}, {"n_ctx", 32}}},
+              {"llama", {{"n_head", 2}}},
+              {"llama", {{"rope_scaling", {{"rope_type", "linear"}, {"type", "yarn"}}}}}}) {
+            CHECK_MESSAGE(has(config_with(family, keys), "two spellings"), keys.dump());
+        }
+        CHECK(architecture_with("gpt_neox", {{"rotary_emb_base", 500}, {"rope_theta", 500.0}})
+                  .layers[0]
+                  .theta == 500);
     }
     TEST_CASE("a key that changes the arithmetic has its neutral value, or is refused by name") {
         for (const auto& [family, key, value, text] :
@@ -369,7 +384,8 @@ TEST_SUITE("models: families") {
         };
         const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\n";
         CHECK(has(said_of("a.gguf", "GGUF\x03..............................."), "a GGUF file"));
-        CHECK(has(said_of("b.bin", std::string("PK\x03\x04") + pointer), "ZIP archive, as torch.save and NumPy write"));
+        CHECK(has(said_of("b.bin", std::string("PK\x03\x04") + pointer),
+                  "ZIP archive, as torch.save and NumPy write"));
         CHECK(has(said_of("c.bin", std::string("\x80\x02}q") + pointer), "torch.save"));
         CHECK(has(said_of("d.onnx", "\x08\x07\x12" + pointer), "an ONNX file"));
         CHECK(has(said_of("e.safetensors", pointer), "git lfs pull"));
@@ -397,6 +413,14 @@ TEST_SUITE("models: families") {
                                     }),
                       "is a pipe or a device"));
         }
+    }
+    TEST_CASE("an adapter beside a model is told, and not applied") {
+        const ScratchFolder scratch;
+        fs::copy(checkpoints / "llama", scratch.path(), fs::copy_options::recursive);
+        CHECK(open_model(scratch.path().string()).note.empty());
+        write_file((scratch.path() / "adapter_config.json").string(), "{}");
+        CHECK(has(open_model(scratch.path().string()).note,
+                  "adapter_config.json is of an adapter, which is not applied"));
     }
     TEST_CASE("a cache of downloads is its main branch") {
         const ScratchFolder scratch;

@@ -144,6 +144,9 @@ TEST_SUITE("models: tokenizer.json") {
                 "\u65e5": 9}}})",
             "t.json", 12);
         CHECK(tokenizer->encode("The Caf\u00e9s, the") == Ids{1, 6, 3, 4, 5, 6, 2});
+        // Controls, marks of format and letters of private use go, what is not assigned stays.
+        CHECK(tokenizer->encode("th\u0001\u00ADe\ue000 \U000F1234the\ufffd") == Ids{1, 6, 6, 2});
+        CHECK(tokenizer->encode("the\u0378 \U0010FFFF") == Ids{1, 0, 0, 2});
         CHECK(tokenizer->encode("caffe \u65e5\u65e5") == Ids{1, 0, 9, 9, 2});
         CHECK(tokenizer->encode("[CLS] the") == Ids{1, 1, 6, 2});
         CHECK(tokenizer->encode(std::string(101, 'a')) == Ids{1, 0, 2});
@@ -154,8 +157,10 @@ TEST_SUITE("models: tokenizer.json") {
             R"("<unk>": 0, "a": 1, "\u2581": 2, "\u2581a": 3, "<0xC3>": 4, "<0xA9>": 5)";
         const std::string merges = R"("byte_fallback": true, "unk_token": "<unk>",
                                       "merges": ["\u2581 a"])";
-        const auto ids = [&](const std::string& parts, const std::string& text) {
-            return read_json_tokenizer(json_with("", pieces, merges, parts), "t.json", 12)
+        const auto ids = [&](const std::string& parts, const std::string& text,
+                             const std::string& joins = {}) {
+            return read_json_tokenizer(json_with("", pieces, joins.empty() ? merges : joins, parts),
+                                       "t.json", 12)
                 ->encode(text);
         };
         const std::string gemma =
@@ -164,6 +169,16 @@ TEST_SUITE("models: tokenizer.json") {
                "MergedWithPrevious", "invert": false}, )";
         CHECK(ids(gemma, "a a\u00e9") == Ids{1, 3, 4, 5});
         CHECK(ids(gemma, "a\u00fc") == Ids{1, 0});
+        // Bytes are taken only where the file says so, and unknown pieces are joined likewise.
+        const std::string alone = R"("unk_token": "<unk>", "merges": ["\u2581 a"])";
+        const std::string no_bytes = R"("byte_fallback": false, )" + alone;
+        CHECK(ids(gemma, "a a\u00e9", alone) == Ids{1, 3, 0});
+        CHECK(ids(gemma, "a a\u00e9", no_bytes) == Ids{1, 3, 0});
+        CHECK(ids(gemma, "a\u00e9\u00fca\u00e9", no_bytes) == Ids{1, 0, 0, 1, 0});
+        CHECK(ids(gemma, "a\u00e9\u00fca\u00e9", R"("fuse_unk": true, )" + no_bytes) ==
+              Ids{1, 0, 1, 0});
+        CHECK(ids(gemma, "\u00e9\u00fc\u00fc\u00e9", R"("fuse_unk": true, )" + merges) ==
+              Ids{4, 5, 0, 4, 5});
         const std::string llama =
             R"("pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme":
                "first", "split": false}, )";
@@ -189,6 +204,9 @@ TEST_SUITE("models: tokenizer.json") {
               Words{"a", "12", "b"});
         CHECK(words(R"({"type": "Whitespace"})", "it's 1!? x") ==
               Words{"it", "'", "s", "1", "!?", "x"});
+        // Letters, marks, digits, connectors and joiners are words; a small 2 is none.
+        CHECK(words(R"({"type": "Whitespace"})", "a\u200Cb x\u200D e\u0301f \u203Fg m\u00B2") ==
+              Words{"a\u200Cb", "x\u200D", "e\u0301f", "\u203Fg", "m", "\u00B2"});
         CHECK(words(R"({"type": "WhitespaceSplit"})", " it's  1 ") == Words{"it's", "1"});
         CHECK(words(R"({"type": "Punctuation"})", "a,,b") == Words{"a", ",", ",", "b"});
     }

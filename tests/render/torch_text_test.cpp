@@ -183,17 +183,17 @@ TEST_SUITE("render: torch layout") {
 
 TEST_SUITE("render: Python floats") {
     TEST_CASE("a float has the fewest digits that identify it, and a point or an exponent") {
-        CHECK(python_float_text(1.0) == "1.0");
-        CHECK(python_float_text(0.1) == "0.1");
-        CHECK(python_float_text(1e-5) == "1e-05");
-        CHECK(python_float_text(1e-4) == "0.0001");
-        CHECK(python_float_text(1e15) == "1000000000000000.0");
-        CHECK(python_float_text(-1.25e15) == "-1250000000000000.0");
-        CHECK(python_float_text(1e16) == "1e+16");
-        CHECK(python_float_text(9007199254740993.0) == "9007199254740992.0");
-        CHECK(python_float_text(5e-324) == "5e-324");
-        CHECK(python_float_text(-0.0) == "-0.0");
-        CHECK(python_float_text(static_cast<double>(-not_a_number)) == "nan");
-        CHECK(python_float_text(static_cast<double>(-inf)) == "-inf");
+        CHECK(scalar_text(1.0) == "1.0");
+        CHECK(scalar_text(0.1) == "0.1");
+        CHECK(scalar_text(1e-5) == "1e-05");
+        CHECK(scalar_text(1e-4) == "0.0001");
+        CHECK(scalar_text(1e15) == "1000000000000000.0");
+        CHECK(scalar_text(-1.25e15) == "-1250000000000000.0");
+        CHECK(scalar_text(1e16) == "1e+16");
+        CHECK(scalar_text(9007199254740993.0) == "9007199254740992.0");
+        CHECK(scalar_text(5e-324) == "5e-324");
+        CHECK(scalar_text(-0.0) == "-0.0");
+        CHECK(scalar_text(static_cast<double>(-not_a_number)) == "nan");
+        CHECK(scalar_text(static_cast<double>(-inf)) == "-inf");
     }
 }

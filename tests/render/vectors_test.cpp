@@ -118,7 +118,7 @@ TEST_SUITE("vectors: scalar text") {
     TEST_CASE("every double prints as a Python float") {
         for (const json& record : cases_of("scalar_text.json")) {
             const std::string expected = record.at("text");
-            check_text(expected, python_float_text(number(record.at("value"))), expected);
+            check_text(expected, scalar_text(number(record.at("value"))), expected);
         }
     }
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "attn/rules/complete.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
@@ -47,12 +48,22 @@ struct World {
 
     Rule gradient(const std::string& text, const std::string& tensor,
                   const std::vector<std::string>& indices) const {
+        const auto outline = [&](const std::string& name) {
+            const Tensor& is = tensors.at(name);
+            return Outline{is.axes(), is.shape()};
+        };
         const Rule rule = parse_rule(text);
-        Rule made{"", "d_" + tensor, indices,
-                  gradient_of(rule, tensor, indices, [&](const std::string& name) {
-                      const Tensor& is = tensors.at(name);
-                      return Outline{is.axes(), is.shape()};
-                  })};
+        const RuleNames names{[](const std::string& name) { return name; },
+                              outline,
+                              {},
+                              [&](const std::string& name) {
+                                  return tensors.at(name).dtype() == DType::int64
+                                             ? RuleType::whole
+                                             : RuleType::number;
+                              }};
+        Rule made{
+            "", "d_" + tensor, indices,
+            gradient_of(completed(rule, outline(rule.step), names), tensor, indices, outline)};
         if (made.value != nullptr) made.text = rule_text(made);
         return made;
     }
@@ -180,11 +191,68 @@ TEST_SUITE("rules: gradients") {
                  {"s[t] = mean f in 0..3: x[t, 2 * f + 1] * x[4 - t, 5 - f]", "x", {"t", "f"}},
                  {"y[t,f] = x[(t + 1) % 5, (f + 4) / 2]", "x", {"t", "f"}},
                  {"y[t,f] = x[abs(t - 2), f]", "x", {"t", "f"}},
+                 // A sum over nothing, which holds no index.
+                 {"y[t,f] = sum j in 2..t: x[t,f]", "x", {"t", "f"}},
+                 {"y[t,f] = sum j in f..t: x[t,f] * x[t,0]", "x", {"t", "f"}},
+                 // Ranges that bound themselves.
+                 {"y[t,f] = max j in max(t-1,0)..t+1: if j > 1 then x[t,j] else x[t,0] / 2",
+                  "x",
+                  {"t", "f"}},
+                 {"y[t,f] = x[t,f] / sum j in max(f - 1, 0)..min(f + 2, 6): exp(x[t,j])",
+                  "x",
+                  {"t", "f"}},
+                 {"y[t,f] = sum j in max(t - 1, 0)..t + 1: x[t, if j > 1 then j - 1 else j]",
+                  "x",
+                  {"t", "f"}},
+                 // Quotients of what is no multiple, and a remainder of an axis that is longer.
+                 {"y[t,f] = x[t, t * f / 4]", "x", {"t", "f"}},
+                 {"y[t,f] = x[f % 2, t / 2]", "x", {"t", "f"}},
+                 {"y[t,f] = x[f % 2, t // 2] * (t // 2)", "x", {"t", "f"}},
+                 {"y[t,f] = x[t, (t + f) / (t + 1) % 6]", "x", {"t", "f"}},
+                 // The right side of a remainder.
+                 {"y[t,f] = 3 % (abs(x[t,f]) + 2)", "x", {"t", "f"}},
              }) {
             INFO(rule);
             INFO(world.gradient(rule, tensor, indices).text);
             CHECK(world.error(rule, tensor, indices) < 1e-7);
         }
+    }
+    TEST_CASE("axes of other lengths are read where the index is within both") {
+        World world;
+        world.add("x", {4, 8}).add("w", {4, 4}).add("v", {4, 3}).add("context", {4, 3});
+        const std::string gated = "context[q,f] = sigmoid(x[q,f + 0]) * (sum k: w[q,k] * v[k,f])";
+        for (const auto& [tensor, indices] : std::map<std::string, std::vector<std::string>>{
+                 {"v", {"k", "f"}}, {"x", {"t", "c"}}}) {
+            const Rule gradient = world.gradient(gated, tensor, indices);
+            INFO(gradient.text);
+            World all = world;
+            all.add("d_context", {4, 3}, 1.3);
+            const Tensor made = all.evaluated(gradient, tensor);
+            for (const std::size_t cell : {0U, 2U, 5U, 11U}) {
+                double change = 0;
+                for (const double sign : {1.0, -1.0}) {
+                    World moved = world;
+                    Array<double> cells = world.tensors.at(tensor).as<double>();
+                    cells.data()[cell] += sign * 1e-5;
+                    moved.put(tensor, cells);
+                    const Tensor result = moved.evaluated(parse_rule(gated), "context");
+                    for (std::size_t i = 0; i < result.size(); ++i) {
+                        change += sign * result.at(i) * all.tensors.at("d_context").at(i) / 2e-5;
+                    }
+                }
+                CHECK(made.at(cell) == doctest::Approx(change).epsilon(1e-7));
+            }
+        }
+    }
+    TEST_CASE("wrong calls are refused") {
+        World world;
+        world.add("x", {3, 4}).add("y", {3, 4});
+        CHECK_THROWS_AS(world.gradient("y[t,f] = x[t,f]", "x", {"t"}), ShapeError);
+        const auto outline = [](const std::string&) { return Outline{{"a", "b"}, {3, 4}}; };
+        CHECK_THROWS_AS(gradient_of(Rule(), "x", {"t", "f"}, outline), ConfigError);
+        CHECK_THROWS_AS(gradient_of(Rule("y[t,f] = x[t,f]"), "x", {"t", "f"}, outline),
+                        ConfigError);
+        CHECK_THROWS_AS(gradient_of(Rule("y[t,f] = x[t,f]"), "x", {"t", "f"}, {}), ConfigError);
     }
 }
 

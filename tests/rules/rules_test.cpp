@@ -3,7 +3,9 @@
 #include <cmath>
 #include <string>
 
+#include "attn/rules/complete.hpp"
 #include "attn/rules/evaluate.hpp"
+#include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -56,6 +58,8 @@ TEST_SUITE("rules") {
     TEST_CASE("an if takes one side only: what lies outside there is not read") {
         CHECK(scores("if k >= 1 then key[k - 1, 0] else 9") == Numbers{9, 1, 0, 9, 1, 0});
         CHECK(scores("if k == 0 then 1 else 0 / k") == Numbers{1, 0, 0, 1, 0, 0});
+        CHECK(scores("if k > 0 and key[k - 1, 0] == 0 then 1 else 2") == Numbers{2, 2, 1, 2, 2, 1});
+        CHECK(scores("if k == 0 or key[k - 1, 0] == 0 then 1 else 2") == Numbers{1, 2, 1, 1, 2, 1});
     }
     TEST_CASE("a sum goes over its range, which may differ for every cell; over nothing it is 0") {
         CHECK(scores("sum j in 0..k: j") == Numbers{0, 0, 1, 0, 0, 1});
@@ -68,6 +72,119 @@ TEST_SUITE("rules") {
         CHECK(scores("key[(q + k + 1) % 3, q * (3 / 2)]") == Numbers{0, 1, 1, 1, 0, 1});
         CHECK(scores("key[(k + ids[q] / 2) % 3, q]") == Numbers{0, 1, 1, 0, 1, 1});
         CHECK(scores("(sum j in 0..7 / 2: 1) + 7 / 2") == Numbers(6, 6.5));
+    }
+    TEST_CASE("// rounds down everywhere, and any number may stand within floor(...)") {
+        CHECK(scores("k // 2 + q") == Numbers{0, 0, 1, 1, 1, 2});
+        CHECK(scores("-k // 2") == Numbers{0, -1, -1, 0, -1, -1});
+        CHECK(scores("key[k // 2, 0]") == Numbers{1, 1, 0, 1, 1, 0});
+        CHECK(scores("if q // 2 == k // 2 then 1 else 0") == Numbers{1, 1, 0, 1, 1, 0});
+        CHECK(scores("key[floor(sum f: sigmoid(query[q,f]) * key[1,f]), 0]") ==
+              Numbers{1, 1, 1, 1, 1, 1});
+        CHECK(scores("key[floor((max f: query[q,f]) / 4), 0]") == Numbers{1, 1, 1, 0, 0, 0});
+    }
+    TEST_CASE("a line end in a rule is a blank") {
+        CHECK(parse_rule("a[q] = 1\n+ 2").text == "a[q] = 1 + 2");
+    }
+    TEST_CASE("what is complete says its ranges, quotients and types, and stays as it is") {
+        const Outline made{{"query", "key"}, {2, 3}};
+        const RuleNames names{[](const std::string& name) { return name; },
+                              [](const std::string& name) {
+                                  return name == "query" ? Outline{{"query", "feature"}, {2, 2}}
+                                                         : Outline{{"key", "feature"}, {3, 2}};
+                              },
+                              {{"D", 2}}};
+        const auto whole = [&](const std::string& text) {
+            return completed(parse_rule("scores[q,k] = " + text), made, names);
+        };
+        const Rule sum = whole("sum f: query[q,f] * key[k / 2,f]");
+        CHECK(sum.value->parts.size() == 3);
+        CHECK(is_number(*sum.value->parts[1], 2));
+        CHECK(rule_text(sum) == "scores[q,k] = sum f: query[q,f] * key[k / 2,f]");
+        CHECK(is_operation(*sum.value->parts[2]->parts[1]->parts[0], "//"));
+        CHECK(same_tree(*completed(sum, made, names).value, *sum.value));
+        CHECK(rule_text(whole("sum f in 0..1: query[q,f]")).ends_with("sum f in 0..1: query[q,f]"));
+        CHECK(rule_text(whole("k // 2 + k / D")).ends_with("floor(k / 2) + k / 2"));
+        CHECK(whole("k // 2").value->type == RuleType::whole);
+        CHECK(whole("k / 2").value->type == RuleType::number);
+        CHECK(whole("if k > q then query[q,0] > 0 else q == 1").value->type == RuleType::truth);
+    }
+    TEST_CASE("remarks: what only happens to be as many, quotients that are compared") {
+        const Outline made{{"query", "key"}, {4, 4}};
+        const RuleNames names{[](const std::string& name) { return name; },
+                              [](const std::string& name) {
+                                  return name == "scores" ? Outline{{"query", "key"}, {4, 4}}
+                                                          : Outline{{"query", "feature"}, {4, 4}};
+                              },
+                              {}};
+        const auto remarks = [&](const std::string& text) {
+            const Rule whole = completed(parse_rule("w[q,k] = " + text), made, names);
+            std::string all;
+            for (const std::string& each : remarks_on(whole, made, true)) all += each + "|";
+            return all;
+        };
+        CHECK(remarks("scores[k,q] + (sum f: query[q,f] * query[k,f])").empty());
+        CHECK(remarks("query[q,k]")
+                  .find("k goes over axis key in w and over axis feature in "
+                        "query") == 0);
+        CHECK(remarks("if q / 2 == k / 2 then 1 else 0").find("write q // 2") != std::string::npos);
+        CHECK(remarks("if q // 2 == k // 2 or abs(q - k) / 2 > 1 then 1 else 0").empty());
+        CHECK(remarks("sum i in 0..99999999: 1").find("stops growing") != std::string::npos);
+    }
+    TEST_CASE("a sum is worked out once for the indices that it needs") {
+        const std::size_t tokens = 256, features = 32;
+        const auto drawn = [](const Shape& shape) {
+            Array<float> cells = empty_array<float>(shape);
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                cells.data()[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i)));
+            }
+            return cells;
+        };
+        const Tensor x{{"token", "feature"}, drawn({tokens, features})};
+        const RuleScope scope{[&](const std::string&) -> const Tensor& { return x; }, {}};
+        const auto context = [&](const std::string& text) {
+            return evaluate_rule(parse_rule(text), {"token", "feature"}, {tokens, features},
+                                 DType::float32, scope);
+        };
+        // By every query anew this would be more than any rule may work out.
+        const std::string inner =
+            "(sum f: sum g: x[k,f] * x[k,g] * (sum m: relu(x[m,f]) * relu(x[m,g])))";
+        const Tensor made = context("y[t,c] = x[t,c] * sum k: x[k,c] * " + inner);
+        CHECK(std::isfinite(made.at(5)));
+        const double linear = work_of(
+            completed(parse_rule("y[t,c] = sum f: relu(x[t,f]) * (sum k: relu(x[k,f]) * x[k,c])"),
+                      {{"token", "feature"}, {tokens, features}},
+                      {[](const std::string& name) { return name; },
+                       [&](const std::string&) {
+                           return Outline{x.axes(), x.shape()};
+                       },
+                       {}}),
+            {{"token", "feature"}, {tokens, features}});
+        CHECK(linear == tokens * features * (1 + 2 * features));
+    }
+    TEST_CASE("wrong calls are refused") {
+        const RuleScope scope{[](const std::string&) -> const Tensor& { return query; }, {}};
+        const Axes axes{"query"};
+        const Rule one("a[q] = 1");
+        CHECK_THROWS_AS(evaluate_rule(one, axes, {2}, DType::int64, scope), ConfigError);
+        CHECK_THROWS_AS(evaluate_rule(one, axes, {2}, DType::boolean, scope), ConfigError);
+        CHECK_THROWS_AS(evaluate_rule(one, axes, {2}, DType::float32, {}), ConfigError);
+        CHECK_THROWS_AS(evaluate_rule(Rule(), axes, {2}, DType::float32, scope), ConfigError);
+        CHECK_THROWS_AS(evaluate_rule(one, axes, {2, 3}, DType::float32, scope), ShapeError);
+        CHECK_THROWS_AS(
+            evaluate_rule(Rule("a[q,k] = 1"), {"query", "key"},
+                          {std::size_t{1} << 32, std::size_t{1} << 32}, DType::float32, scope),
+            ShapeError);
+        CHECK(tensors_read(Rule()).empty());
+        CHECK_THROWS_AS(rule_text(Rule()), ConfigError);
+        CHECK_THROWS_AS(expression_text(RuleNode{.kind = RuleNode::Kind::operate, .word = "+"}),
+                        ConfigError);
+        CHECK_THROWS_AS(expression_text(RuleNode{.kind = RuleNode::Kind::choose}), ConfigError);
+        CHECK_THROWS_AS(changed(nullptr, [](const RuleNode&) { return nullptr; }), ConfigError);
+        CHECK_THROWS_AS(completed(one, {{"query"}, {2}}, {}), ConfigError);
+        const Rule itself("a[q] = a[q]");
+        CHECK_THROWS_AS(inlined(itself, [&](const std::string&) { return std::optional(itself); }),
+                        ConfigError);
+        CHECK_THROWS_AS(inlined(itself, {}), ConfigError);
     }
     TEST_CASE("half is the nearest 16-bit float, ties to even, inf beyond the last") {
         CHECK(scores("half(2048 + k)") == Numbers{2048, 2048, 2050, 2048, 2048, 2050});
@@ -110,7 +227,7 @@ TEST_SUITE("rules") {
         refused("query[q,z]", "nothing binds 'z'", 8);
         refused("sum f: query[q,f] * key[f,k]", "f is 2 in query and 3 in key", 24);
         refused("query[q,0,0]", "3 indices are too many", 0);
-        refused("query[0]", "leave query open", 0);
+        refused("query[0]", "1 index leaves query open", 0);
         refused("key[k + 1, 0]", "there is no key 3 in key", 0);
         refused("key[k * 0.5, 0]", "an index must be a whole number", 8);
         refused("1 + (k > q)", "a number, not a truth", 7);
@@ -123,7 +240,13 @@ TEST_SUITE("rules") {
         refused("1 ; 2", "no rule holds ';'", 2);
         refused("(1", "a closing bracket", 2);
         refused("1 2", "the expression ends before '2'", 2);
-        refused("sum j in 0..1000000000: 1", "more than a hundred million rows", 0);
+        refused("sum j in 0..1000000000000: 1", "more than a thousand million numbers", 0);
+        refused("query", "query is a tensor, which has", 0);
+        refused("prod j: 1", "nothing goes over an index as 'prod'", 0);
+        refused("1 + softmax k: query[q,0]", "sum, mean, max and min do", 4);
+        refused("elu(1)", "write if x > 0 then x else exp(x) - 1", 0);
+        refused("1e999", "'1e999' is too large", 0);
+        refused("key[query[q,0], 0]", "an index is made of whole numbers", 4);
     }
     TEST_CASE("a rule has a length and a depth") {
         CHECK_THROWS_AS(parse_rule("a[q] = " + std::string(5000, '1')), ConfigError);

@@ -7,10 +7,8 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/plan/draw_list.hpp"
-#include "attn/rules/evaluate.hpp"
 #include "attn/rules/gradient.hpp"
 #include "attn/rules/indices.hpp"
-#include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -34,12 +32,6 @@ public:
     }
 
 private:
-    /// One reader's share of a gradient.
-    struct Share {
-        Rule rule;
-        GradientTwin twin;  ///< empty: the rule is evaluated
-    };
-
     static bool is_inside_softmax(const std::string& name) {
         return name == "row_max" || name == "exponentials" || name == "row_sum";
     }
@@ -64,6 +56,7 @@ private:
         Step& loss = *std::ranges::find(table_, "loss", &Step::name);
         loss.code = [tensors, line = loss.code](const StepLines& of) {
             if (!goes_back_by_itself(of.table, of.language)) return line(of);
+            if (tensors.empty()) return line(of);
             return line(of) + "\nfor tensor in (" + tensors +
                    ",):\n    tensor.retain_grad()\nloss.backward()";
         };
@@ -119,8 +112,7 @@ private:
         card.title = "the mean of d_weights in each row, by the weights";
         card.shown = false;
         card.outline = find_step(table_, "row_max").outline;
-        const bool plain = value->kind == RuleNode::Kind::reduce;
-        add(std::move(card), row, value, plain ? row_dot_twin() : GradientTwin());
+        add(std::move(card), row, value);
         table_.back().note = [](const notes::Subject&) -> std::string {
             return "What softmax takes away from each gradient of the row, because its weights "
                    "always sum to 1.";
@@ -130,7 +122,7 @@ private:
     void add_gradient(const std::string& name) {
         const BackwardNode& node = graph_[name];
         const std::vector<std::string> indices = letters(name);
-        std::vector<Share> shares;
+        std::vector<RuleTree> shares;
         if (softmax_stands() && softmax_reads(name)) {
             add_softmax_shares(name, indices, shares);
         }
@@ -140,16 +132,12 @@ private:
             if (softmax_stands() && inside && softmax_reads(name)) continue;
             const RuleTree tree = gradient_of(*graph_[reader].rule, name, indices,
                                               [&](const std::string& of) { return outline(of); });
-            if (tree != nullptr) shares.push_back({{"", "d_" + name, indices, tree}, {}});
-            if (tree != nullptr)
-                shares.back().twin = gradient_twin(graph_[reader], name, tree, graph_, plan_);
+            if (tree != nullptr) shares.push_back(tree);
         }
         // A number that is only rounded down passes nothing on.
-        if (shares.empty()) shares.push_back({{"", "d_" + name, indices, number_node(0)}, {}});
-        RuleTree all = shares.front().rule.value;
-        for (std::size_t i = 1; i < shares.size(); ++i) {
-            all = operate_node("+", {all, shares[i].rule.value});
-        }
+        if (shares.empty()) shares.push_back(number_node(0));
+        RuleTree all = shares.front();
+        for (std::size_t i = 1; i < shares.size(); ++i) all = operate_node("+", {all, shares[i]});
         const DrawList drawn = draw_list(plan_);
         const DrawnTensor* const row = find_drawn(drawn, name);
         const bool has_zero = row != nullptr && row->zero_row.has_value();
@@ -165,11 +153,9 @@ private:
         card.shown = node.step->kind != Step::Kind::detail;
         card.tokens = node.step->tokens;
         card.outline = node.step->outline;
-        GradientTwin twin;
-        if (!has_zero) twin = sum_of_shares(std::move(shares));
         const bool is_softmax = softmax_stands() && name != "sink" && softmax_reads(name);
         std::string how = how_it_comes(node);
-        add(std::move(card), indices, all, std::move(twin));
+        add(std::move(card), indices, all);
         table_.back().note = [is_softmax, how](const notes::Subject& subject) {
             return is_softmax ? notes::softmax_gradient_note(subject)
                               : notes::gradient_note(subject, how);
@@ -208,13 +194,12 @@ private:
     }
 
     void add_softmax_shares(const std::string& name, const std::vector<std::string>& indices,
-                            std::vector<Share>& shares) const {
+                            std::vector<RuleTree>& shares) const {
         if (name != "sink") {
             const std::vector<std::string> all = letters("weights");
             const RuleTree more =
                 operate_node("-", {cell("d_weights", all), cell("row_dot", letters("row_max"))});
-            const RuleTree value = operate_node("*", {cell("weights", all), more});
-            shares.push_back({{"", "d_" + name, indices, value}, softmax_twin()});
+            shares.push_back(operate_node("*", {cell("weights", all), more}));
             return;
         }
         // The sink is a further key of every query, without a value.
@@ -233,52 +218,16 @@ private:
                              .index = *letter,
                              .parts = {value}});
         }
-        shares.push_back({{"", "d_sink", indices, operate_node("-", {value})}, {}});
+        shares.push_back(operate_node("-", {value}));
     }
 
-    static GradientTwin evaluated(const Rule& rule,
-                                  const std::function<Outline(const Plan&)>& outline) {
-        return [rule, outline](const Plan& plan, const Ledger& ledger) {
-            const RuleScope scope{
-                [&](const std::string& name) -> const Tensor& { return ledger[name]; }, {}};
-            const Outline made = outline(plan);
-            return evaluate_rule(rule, made.axes, made.shape, plan.compute_dtype, scope);
-        };
-    }
-
-    /// Nothing where no share has functions of its own.
-    GradientTwin sum_of_shares(std::vector<Share> shares) const {
-        if (std::ranges::none_of(shares, [](const Share& share) { return bool(share.twin); })) {
-            return {};
-        }
-        const auto outline = graph_[shares.front().rule.step.substr(2)].step->outline;
-        for (Share& share : shares) {
-            share.rule.text = rule_text(share.rule);
-            if (!share.twin) share.twin = evaluated(share.rule, outline);
-        }
-        return [shares, outline](const Plan& plan, const Ledger& ledger) {
-            return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-                Array<T> sum = shares.front().twin(plan, ledger).template as<T>();
-                for (std::size_t i = 1; i < shares.size(); ++i) {
-                    const Tensor more = shares[i].twin(plan, ledger);
-                    const T* from = more.template as<T>().data();
-                    for (T& number : sum) number += *from++;
-                }
-                return {outline(plan).axes, std::move(sum)};
-            });
-        };
-    }
-
-    void add(Step card, const std::vector<std::string>& indices, const RuleTree& value,
-             GradientTwin twin) {
+    void add(Step card, const std::vector<std::string>& indices, const RuleTree& value) {
         card.gradient_of = card.name.starts_with("d_") ? card.name.substr(2) : "weights";
-        Rule rule{"", card.name, indices, value};
-        rule.text = rule_text(rule);
+        const Rule rule{"", card.name, indices, value};
         table_.push_back(std::move(card));
         Step& step = table_.back();
         follow_rule(step, {plan_, table_, step}, rule);
         step.replaces_given = false;
-        if (twin) step.compute = std::move(twin);
     }
 
     const StepTable forward_;  ///< with the loss
@@ -294,6 +243,9 @@ StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss) {
         throw ConfigError(
             "the way back reads the weights, and fused goes block by block and keeps none: choose "
             "another variant");
+    }
+    if (has_step(table, plan, "loss")) {
+        throw ConfigError("this table goes back already: give the one without gradients");
     }
     add_loss(table, plan, loss);
     Backward(table, plan).write();

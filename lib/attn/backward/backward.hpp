@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,9 +32,46 @@ struct Loss {
 /// depends on, `d_` and its name, from the last step to the embedding. A gradient is the derivative
 /// of the rules that read the tensor; a parameter's follows that of the step that it is for.
 ///
-/// Errors  ConfigError under the fused variant, which keeps no weights to go back through, and
-///         where a step has no rule; ShapeError for a target of another shape.
+/// Errors  ConfigError under the fused variant, which keeps no weights to go back through, where a
+///         step has no rule, for a table without a context or with a loss, and for a loss without
+///         its target or of an unknown kind; ShapeError for a target of another shape.
 StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss);
+
+/// What central differences say of a walk's gradients.
+struct GradientCheck {
+    struct Off {
+        std::string name;
+        std::vector<std::size_t> cell;
+        double error;  ///< relative
+    };
+    std::vector<Off> off{};  ///< cells beyond what the rounding of type and step explains
+    std::size_t kinks = 0;   ///< cells at which the loss has no one slope
+    double largest = 0;      ///< relative error
+
+    /// `all gradients are within 3.1e-09 of central differences`
+    std::string text() const;
+};
+
+/// The verdict on a walk of with_gradient_checks; nothing of others.
+std::optional<GradientCheck> gradient_check(const Ledger& ledger);
+
+/// Told in words what many walks will take.
+using Told = std::function<void(const std::string&)>;
+
+/// Tells what so many walks of so many seconds take, where that is worth saying.
+///
+/// Errors  ConfigError, saying what to do `instead`, where it is more than two minutes.
+void tell_cost(const std::string& what, double seconds, std::size_t walks,
+               const std::string& instead, const Told& tell);
+
+/// The table with two steps behind each gradient (each that is wanted): `d_scores_central`, what
+/// the loss changes by when the cell is moved a little up and down in float64, nan at a kink, and
+/// `d_scores_error`, how far the gradient is from that.
+///
+/// Errors  ConfigError for a table that does not go back, and, when it is walked, where all walks
+/// together take minutes: that of one walk, measured, times two for each cell.
+StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Told& tell = {},
+                               const std::function<bool(const std::string&)>& wanted = {});
 
 /// A loss behind the attention of one layer, and its gradient there.
 struct ModelLoss {
@@ -47,7 +85,8 @@ struct ModelLoss {
 ///     loss = -log(softmax(logits of the last row)[id])
 ///
 /// Shapes  x and output (tokens, embed_dim): what the layer starts from, and what its attention
-/// adds. Errors  ConfigError for a model that says no next token, or that has experts.
+/// adds. Errors  ConfigError for a model that says no next token, or that has experts, and for a
+/// layer or an id that it has not; ShapeError for other shapes.
 ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int64_t id,
                         const Array<double>& x, const Array<double>& output);
 
@@ -58,24 +97,9 @@ const std::vector<Mistake>& gradient_mistakes();
 /// The one of that id, or nullptr.
 const Mistake* find_gradient_mistake(const std::string& id);
 
-/// The table with these made.  Errors  ConfigError for one that cannot show in this walk.
+/// The table with these made.  Errors  ConfigError for an unknown one, one that cannot show in
+/// this walk and a table that does not go back.
 StepTable with_gradient_mistakes(StepTable table, const Plan& plan,
                                  const std::vector<std::string>& ids);
-
-/// Verdicts on somebody's gradients, next to ours.
-struct GradientDiagnosis {
-    std::vector<std::string> compared{};  ///< the gradients of theirs, by our names
-    std::vector<std::string> wrong{};     ///< those that are not ours
-    std::vector<const Mistake*> fits{};   ///< the mistakes that make all of theirs
-};
-
-/// Takes the gradients out of somebody's tensors, by names in use (`d_scores`, `dq`, `grad_q`,
-/// `q.grad`), and compares them with those of the walk; where some differ, with those of each
-/// mistake.
-GradientDiagnosis diagnose_gradients(const Plan& plan, const Ledger& given, const StepTable& table,
-                                     const Ledger& theirs);
-
-/// The steps that a name of a gradient may be of, the likeliest first; empty for other names.
-std::vector<std::string> gradient_called(const std::string& name);
 
 }  // namespace attn

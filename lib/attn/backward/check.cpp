@@ -2,36 +2,35 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <ctime>
 #include <memory>
 
+#include "attn/compare/compare.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/number_text.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {
 namespace {
 
-constexpr std::size_t most_walks = 100'000;
+constexpr double of_float = 0x1p-23, of_double = 0x1p-52;  // what 1 is rounded by
 
 /// The forward steps in float64, walked once for all gradients.
 class Differences {
 public:
-    explicit Differences(StepTable forward) : forward_(std::move(forward)) {}
+    Differences(StepTable forward, std::vector<std::string> names, const Told& tell)
+        : forward_(std::move(forward)), names_(std::move(names)), tell_(tell) {}
 
-    /// (loss(a + h) - loss(a - h)) / 2h for each cell a of a tensor.
+    /// (loss(a + h) - loss(a - h)) / 2h for each cell a of a tensor; nan where the loss has a kink
+    /// or a jump, so that the slopes on both sides of a differ.
     Tensor central(const Plan& plan, const std::string& name) {
         start(plan);
         const Tensor& tensor = walked_[name];
+        const double loss = walked_["loss"].at(0);
         const std::vector<double> cells = tensor.numbers();
-        count_ += 2 * cells.size();
-        if (count_ > most_walks) {
-            throw ConfigError(
-                "central differences walk twice for each cell, and these are more than " +
-                std::to_string(most_walks / 2) + " cells: take fewer tokens or features");
-        }
         Array<double> result = empty_array<double>(tensor.shape());
         const auto step = std::ranges::find(forward_, name, &Step::name);
         const std::span<const Step> after(std::to_address(step) + 1,
@@ -58,7 +57,11 @@ public:
                 perform(after, plan_, given_, Details::kept, ledger);
                 return ledger["loss"].at(0);
             };
-            result.data()[i] = (moved(h) - moved(-h)) / (2 * h);
+            const double up = (moved(h) - loss) / h, down = (loss - moved(-h)) / h;
+            const double size = std::max({std::abs(up), std::abs(down), 1e-2});
+            const double rounding = 100 * of_double * std::abs(loss) / h;
+            const bool kink = std::abs(up - down) > 1e-2 * size + rounding;
+            result.data()[i] = kink ? std::nan("") : (up + down) / 2;
         }
         return {tensor.axes(), std::move(result)};
     }
@@ -69,13 +72,20 @@ private:
         plan_ = plan;
         plan_.compute_dtype = DType::float64;
         given_ = draw(plan_);
+        const std::clock_t before = std::clock();
         walked_ = walk(plan_, given_, forward_);
+        const double each = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+        std::size_t walks = 0;
+        for (const std::string& name : names_) walks += 2 * walked_[name].size();
+        tell_cost("central differences, two for each cell", each, walks,
+                  "take fewer tokens or features, or one gradient by $only"_told, tell_);
     }
 
     StepTable forward_;
+    std::vector<std::string> names_;  ///< of the tensors that are moved
+    Told tell_;
     Plan plan_;
     Ledger given_, walked_;
-    std::size_t count_ = 0;
 };
 
 /// Where a tensor's gradients are as good as 0, the rounding of the differences says nothing.
@@ -100,21 +110,64 @@ Tensor relative_error(const Tensor& gradient, const Tensor& central) {
     return {gradient.axes(), std::move(result)};
 }
 
+/// What rounding explains: in the type of the gradients, among numbers as large as theirs, and in
+/// the differences of a loss this large.
+Tolerance rounding_in(const Ledger& ledger) {
+    double size = 0, type = of_double;
+    for (const auto& [name, tensor] : ledger.entries()) {
+        if (!name.starts_with("d_") || name.ends_with("_error")) continue;
+        for (const double cell : tensor.numbers()) {
+            if (std::isfinite(cell)) size = std::max(size, std::abs(cell));
+        }
+        if (tensor.dtype() == DType::float32) type = of_float;
+    }
+    const double loss = std::abs(ledger["loss"].at(0));
+    return {256 * type * size + 1e-9 * (1 + loss), std::max(1e-6, 1e4 * type)};
+}
+
+/// Adds what the differences say of one gradient.
+void check_one(const std::string& name, const Ledger& ledger, const Tolerance& allowed,
+               GradientCheck& check) {
+    const Tensor &gradient = ledger[name], &central = ledger[name + "_central"];
+    const Tensor& error = ledger[name + "_error"];
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+        const double a = gradient.at(i), b = central.at(i);
+        if (std::isnan(b)) {
+            if (!std::isnan(a)) ++check.kinks;
+            continue;
+        }
+        check.largest = std::max(check.largest, error.at(i));
+        const double most = std::max(std::abs(a), std::abs(b));
+        if (std::abs(a - b) <= allowed.absolute + allowed.relative * most) continue;
+        check.off.push_back({name, indices_of(i, gradient.shape()), error.at(i)});
+    }
+}
+
+std::string kinks_text(std::size_t kinks) {
+    return std::to_string(kinks) + (kinks == 1 ? " cell lies" : " cells lie") +
+           " on a kink or a jump, as of max, relu or floor, and " + (kinks == 1 ? "has" : "have") +
+           " no slope to compare with";
+}
+
 std::string error_note(const notes::Subject& subject) {
+    GradientCheck check;
+    const std::string& name = subject.step.name;
+    check_one(name.substr(0, name.size() - std::string("_error").size()), subject.ledger,
+              rounding_in(subject.ledger), check);
+    const std::string kinks = check.kinks == 0 ? "" : " " + kinks_text(check.kinks) + ".";
+    if (check.largest == 0 && check.off.empty()) {
+        return "Gradient and central differences are the same." + kinks;
+    }
     double largest = 0;
     std::size_t at = 0;
     for (std::size_t i = 0; i < subject.tensor.size(); ++i) {
-        const double error = subject.tensor.at(i);
-        if (error > largest || std::isnan(error)) {
-            largest = error;
-            at = i;
-        }
+        if (subject.tensor.at(i) > largest) largest = subject.tensor.at(at = i);
     }
-    if (largest == 0) return "Gradient and central differences are the same.";
-    const bool close = largest < 1e-4;
     return "The largest relative error is " + brief(largest) + ", at " +
            index_text(indices_of(at, subject.tensor.shape())) +
-           (close ? ": the gradient is right." : ": the gradient is not that of the loss there.");
+           (check.off.empty() ? ": the gradient is right."
+                              : ": the gradient is not that of the loss there.") +
+           kinks;
 }
 
 /// A step beside a gradient, made of its tensor and another.
@@ -158,15 +211,69 @@ Step error_step(const Step& gradient) {
 
 }  // namespace
 
-StepTable with_gradient_checks(const StepTable& table, const Plan& plan) {
+std::string GradientCheck::text() const {
+    const std::string also = kinks == 0 ? "" : "; " + kinks_text(kinks);
+    if (off.empty()) {
+        return "all gradients are within " + brief(largest) + " of central differences" + also;
+    }
+    const auto worst = std::ranges::max_element(
+        off, {}, [](const Off& each) { return std::isnan(each.error) ? HUGE_VAL : each.error; });
+    std::vector<std::string> names;
+    for (const Off& each : off) {
+        if (names.empty() || names.back() != each.name) names.push_back(each.name);
+    }
+    const std::size_t more = off.size() - 1;
+    return worst->name + index_text(worst->cell) + " is off by " + brief(worst->error) +
+           (more == 0 ? ""
+                      : ", and " + std::to_string(more) +
+                            (more == 1 ? " more cell" : " more cells") + " of " + joined(names)) +
+           also;
+}
+
+std::optional<GradientCheck> gradient_check(const Ledger& ledger) {
+    std::optional<GradientCheck> check;
+    Tolerance allowed;
+    for (const auto& [name, tensor] : ledger.entries()) {
+        if (!ledger.has(name + "_error")) continue;
+        if (!check) {
+            check.emplace();
+            allowed = rounding_in(ledger);
+        }
+        check_one(name, ledger, allowed, *check);
+    }
+    return check;
+}
+
+void tell_cost(const std::string& what, double seconds, std::size_t walks,
+               const std::string& instead, const Told& tell) {
+    constexpr double most = 120, worth_saying = 3;
+    const double all = std::ceil(seconds * static_cast<double>(walks));
+    const std::string cost = what + ": " + std::to_string(walks) + " walks, about " + brief(all) +
+                             " seconds of one processor";
+    if (all > most) throw ConfigError(cost + ": " + instead);
+    if (all > worth_saying && tell) tell(cost);
+}
+
+StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Told& tell,
+                               const std::function<bool(const std::string&)>& wanted) {
     const auto loss = std::ranges::find(table, "loss", &Step::name);
+    if (loss == table.end()) {
+        throw ConfigError("there are no gradients to check: the table does not go back");
+    }
+    const auto is_checked = [&](const Step& step) {
+        return step.applies(plan) && step.name.starts_with("d_") && step.shown &&
+               (!wanted || wanted(step.name));
+    };
+    std::vector<std::string> names;
+    for (const Step& step : table) {
+        if (is_checked(step)) names.push_back(step.gradient_of);
+    }
     const auto differences =
-        std::make_shared<Differences>(StepTable(table.begin(), std::next(loss)));
+        std::make_shared<Differences>(StepTable(table.begin(), std::next(loss)), names, tell);
     StepTable checked;
     for (const Step& step : table) {
         checked.push_back(step);
-        const bool is_gradient = step.applies(plan) && step.name.starts_with("d_");
-        if (!is_gradient || !step.shown) continue;
+        if (!is_checked(step)) continue;
         checked.push_back(central_step(step, differences));
         checked.push_back(error_step(step));
     }

@@ -48,23 +48,25 @@ struct Way {
 };
 
 /// New rules for steps of the way back, by their names; none where the mistake cannot show.
-using Rules = std::map<std::string, std::string>;
+using Rules = std::map<std::string, Rule>;
 using WrongRules = Rules (*)(const Way&);
 
-std::string told(const std::string& step, const Way& way, const RuleTree& value) {
+Rule told(const std::string& step, const Way& way, const RuleTree& value) {
     Rule rule = way.rule(step);
+    rule.text.clear();
     rule.value = value;
-    return rule_text(rule);
+    return rule;
 }
 
 /// Without the sum over an index: of the last one alone.
 RuleTree last_alone(const RuleTree& tree, const std::string& index, std::size_t length) {
+    const auto is_all = [&](const RuleNode& sum) {
+        return is_number(*sum.parts[0], 0) && is_number(*sum.parts[1], static_cast<double>(length));
+    };
     return changed(tree, [&](const RuleNode& node) -> RuleTree {
-        if (node.kind != Kind::reduce || node.index != index || node.parts.size() != 1) {
-            return nullptr;
-        }
+        if (node.kind != Kind::reduce || node.index != index || !is_all(node)) return nullptr;
         const RuleTree last = number_node(static_cast<double>(length - 1));
-        return substituted(node.parts[0], {{index, last}}, {});
+        return substituted(node.parts[2], {{index, last}}, {});
     });
 }
 
@@ -130,7 +132,9 @@ Rules key_not_transposed(const Way& way) {
         if (node.kind != Kind::cell || node.word != "d_scores") return nullptr;
         std::vector<RuleTree> parts = node.parts;
         std::swap(parts.end()[-1], parts.end()[-2]);
-        return cell_node(node.word, parts);
+        RuleNode turned = node;
+        turned.parts = std::move(parts);
+        return tree_of(std::move(turned));
     });
     return {{key, told(key, way, wrong)}};
 }
@@ -179,7 +183,7 @@ Rules heads_not_summed(const Way& way) {
         if (!step.name.starts_with("repeated_") || !way.has("d_" + step.name)) continue;
         const std::string to = "d_" + way.latest(step.chain, step.name);
         const RuleTree tree = way.rule(to).value;
-        if (tree->kind != Kind::reduce || tree->parts.size() != 3) continue;
+        if (tree->kind != Kind::reduce) continue;
         rules[to] = told(to, way, substituted(tree->parts[2], {{tree->index, tree->parts[0]}}, {}));
     }
     return rules;
@@ -213,9 +217,9 @@ Mistake entry(const std::string& id, const std::string& step, const std::string&
               const std::string& effect, const std::string& fix, const std::string& lesson,
               WrongRules rules) {
     const auto apply = [id, title, effect, rules](StepTable table, const Plan& plan) {
-        for (const auto& [name, text] : rules({table, plan})) {
+        for (const auto& [name, rule] : rules({table, plan})) {
             Step& made = *std::ranges::find(table, name, &Step::name);
-            follow_rule(made, {plan, table, made}, parse_rule(text));
+            follow_rule(made, {plan, table, made}, rule);
             show_parts(made, table, plan);
             made.mistake_ids += (made.mistake_ids.empty() ? "" : ", ") + id;
             made.mistake = title + ": " + effect + ".";
@@ -281,7 +285,7 @@ const std::vector<Mistake>& gradient_mistakes() {
               key_not_transposed),
         entry("grad-weight-transpose", "d_w_query", "The gradient of a weight is transposed",
               "each weight learns what its mirror image should",
-              "d_w = d_projected.swapaxes(-2, -1) @ x",
+              "d_w = d_projected.reshape(-1, d_projected.shape[-1]).T @ x.reshape(-1, x.shape[-1])",
               "A gradient has the shape of its parameter; square ones hide a mistake.",
               weight_not_transposed),
         entry("grad-heads-not-summed", "d_key", "The heads that share a key were not added up",
@@ -322,7 +326,9 @@ StepTable with_gradient_mistakes(StepTable table, const Plan& plan,
                 return step.mistake_ids.find(id) != std::string::npos;
             });
         };
-        table = find_gradient_mistake(id)->apply(std::move(table), plan);
+        const Mistake* const mistake = find_gradient_mistake(id);
+        if (mistake == nullptr) throw ConfigError("there is no mistake of gradients called " + id);
+        table = mistake->apply(std::move(table), plan);
         if (count() == 0) {
             throw ConfigError("the mistake " + id +
                               " cannot show here: this walk has no such gradient; change the "

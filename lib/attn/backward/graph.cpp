@@ -61,6 +61,7 @@ BackwardGraph::BackwardGraph(const StepTable& table, const Plan& plan) {
         places_[step.name] = nodes_.size();
         nodes_.push_back(std::move(node));
     }
+    if (nodes_.empty()) throw ConfigError("a way back begins at a loss, and this table is empty");
     nodes_.back().has_gradient = true;
     for (std::size_t i = nodes_.size(); i-- > 0;) {
         if (!nodes_[i].has_gradient) continue;
@@ -73,7 +74,9 @@ BackwardGraph::BackwardGraph(const StepTable& table, const Plan& plan) {
 }
 
 const BackwardNode& BackwardGraph::operator[](const std::string& name) const {
-    return nodes_[places_.at(name)];
+    const auto place = places_.find(name);
+    if (place == places_.end()) throw ConfigError("this walk has no step " + name);
+    return nodes_[place->second];
 }
 
 bool BackwardGraph::has_gradient(const std::string& name) const {

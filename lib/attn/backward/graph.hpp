@@ -24,9 +24,11 @@ struct BackwardNode {
 /// The dependencies in a walk, from the table's last step, which is the loss.
 class BackwardGraph {
 public:
+    /// Errors  ConfigError for a table without steps, and for a mistake without a rule.
     BackwardGraph(const StepTable& table, const Plan& plan);
 
     const std::vector<BackwardNode>& nodes() const { return nodes_; }
+    /// Errors  ConfigError for a step that the walk has not.
     const BackwardNode& operator[](const std::string& name) const;
     bool has_gradient(const std::string& name) const;
     /// The tensors with a gradient, each after all that read it.
@@ -42,23 +44,5 @@ private:
 /// Adds the steps that bring a walk to one number: `target` or `upstream` where the loss has one,
 /// and `loss`.
 void add_loss(StepTable& table, const Plan& plan, const Loss& loss);
-
-/// Makes a gradient by the functions of attn/steps/backward.hpp, in loops or in arrays.
-using GradientTwin = Step::Compute;
-
-/// The functions for the gradient that a tensor is given by one reader, by the form of its rule;
-/// none where its rule alone says how.
-GradientTwin gradient_twin(const BackwardNode& reader, const std::string& tensor,
-                           const RuleTree& gradient, const BackwardGraph& graph, const Plan& plan);
-
-GradientTwin row_dot_twin();
-GradientTwin softmax_twin();
-
-/// The table with two steps behind each gradient: `d_scores_central`, what the loss changes by when
-/// the cell is moved a little up and down in float64, and `d_scores_error`, how far the gradient is
-/// from that.
-///
-/// Errors  ConfigError, when it is walked, where that takes more than a hundred thousand walks.
-StepTable with_gradient_checks(const StepTable& table, const Plan& plan);
 
 }  // namespace attn

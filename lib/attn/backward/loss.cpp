@@ -18,6 +18,9 @@ const Step& last_step(const StepTable& table, const Plan& plan) {
         const bool counts = step.kind == Step::Kind::computed && step.applies(plan);
         if (counts && step.chain == Chain::contexts) last = &step;
     }
+    if (last == nullptr) {
+        throw ConfigError("there is no context for a loss: give the step table of the plan");
+    }
     return *last;
 }
 
@@ -42,6 +45,10 @@ std::string cell_of(const StepTable& table, const Plan& plan, const std::string&
 Step given_step(const std::string& name, const std::string& title, const Step& last,
                 const Plan& plan, const Loss& loss) {
     const Outline outline = last.outline(plan);
+    if (!loss.target) {
+        throw ConfigError("this loss is of a target: set the tensor, one number for each cell of " +
+                          last.name);
+    }
     if (loss.target->shape() != outline.shape) {
         throw ShapeError("$loss "_told + loss.file + " has shape " +
                          shape_text(loss.target->shape()) + " and " + last.name + " " +
@@ -68,6 +75,10 @@ Step given_step(const std::string& name, const std::string& title, const Step& l
 
 void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     const Step last = last_step(table, plan);
+    if (loss.kind < Loss::Kind::sum || loss.kind > Loss::Kind::upstream) {
+        throw ConfigError("a loss is a sum, a mean, a cell, mse or upstream, not kind " +
+                          std::to_string(static_cast<int>(loss.kind)));
+    }
     const std::vector<std::string> letters = BackwardGraph::indices_of(last.outline(plan));
     const std::string cell = last.name + bracketed(letters);
     std::string value = cell;

@@ -176,6 +176,13 @@ ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int6
                                                     "way back does not go"
                                                   : " says no next word: its loss is another"));
     }
+    const Shape shape{x.dimension() == 2 ? x.shape(0) : 0, static_cast<std::size_t>(a.embed_dim)};
+    if (layer >= a.layers.size() || shape[0] == 0 || x.shape() != shape ||
+        output.shape() != shape) {
+        throw ShapeError("a loss behind layer " + std::to_string(layer) + " of " + model.label +
+                         " is of x and output " + shape_text(shape) +
+                         ", and of one of its layers: give these");
+    }
     const Behind behind(model);
     std::vector<Passed> passed{behind.pass(layer, x, output)};
     for (std::size_t n = layer + 1; n < a.layers.size(); ++n) {

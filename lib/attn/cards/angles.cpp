@@ -65,6 +65,7 @@ Step positions_card(bool of_memory) {
     return {
         .name = standing.name("positions"),
         .title = "where each token stands",
+        .holds = RuleType::whole,
         .shown = false,
         .tokens = standing.of_memory ? "key" : "query",
         .applies = [standing](const Plan& plan) { return standing.counts(plan); },

@@ -273,6 +273,7 @@ Step ids_card(const Start& start) {
         .name = start.ids,
         .title = "one id for each token",
         .kind = Step::Kind::input,
+        .holds = RuleType::whole,
         .tokens = start.of_memory ? "key" : "query",
         .applies = [start](const Plan& plan) { return start.has_ids(plan); },
         .outline =
@@ -365,9 +366,10 @@ StepTable input_cards() {
             cards.push_back(start_card(start));
             continue;
         }
-        cards.push_back(position_table_card());
+        // The table is drawn after a token_embedding that is drawn.
         cards.push_back(
             either(x_is_embedded, embedded_card("token_embedding"), start_card(tokens_alone)));
+        cards.push_back(position_table_card());
         cards.push_back(
             either(x_is_embedded, embedded_card("position_embedding"), position_embedding_card()));
         cards.push_back(

@@ -269,6 +269,7 @@ StepTable mask_cards() {
         {
             .name = "mask",
             .title = "which keys each query may not see (true = hidden)",
+            .holds = RuleType::truth,
             .applies = masks,
             .outline = mask_outline,
             .rule = mask_rule,

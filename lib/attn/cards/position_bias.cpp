@@ -292,6 +292,7 @@ Step buckets_card() {
         .name = "buckets",
         .title = "the row of the table that each query and key read (T5)",
         .kind = Step::Kind::detail,
+        .holds = RuleType::whole,
         .shown = false,
         .applies = [](const Plan& plan) { return keeps_scores(plan) && is_t5(plan); },
         .outline =

@@ -19,6 +19,11 @@ namespace {
 Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
     const auto step = std::ranges::find(table, rule.step, &Step::name);
     if (step == table.end() || !step->applies(plan)) {
+        if (step != table.end() && (rule.step == "mask" || rule.step == "masked_scores")) {
+            refuse_rule(rule.text, 0,
+                        "this walk hides nothing: " + "pass $mask causal"_told +
+                            " first, and your rule makes its " + rule.step);
+        }
         std::vector<std::string> names;
         for (const Step& each : table) {
             if (each.applies(plan) && each.compute && each.outline) names.push_back(each.name);
@@ -66,6 +71,11 @@ Tensor whole_numbers(const Rule& rule, const Tensor& made) {
 
 /// Where letters stand for axes, each stands for its own: `b` cannot be the head.
 void require_own_letters(const Rule& rule, const Outline& made) {
+    if (rule.indices.empty() && !made.axes.empty()) {
+        refuse_rule(rule.text, 0,
+                    rule.step + " is " + described(made.axes, made.shape) +
+                        ": write the indices that its cells have");
+    }
     std::vector<std::string> letters;
     for (const std::string& axis : made.axes) letters.push_back(axis.substr(0, 1));
     const auto left_out = letters.begin() + std::max<std::ptrdiff_t>(
@@ -86,14 +96,15 @@ void require_own_letters(const Rule& rule, const Outline& made) {
 }  // namespace
 
 void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
-    const Rule whole = completed(told, step.outline(of.plan), rule_names(of));
-    const bool is_mask = step.name == "mask";
-    if (gives_truth(*whole.value) != is_mask) {
-        refuse_rule(whole.text, whole.value->at,
+    require_whole_rule(told);
+    const bool is_mask = step.holds == RuleType::truth;
+    if (gives_truth(*told.value) != is_mask) {
+        refuse_rule(told, told.value->at,
                     step.name + (is_mask ? " is a truth, such as k > q, true where it hides"
                                          : " is a number, and this is a truth: say if ... then 1 "
                                            "else 0"));
     }
+    completed(told, step.outline(of.plan), rule_names(of));
     const bool by_chain = !step.names_steps();
     std::vector<Input> inputs;
     for (const std::string& name : tensors_read(told)) {
@@ -115,12 +126,11 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
         return counts ? whole_numbers(told, tensor) : tensor;
     };
     step.replaces_given = true;
-    step.rule = always(told.text);
+    step.rule = [told](const PlannedStep&) { return told; };
     step.formula = nullptr;
     step.code = [told](const StepLines& lines) {
         const Outline made = lines.step.outline(lines.plan);
-        const RuleNames names = rule_names(lines);
-        return rule_lines(completed(told, made, names), lines, made, names.outline);
+        return rule_lines(completed(told, made, rule_names(lines)), lines, made);
     };
 }
 
@@ -154,11 +164,17 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         step.note = nullptr;
         step.mistake_ids = users_rule;
         step.mistake = "Your rule makes this step and what follows from it.";
+        const Outline made = step.outline(plan);
+        const Rule whole = completed(told, made, rule_names({plan, table, step}));
+        for (const std::string& remark :
+             remarks_on(whole, made, plan.compute_dtype == DType::float32)) {
+            step.mistake += " " + remark;
+        }
     }
     for (Step& step : table) {
         const PlannedStep of{plan, table, step};
         const bool overlooks = overlooks_rules(of);
-        if (overlooks) follow_rule(step, of, parse_rule(told_rule(of)));
+        if (overlooks) follow_rule(step, of, step.rule(of));
         if (overlooks || step.mistake_ids == users_rule) show_parts(step, table, plan);
     }
     return table;

@@ -209,8 +209,8 @@ StepTable softmax_cards() {
                   "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
                   "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
                   "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
-                  "exponentials = np.exp(with_sink - with_sink.max(axis=-1, keepdims=True))\n"
-                  "shares = exponentials / exponentials.sum(axis=-1, keepdims=True)\n"
+                  "shares = np.exp(with_sink - with_sink.max(axis=-1, keepdims=True))\n"
+                  "shares = shares / shares.sum(axis=-1, keepdims=True)\n"
                   "weights = shares[..., :-1]"},
                  {is_sigmoid, nullptr, nullptr},
                  {zeroes_empty_rows,

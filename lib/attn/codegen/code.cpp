@@ -26,6 +26,14 @@ std::string recording(const DrawList& list, const Step& step, const Plan& plan,
     return code;
 }
 
+/// Whether lines give a tensor a second name, `key = x`: PyTorch would add up the gradients of
+/// both.
+bool is_another_name(const std::string& step, const std::string& code) {
+    const std::size_t end = code.rfind(step + " = ");
+    const std::size_t line = code.rfind('\n') + 1;
+    return end == line && code.find_first_of(" .[(", end + step.size() + 3) == std::string::npos;
+}
+
 std::string seed_code(const WalkConfig& config) {
     const std::string seed = std::to_string(config.seed);
     switch (config.rng) {
@@ -105,23 +113,25 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
         if (records) code += recording(list, step, plan, table);
         if (step.code && (step.replaces_given || !find_drawn(list, step.name))) {
             code += (code.empty() ? "" : "\n") + step.code({{plan, table, step}, language});
+            const bool goes_back = records && has_step(table, plan, "d_" + step.name);
+            if (goes_back && is_another_name(step.name, code)) code += ".clone()";
         }
         program.push_back({step.name, std::move(code)});
     }
     return program;
 }
 
-std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
-                       const std::function<Outline(const std::string&)>& outline) {
-    const std::string type =
-        gives_truth(*rule.value) ? "" : std::string(dtype_name(of.plan.compute_dtype));
-    return rule_python(rule, {of.torch(), made, type, outline});
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made) {
+    const bool counts = rule.step == of.step.name && of.step.holds == RuleType::whole;
+    const DType type = counts ? DType::int64 : of.plan.compute_dtype;
+    const bool records = of.step.gradient_of.empty() && goes_back_by_itself(of.table, of.language);
+    return rule_python(rule, {of.torch(), made.shape, std::string(dtype_name(type)), records});
 }
 
 std::string lines_by_rule(const StepLines& of) {
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return {};
-    return rule_lines(*rule, of, of.step.outline(of.plan), rule_names(of).outline);
+    return rule_lines(*rule, of, of.step.outline(of.plan));
 }
 
 std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,
@@ -144,8 +154,7 @@ std::string number_code(T value) {
     } else {
         if (std::isnan(value)) return "float(\"nan\")";
         if (std::isinf(value)) return value > 0 ? "float(\"inf\")" : "-float(\"inf\")";
-        NumberBuffer buffer;
-        return std::string(buffer.data(), write_scalar(buffer.data(), value));
+        return scalar_text(value);
     }
 }
 

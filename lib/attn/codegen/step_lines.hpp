@@ -29,8 +29,7 @@ struct StepLines : PlannedStep {
 };
 
 /// The lines of Python that make the tensor of a completed rule in the type of the walk.
-std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
-                       const std::function<Outline(const std::string&)>& outline);
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made);
 
 /// The same of the step's own rule; nothing without one.
 std::string lines_by_rule(const StepLines& of);

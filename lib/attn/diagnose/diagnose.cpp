@@ -22,7 +22,11 @@ public:
     Diagnosis best() {
         while (is_worth_it() && (improves_by_one() || improves_by_two())) {
         }
-        if (best_.diagnosis.has_unknown()) improves(theirs_, true);
+        const auto left_out = [](const Skipped& each) { return each.cost >= of_left_out; };
+        if (best_.diagnosis.has_unknown() ||
+            std::ranges::any_of(best_.diagnosis.skipped, left_out)) {
+            improves(theirs_, true);
+        }
         return std::move(best_.diagnosis);
     }
 
@@ -30,7 +34,7 @@ private:
     /// The tensors in the order of the walk, as they are read.
     std::vector<TheirTensor> in_order(std::vector<TheirTensor> theirs) {
         std::ranges::stable_sort(theirs, {}, [&](const TheirTensor& each) {
-            return place_of(step_table(case_.plan), each.steps.front());
+            return place_of(kept_table(case_.plan), each.steps.front());
         });
         return theirs;
     }
@@ -154,7 +158,7 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
         if (steps.empty() || steps.front() == "mask") continue;
         bool fits = false;
         for (const std::string& step : steps) {
-            const Outline ours = find_step(step_table(plan), step).outline(plan);
+            const Outline ours = find_step(kept_table(plan), step).outline(plan);
             if (tensor.size() == element_count(ours.shape)) return std::nullopt;
             if (ours.axes.empty() || ours.axes.front() != "batch") continue;
             const std::size_t each = element_count(ours.shape) / plan.batch;
@@ -182,7 +186,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
         const std::string step = steps.empty() ? "" : steps.front();
         std::vector<Reading> ways;
         if (step == "query" || step == "key" || step == "value") {
-            const Outline ours = find_step(step_table(plan), step).outline(plan);
+            const Outline ours = find_step(kept_table(plan), step).outline(plan);
             ways = readings(tensor, ours.axes, ours.shape, plan.compute_dtype);
         }
         if (ways.empty()) {
@@ -226,11 +230,20 @@ struct Taken {
 };
 
 Diagnosis diagnosed(const Taken& taken) {
-    if (taken.tensors.empty()) {
-        refuse_tensors(taken.about.intake.theirs, taken.about.judge.reference());
+    const Intake& intake = taken.about.intake;
+    const bool is_empty = taken.tensors.empty();
+    if (is_empty && !taken.about.options.goes_back) {
+        refuse_tensors(intake.theirs, taken.about.judge.reference());
     }
-    Diagnosis diagnosis = Readers(taken.about, taken.tensors).best();
-    diagnosis.remarks = taken.about.intake.remarks;
+    Diagnosis diagnosis;
+    if (is_empty) {
+        diagnosis.read = intake.given;
+    } else {
+        diagnosis = Readers(taken.about, taken.tensors).best();
+    }
+    diagnosis.plan = taken.about.plan;
+    diagnosis.given = intake.given;
+    diagnosis.remarks = intake.remarks;
     diagnosis.skipped.insert(diagnosis.skipped.begin(), taken.skipped.begin(), taken.skipped.end());
     return diagnosis;
 }
@@ -256,7 +269,7 @@ bool Diagnosis::has_mistake() const {
 
 bool Diagnosis::judges_a_step() const {
     return std::ranges::any_of(steps, [](const StepVerdict& verdict) {
-        const Step::Kind kind = find_step(step_table(), verdict.name).kind;
+        const Step::Kind kind = find_step(kept_table(), verdict.name).kind;
         return kind == Step::Kind::computed || kind == Step::Kind::detail;
     });
 }

@@ -23,6 +23,8 @@ struct DiagnoseOptions {
     std::map<std::string, std::string> steps;
     /// Nothing says how x is projected: their query, key and value are where the walk starts.
     bool takes_projections = false;
+    /// Gradients are judged from here, so that nothing of the way forth need be compared.
+    bool goes_back = false;
     /// Nothing that costs more is looked for: see Diagnosis::cost.
     double bound = HUGE_VAL;
     /// Told at which step the search is and how much of its mistakes it has tried, from 0 to 1.
@@ -73,6 +75,7 @@ struct Finding {
 struct Skipped {
     std::string name;
     std::string reason;
+    double cost = 40;  ///< of a reading of all tensors that leaves it out
 };
 
 struct Diagnosis {
@@ -80,9 +83,13 @@ struct Diagnosis {
     std::vector<Finding> findings;
     std::vector<Skipped> skipped;
     std::vector<std::string> remarks;  ///< what to know before all else
+    bool in_numpy = false;             ///< fixes for people are written for NumPy, not PyTorch
     /// Of what was found: what has no name weighs most, then a mistake, then what is only written
     /// otherwise; infinite where it is more than was asked for.
     double cost = HUGE_VAL;
+    std::optional<Plan> plan{};  ///< of the samples that they saved
+    Ledger given{};              ///< what the walk starts from, some of theirs perhaps
+    Ledger read{};               ///< the same and their tensors, as they were read
 
     /// A known mistake that is not harmless was found.
     bool has_mistake() const;

@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "attn/diagnose/diagnose.hpp"
+#include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
@@ -96,7 +99,54 @@ Paragraphs mistake_paragraphs(const Finding& finding) {
     return all;
 }
 
-void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
+/// The fix in the language of the author, with the names of his tensors.
+std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
+    static const std::map<std::string, std::vector<std::string>> steps_of{
+        {"q", {"projected_query", "query", "normed_query", "rotated_query"}},
+        {"k", {"projected_key", "key", "normed_key", "rotated_key", "present_key", "repeated_key"}},
+        {"v", {"projected_value", "value", "present_value", "repeated_value"}},
+        {"scores", {"scores", "scaled_scores", "capped_scores", "biased_scores", "masked_scores"}},
+        {"weights", {"weights"}},
+        {"context", {"context"}},
+        {"merged", {"merged"}},
+        {"output", {"output"}}};
+    const StepTable& table = step_table();
+    const auto name_of = [&](const std::string& word) {
+        const auto steps = steps_of.find(word);
+        std::string name = word;
+        if (steps == steps_of.end()) return name;
+        for (const StepVerdict& each : diagnosis.steps) {
+            const bool is_it = std::ranges::count(steps->second, each.name) > 0;
+            const bool is_later = place_of(table, each.name) > place_of(table, finding.step);
+            const bool is_word = std::ranges::all_of(
+                each.theirs_name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+            if (is_it && is_word && (name == word || !is_later)) name = each.theirs_name;
+        }
+        return name;
+    };
+    const Mistake& mistake = *finding.mistake;
+    const std::string& fix = diagnosis.in_numpy ? mistake.fix_numpy : mistake.fix_torch;
+    std::string text, word;
+    char before = ' ';
+    for (std::size_t i = 0; i <= fix.size(); ++i) {
+        const auto c = static_cast<unsigned char>(i < fix.size() ? fix[i] : ' ');
+        if (std::isalnum(c) != 0 || c == '_') {
+            word += static_cast<char>(c);
+            continue;
+        }
+        const bool is_name = before != '.' && before != '\'';
+        text += is_name ? name_of(word) : word;
+        word.clear();
+        if (i < fix.size()) text += static_cast<char>(c);
+        if (c == '#') return text + fix.substr(i + 1);
+        if (c == '\n') text += std::string(12, ' ');
+        before = static_cast<char>(c);
+    }
+    return text;
+}
+
+void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& finding,
+                 const Ink& ink) {
     const Mistake* const mistake = finding.mistake;
     const bool is_pair = finding.second != nullptr;
     const std::string what =
@@ -113,7 +163,7 @@ void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
         add_paragraph(text, fmt::format("  {:<10}", word), body);
     }
     if (mistake == nullptr || is_pair) return;
-    if (!mistake->fix_torch.empty()) text += "  fix       " + mistake->fix_torch + "\n";
+    if (!mistake->fix_torch.empty()) text += "  fix       " + fix_for(diagnosis, finding) + "\n";
     add_paragraph(text, "  lesson    ", mistake->lesson);
 }
 
@@ -168,13 +218,13 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     std::string text;
     for (const std::string& remark : diagnosis.remarks) add_paragraph(text, "", remark);
     if (!diagnosis.remarks.empty()) text += "\n";
-    std::array<std::size_t, 3> widths{17, 14, 20};
+    std::array<std::size_t, 3> widths{};
     std::vector<std::array<std::string, 3>> rows{{"step", "shape", "vs reference"}};
     for (const StepVerdict& step : diagnosis.steps) {
         rows.push_back({step.name, shape_text(step.theirs),
                         verdict_text(step.global, step.global_difference, step.harmless)});
         for (std::size_t i = 0; i < widths.size(); ++i) {
-            widths[i] = std::max(widths[i], rows.back()[i].size() + 1);
+            widths[i] = std::max(widths[i], rows.back()[i].size() + 2);
         }
     }
     const auto columns = [&](std::size_t row) {
@@ -183,7 +233,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
             line += fmt::format("{:<{}}", rows[row][i], widths[i]);
         return line;
     };
-    text += ink.of(ink.heading, columns(0) + "from your own step before") + "\n";
+    text += ink.of(ink.heading, columns(0) + "from your step before") + "\n";
     bool diverged = false;
     std::vector<std::string> names;
     for (std::size_t row = 1; row < rows.size(); ++row) {
@@ -192,7 +242,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
             columns(row) + verdict_text(step.local, step.local_difference, step.harmless);
         const bool wrong_here = step.local == Verdict::wrong || step.local == Verdict::shape;
         if (wrong_here && !step.harmless && !diverged) {
-            line += "  <- first divergence";
+            line += "  <- first";
             diverged = true;
         } else if (step.local == Verdict::right && step.global != Verdict::right) {
             line += "  (inherited)";
@@ -210,7 +260,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     // Mistakes come before harmless differences.
     for (const bool harmless : {false, true}) {
         for (const Finding& finding : diagnosis.findings) {
-            if (finding.harmless == harmless) add_finding(text, finding, ink);
+            if (finding.harmless == harmless) add_finding(text, diagnosis, finding, ink);
         }
     }
     if (!diagnosis.has_mistake() && !diagnosis.has_unknown()) {

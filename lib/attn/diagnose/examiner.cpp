@@ -1,20 +1,11 @@
 #include "attn/diagnose/search.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {
-
-bool is_side(const std::string& step) { return step.ends_with("query") || step.ends_with("key"); }
-
-/// Whether query and key are turned by it: what is done to both alike leaves their product.
-bool turns_both(const std::string& step) {
-    constexpr std::array steps{"positions", "inverse_frequencies", "angles", "cos", "sin"};
-    return std::ranges::count(steps, step) > 0;
-}
 
 class Examiner {
 public:
@@ -42,7 +33,7 @@ public:
             }
         }
         for (Finding& finding : diagnosis_.findings) {
-            const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
+            const bool is_first = find_step(kept_table(), finding.step).chain == Chain::none ||
                                   finding.step == "query" || finding.step == "key";
             // Whatever was done to query and key alike: their product is what counts.
             const bool undone = turns_both(finding.step) ||
@@ -58,6 +49,7 @@ public:
         fold_halves(diagnosis_);
         outcome_.cost = cost_of(diagnosis_, theirs_) + of_clash * clashes_;
         diagnosis_.cost = outcome_.cost;
+        diagnosis_.read = replay_.given();
         outcome_.diagnosis = std::move(diagnosis_);
         return outcome_.cost < bound_ ? std::optional(std::move(outcome_)) : std::nullopt;
     }
@@ -81,16 +73,6 @@ private:
             const double weight = weight_of(diagnosis_.findings[i]);
             outcome_.cost += may_turn_harmless ? std::min(weight, of_harmless) : weight;
         }
-    }
-
-    StepVerdict row(const TheirTensor& theirs, const std::string& step) const {
-        StepVerdict verdict;
-        verdict.name = step;
-        verdict.theirs_name = theirs.name;
-        verdict.theirs = theirs.tensor.shape();
-        const Tensor* reference = judge_.reference().find(step);
-        if (reference != nullptr) verdict.expected = reference->shape();
-        return verdict;
     }
 
     std::span<const TheirTensor> later() const {
@@ -128,19 +110,45 @@ private:
         }
         if (found) return;
         const std::string drawn = drawn_for(case_, theirs.steps.front());
-        if (!drawn.empty()) return skip(theirs, "there is no " + drawn + " to make it with");
+        if (!drawn.empty()) {
+            return skip(theirs, "there is no " + drawn + " to make it with", of_unjudged);
+        }
+        if (!theirs.stray.empty() && !leads_on(theirs)) {
+            return skip(theirs, theirs.stray, of_stray);
+        }
         const bool is_projected = !case_.plan.config.output_projection &&
                                   names_a_result(theirs.name) &&
                                   !case_.options.steps.contains(theirs.name);
         const std::string reason = "there is no w_output to make it with";
-        if (is_projected && !diagnosis_.steps.empty()) return skip(theirs, reason);
+        const Tensor* merged = is_projected && !blocked_ ? replay_.step("merged") : nullptr;
+        const bool may_be =
+            merged == nullptr || !thorough_ || may_be_projected(theirs.tensor, *merged);
+        if (is_projected && may_be && !diagnosis_.steps.empty()) {
+            return skip(theirs, reason, of_left_out);
+        }
         if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
         leave_unknown(theirs, theirs.steps.front());
     }
 
-    void skip(const TheirTensor& theirs, const std::string& reason) {
-        diagnosis_.skipped.push_back({theirs.name, reason});
-        outcome_.cost += of_unjudged;
+    void skip(const TheirTensor& theirs, const std::string& reason, double cost) {
+        diagnosis_.skipped.push_back({theirs.name, reason, cost});
+        outcome_.cost += cost;
+        outcome_.troubled.push_back(next_ - 1);
+    }
+
+    bool has_row(const std::string& step) const {
+        return std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) !=
+               diagnosis_.steps.end();
+    }
+
+    /// Whether a tensor whose name says nothing, and whose numbers nothing explains, stands for a
+    /// step all the same: what comes later follows from it, or there is nothing else.
+    bool leads_on(const TheirTensor& theirs) const {
+        const auto is_stray = [](const TheirTensor& each) { return !each.stray.empty(); };
+        const bool is_last = next_ == theirs_.size() && diagnosis_.steps.empty();
+        if (is_last && std::ranges::all_of(theirs_, is_stray)) return true;
+        return !blocked_ && !has_row(theirs.steps.front()) &&
+               explains_more(theirs, replay_, judge_, later());
     }
 
     /// A tensor that nothing is replayed from: it has to follow from the others, or to be only
@@ -219,8 +227,9 @@ private:
     /// The verdict on a tensor as it was read.
     StepVerdict verdict_on(const TheirTensor& theirs, const std::string& step,
                            const Reading& reading) {
-        StepVerdict verdict = row(theirs, step);
-        verdict.layout = reading.layout;
+        StepVerdict verdict = row_of(judge_, theirs, step);
+        verdict.layout += (verdict.layout.empty() ? "" : ", ") + reading.layout;
+        if (verdict.layout.ends_with(", ")) verdict.layout.resize(verdict.layout.size() - 2);
         const auto compare = [&](const Tensor* expected, bool local, Verdict& word,
                                  double& number) {
             if (expected == nullptr) return;
@@ -245,14 +254,13 @@ private:
     /// Enters the verdict, and lets what follows be replayed from the tensor.
     void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
         StepVerdict verdict = verdict_on(theirs, step, reading);
-        const bool taken =
-            std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) != diagnosis_.steps.end();
-        if (taken && verdict.global != Verdict::right) ++clashes_;
+        if (has_row(step) && verdict.global != Verdict::right) ++clashes_;
         // A tensor that equals the reference is right, whatever rounding says of the way there.
         if (!blocked_ && verdict.global == Verdict::right) {
             undone_ = undone_ && verdict.local == Verdict::right;
             verdict.local = Verdict::right;
         }
+        note_kept(verdict, diagnosis_);
         diagnosis_.steps.push_back(std::move(verdict));
         if (!theirs.aside) take(step, reading.tensor, theirs.name + reading.layout);
     }
@@ -308,6 +316,7 @@ private:
 
     bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
         if (replay_.step(step) == nullptr) return false;
+        if (!theirs.stray.empty() && has_row(step)) return false;
         const bool stays_wrong = later_is_wrong() || (!theirs.is_right && is_result_step(step));
         const bool spares = bound_ - outcome_.cost > of_mistake || !stays_wrong;
         const Found& found = found_at(theirs, step, spares);
@@ -351,7 +360,7 @@ private:
 
     void examine_mask(const TheirTensor& theirs) {
         const MaskAnswer answer = answer_of_mask(case_.plan, judge_, replay_, theirs, later());
-        StepVerdict verdict = row(theirs, "mask");
+        StepVerdict verdict = row_of(judge_, theirs, "mask");
         verdict.layout = answer.layout;
         verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;
         verdict.global_difference = verdict.local_difference = answer.right ? 0 : 1;

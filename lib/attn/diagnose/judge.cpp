@@ -4,6 +4,7 @@
 
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
+#include "attn/plan/mask_kinds.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/tensor/tensor.hpp"
 
@@ -83,6 +84,23 @@ Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask)
     return {expected.axes(), std::move(cells)};
 }
 
+/// `tensor` with a number added to each row of keys, so that the query's own key is as expected:
+/// softmax takes such a number out again.
+Tensor as_shifted(const Tensor& tensor, const Tensor& expected, std::ptrdiff_t offset) {
+    const Shape shape = expected.shape();
+    const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
+    Array<double> cells = empty_array<double>(shape);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::size_t row = i / keys;
+        const auto own = static_cast<std::ptrdiff_t>(row % queries) + offset;
+        const auto last = static_cast<std::ptrdiff_t>(keys) - 1;
+        const std::size_t at =
+            row * keys + static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(own, 0, last));
+        cells.data()[i] = tensor.at(i) + (expected.at(at) - tensor.at(at));
+    }
+    return {expected.axes(), std::move(cells)};
+}
+
 /// The part of each head's key that all heads share, as it is once turned.
 Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
     std::vector<AxisPart> parts;
@@ -105,7 +123,7 @@ Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tol
 }
 
 Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options)
-    : plan_(plan), given_(given), options_(options), reference_(walk(plan, given)) {}
+    : plan_(plan), given_(given), options_(options), reference_(walk(plan, given, table_)) {}
 
 void Judge::accept(const Mistake& harmless) {
     table_ = harmless.apply(std::move(table_), plan_);
@@ -168,7 +186,10 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
                          const Tensor& expected, bool from_theirs) const {
     if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     const bool varies = looks_away_ && find_step(table_, step).varies_where_hidden;
-    const Tensor seen = varies ? as_seen(tensor, expected, reference_["mask"]) : tensor;
+    const bool may_shift = varies && step == "position_bias" && !plan_.has_sink() &&
+                           !plan_.config.sigmoid && plan_.config.softmax_axis == SoftmaxAxis::key;
+    Tensor seen = may_shift ? as_shifted(tensor, expected, causal_offset(plan_)) : tensor;
+    if (varies && reference_.has("mask")) seen = as_seen(seen, expected, reference_["mask"]);
     Judged answer = judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
     const bool exact =
         epsilon_ == 0 || judged(seen, expected, rounding(step, expected, DType::float32)).right();
@@ -178,10 +199,10 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
 }
 
 bool Judge::may_look_away(const TheirTensor& theirs) const {
-    return reference_.has("mask") &&
-           std::ranges::any_of(theirs.steps, [&](const std::string& step) {
-               return find_step(table_, step).varies_where_hidden;
-           });
+    return std::ranges::any_of(theirs.steps, [&](const std::string& step) {
+        return find_step(table_, step).varies_where_hidden &&
+               (reference_.has("mask") || step == "position_bias");
+    });
 }
 
 std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,
@@ -210,7 +231,7 @@ std::optional<Reading> Judge::reading_as(const TheirTensor& theirs, const std::s
 bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
                              const Tensor& tensor, const Tensor& expected, bool from_theirs) const {
     const Shape shape = tensor.shape();
-    const StepTable& table = step_table(plan_);
+    const StepTable& table = kept_table(plan_);
     // A bias has rows of queries too, but none for each sequence, whose padding differs.
     const bool by_sequence = !plan_.has_batch || expected.has_axis("batch");
     const bool by_query = place_of(table, step) >= place_of(table, "scores") && shape.size() > 1 &&

@@ -1,11 +1,13 @@
 #include "attn/diagnose/search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
 #include "attn/rules/complete.hpp"
 #include "attn/rules/evaluate.hpp"
+#include "attn/rules/print.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
@@ -52,10 +54,14 @@ bool are_alike(const RuleNode& node, const std::string& a, const std::string& b,
 /// All that can be wrong in one place of a tree.
 class Mutator {
 public:
-    Mutator(const Rule& rule, const Ledger& read) : rule_(rule), read_(read) {}
+    Mutator(const Rule& rule, const Ledger& read, const Outline& made)
+        : rule_(rule), read_(read), made_(made) {}
 
     std::vector<Mutation> all() {
         visit(*rule_.value, [](RuleTree tree) { return tree; });
+        change_whole();
+        // What is seldom done comes last.
+        std::ranges::move(seldom_, std::back_inserter(found_));
         return std::move(found_);
     }
 
@@ -69,7 +75,11 @@ private:
             mutation.rule.value = around(std::move(changed));
             found_.push_back(std::move(mutation));
         };
-        if (node.kind == Kind::cell) return change_cell(node, add);
+        if (node.kind == Kind::cell) {
+            change_rows(node, read_[node.word].shape(), around);
+            return change_cell(node, add);
+        }
+        if (node.kind == Kind::number) return change_number(node, around);
         if (node.kind == Kind::operate) change_operation(node, add);
         if (node.kind == Kind::call && node.parts.size() == 1) {
             add("a function left out", node.parts[0]);
@@ -87,9 +97,132 @@ private:
             add("a condition left out", node.parts[2]);
         }
         if (node.kind == Kind::reduce) change_reduction(node, add);
-        for (std::size_t i = 0; i < node.parts.size(); ++i) {
+        for (std::size_t i = goes_over_axis(node) ? 2 : 0; i < node.parts.size(); ++i) {
             visit(*node.parts[i],
                   [&, i](RuleTree part) { return around(with_part(node, i, std::move(part))); });
+        }
+    }
+
+    /// What is done to the whole of a step, beside what its rule says.
+    void change_whole() {
+        const RuleTree& whole = rule_.value;
+        if (gives_truth(*whole) || rule_.indices.empty()) return;
+        std::vector<RuleTree> own;
+        for (const std::string& index : rule_.indices) own.push_back(name_node(index));
+        for (const Ledger::Entry& entry : read_.entries()) {
+            if (entry.tensor.shape() != made_.shape || !entry.tensor.is_floating()) continue;
+            const RuleTree other = cell_node(entry.name, own);
+            add_seldom("another tensor in its place", other);
+            add_seldom("an addend more", operate_node("+", {whole, other}));
+            add_seldom("an addend more", operate_node("-", {whole, other}));
+            add_seldom("a factor more", operate_node("*", {whole, other}));
+            Rule inner = rule_;
+            const std::string mark = "before " + entry.name;
+            inner.value = read_from(whole, entry.name, mark);
+            const Rule twice = inlined(rule_, [&](const std::string& name) {
+                return name == entry.name ? std::optional(inner) : std::nullopt;
+            });
+            if (!same_tree(*twice.value, *whole)) {
+                add_seldom("the step done twice", read_from(twice.value, mark, entry.name));
+                // Told short: its own name stands for what it should be.
+                Rule told = rule_;
+                told.value = read_from(whole, entry.name, rule_.step);
+                seldom_.back().told = rule_text(told);
+            }
+        }
+        for (const char* function : {"relu", "tanh", "sigmoid", "abs", "exp"}) {
+            add_seldom("a function more", call_node(function, {whole}));
+        }
+        add_seldom("2 in the place of e", changed(whole, [](const RuleNode& node) {
+                       return node.kind == Kind::call && node.word == "exp"
+                                  ? operate_node("^", {number_node(2), node.parts[0]})
+                                  : nullptr;
+                   }));
+        const RuleTree two = number_node(2), square = operate_node("^", {whole, two});
+        add_seldom("a function more", square);
+        const auto over = [&](std::size_t axis, const char* word, const RuleTree& body) {
+            const auto length = static_cast<double>(made_.shape[axis]);
+            // An index of its own: that of the axis stays bound outside.
+            const RuleTree other = changed(body, [&](const RuleNode& node) {
+                const bool is_it = node.kind == Kind::name && node.word == rule_.indices[axis];
+                return is_it ? name_node("along") : nullptr;
+            });
+            return tree_of({.kind = Kind::reduce,
+                            .word = word,
+                            .index = "along",
+                            .parts = {number_node(0), number_node(length), other}});
+        };
+        for (std::size_t axis = 0; axis < rule_.indices.size(); ++axis) {
+            for (const char* word : {"mean", "sum", "max"}) {
+                add_seldom("one number along an axis", over(axis, word, whole));
+            }
+        }
+        const std::size_t last = rule_.indices.size() - 1;
+        const RuleTree centred = operate_node("-", {whole, over(last, "mean", whole)});
+        const auto divided = [&](const RuleTree& left, const RuleTree& right) {
+            return operate_node("/", {left, right});
+        };
+        add_seldom("divided by its length",
+                   divided(whole, call_node("sqrt", {over(last, "sum", square)})));
+        add_seldom("divided by its sum", divided(whole, over(last, "sum", whole)));
+        add_seldom("its mean taken away", centred);
+        const RuleTree variance = over(last, "mean", operate_node("^", {centred, two}));
+        add_seldom("a norm more", divided(centred, call_node("sqrt", {variance})));
+    }
+
+    /// Another row read: the first, the last, the one before or after, all in the other order; of
+    /// an index that is worked out, as a whole and of each index in it.
+    void change_rows(const RuleNode& node, const Shape& shape, const Around& around) {
+        for (std::size_t a = 0; a < node.parts.size(); ++a) {
+            const RuleTree& index = node.parts[a];
+            const auto back = [&](RuleTree other) {
+                return around(with_part(node, a, std::move(other)));
+            };
+            if (shape[a] < 2 || index->kind == Kind::number) continue;
+            change_row(index, shape[a], back);
+            if (index->kind == Kind::name) continue;
+            for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
+                const std::string& name = rule_.indices[i];
+                if (made_.shape[i] < 2 || !holds_index(*index, name)) continue;
+                change_row(name_node(name), made_.shape[i], [&](const RuleTree& other) {
+                    return back(changed(index, [&](const RuleNode& each) {
+                        return each.kind == Kind::name && each.word == name ? other : nullptr;
+                    }));
+                });
+            }
+        }
+    }
+
+    void change_row(const RuleTree& index, std::size_t length, const Around& around) {
+        const RuleTree all = number_node(static_cast<double>(length));
+        const RuleTree last = number_node(static_cast<double>(length - 1));
+        const RuleTree one = number_node(1), none = number_node(0);
+        const auto binary = [](const char* word, const RuleTree& left, const RuleTree& right) {
+            return operate_node(word, {left, right});
+        };
+        for (const auto& [kind, other] :
+             {std::pair{"one row for all", none},
+              {"one row for all", last},
+              {"the order turned round", binary("-", last, index)},
+              {"the row before", binary("%", binary("+", index, last), all)},
+              {"the row before", call_node("max", {binary("-", index, one), none})},
+              {"the row after", binary("%", binary("+", index, one), all)},
+              {"the row after", call_node("min", {binary("+", index, one), last})}}) {
+            add_seldom(kind, around(other));
+        }
+    }
+
+    void add_seldom(const char* kind, RuleTree whole) {
+        seldom_.push_back({kind, rule_});
+        seldom_.back().rule.value = std::move(whole);
+    }
+
+    /// Another number in the place of one, of a width or next to it.
+    void change_number(const RuleNode& node, const Around& around) {
+        const double n = node.number;
+        if (!std::isfinite(n)) return;
+        for (const double other : {n + 1, n - 1, 2 * n, n / 2, n * n}) {
+            if (other != n) add_seldom("another number", around(number_node(other)));
         }
     }
 
@@ -150,13 +283,30 @@ private:
         }
     }
 
+    /// Whether a sum has its range from the axes in it.
+    static bool goes_over_axis(const RuleNode& node) {
+        if (node.kind != Kind::reduce || !is_number(*node.parts[0], 0)) return false;
+        const std::optional<std::size_t> length = length_said(*node.parts[2], node.index);
+        return length && is_number(*node.parts[1], static_cast<double>(*length));
+    }
+
     template <class Add>
     void change_reduction(const RuleNode& node, const Add& add) {
         for (const std::string& index : rule_.indices) {
-            if (node.parts.size() != 1 || !are_alike(*node.parts[0], node.index, index, read_))
-                continue;
+            if (!are_alike(*node.parts[2], node.index, index, read_)) continue;
             add("a sum along another axis",
-                with_part(node, 0, exchanged(node.parts[0], node.index, index)));
+                with_part(node, 2, exchanged(node.parts[2], node.index, index)));
+        }
+        for (const int end : {0, 1}) {
+            if (!goes_over_axis(node)) break;
+            const RuleTree last = number_node(node.parts[1]->number - 1 + end);
+            add("one end left out",
+                reduce_node(node.word, node.index, number_node(end), last, node.parts[2]));
+        }
+        if (node.word == "sum") {
+            RuleNode largest = node;
+            largest.word = "max";
+            add("the other reduction", tree_of(std::move(largest)));
         }
         RuleNode other = node;
         other.word = node.word == "sum"    ? "mean"
@@ -168,7 +318,8 @@ private:
 
     const Rule& rule_;
     const Ledger& read_;
-    std::vector<Mutation> found_;
+    const Outline& made_;
+    std::vector<Mutation> found_, seldom_;
 };
 
 /// The rule of a step read back to the tensors that are there.
@@ -203,28 +354,34 @@ std::optional<Rule> in_other_order(const PlannedStep& of) {
 
 }  // namespace
 
-std::optional<Mutation> mutation_behind(const Tensor& tensor, const PlannedStep& of,
+std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& of,
                                         const Ledger& read,
                                         const std::function<bool(const Tensor&)>& is_theirs) {
     constexpr std::size_t most_cells = 100'000;
     const std::optional<Rule> right = readable(of, read);
-    if (!right || tensor.size() > most_cells) return std::nullopt;
-    std::vector<Mutation> all = Mutator(*right, read).all();
+    if (!right || element_count(made.shape) > most_cells) return std::nullopt;
+    std::vector<Mutation> all = Mutator(*right, read, made).all();
     if (const std::optional<Rule> swapped = in_other_order(of)) {
-        all.push_back({"two steps in the other order", *swapped});
+        all.insert(all.begin(), {"two steps in the other order", *swapped});
     }
     const RuleScope scope{[&](const std::string& name) -> const Tensor& { return read[name]; }, {}};
     std::optional<Mutation> found;
     for (Mutation& each : all) {
         try {
-            const Tensor made = evaluate_rule(each.rule, tensor.axes(), tensor.shape(),
-                                              of.plan.compute_dtype, scope);
-            if (!is_theirs(made)) continue;
-        } catch (const ConfigError&) {
+            const Tensor other =
+                evaluate_rule(each.rule, made.axes, made.shape, of.plan.compute_dtype, scope);
+            if (!is_theirs(other)) continue;
+        } catch (const Error&) {
             continue;  // it reads beyond an axis, or a tensor that is not there
         }
-        if (found && found->kind != each.kind) return std::nullopt;
-        if (!found) found = std::move(each);
+        if (found && found->kind != each.kind) {
+            if (rule_text(each.rule) == found->told) continue;
+            found->also = rule_text(each.rule);
+            return found;
+        }
+        if (found) continue;
+        if (each.told.empty()) each.told = rule_text(each.rule);
+        found = std::move(each);
     }
     return found;
 }

@@ -72,6 +72,11 @@ bool take_off(std::string& name, std::initializer_list<std::string_view> words, 
 std::string plain_name(std::string name) {
     // A module's weight is a parameter, whatever the module is called.
     if (name.ends_with(".weight") || name.ends_with(".bias")) return name;
+    const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+    while (!name.empty() && name.find_last_of("./:") != std::string::npos &&
+           std::ranges::all_of(name.substr(name.find_last_of("./:") + 1), is_digit)) {
+        name.erase(name.find_last_of("./:"));  // attentions.0
+    }
     const std::size_t dot = name.find_last_of("./:");
     if (dot != std::string::npos && dot + 1 < name.size()) name = name.substr(dot + 1);
     name = in_small_letters(name);
@@ -133,14 +138,14 @@ std::vector<std::string> known_steps(const std::string& name) {
         if (std::ranges::find(steps, step) == steps.end()) steps.push_back(step);
     };
     const std::string plain = plain_name(name);
-    for (const Step& step : step_table()) {
+    for (const Step& step : kept_table()) {
         if (step.name == name || step.name == plain) add(step.name);
     }
     if (const std::string parameter = parameter_called(name); !parameter.empty()) add(parameter);
     for (const Names& known : known_names()) {
         if (known.kind.empty() && known.have(plain)) std::ranges::for_each(known.steps, add);
     }
-    for (const Step& step : step_table()) {
+    for (const Step& step : kept_table()) {
         if (!step.called.empty() && Names{"", {}, " " + step.called + " "}.have(plain)) {
             add(step.name);
         }
@@ -156,7 +161,7 @@ bool names_a_result(const std::string& name) {
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan) {
     std::vector<std::string> steps = known_steps(name);
     std::erase_if(steps, [&](const std::string& step) {
-        return !find_step(step_table(), step).applies(plan);
+        return !find_step(kept_table(), step).applies(plan);
     });
     return steps;
 }

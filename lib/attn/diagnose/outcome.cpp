@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
 
 #include "attn/diagnose/search.hpp"
 #include "attn/plan/draw_list.hpp"
@@ -18,7 +21,7 @@ std::string find_drawn_for(const Case& about, const std::string& step) {
     const Ledger drawn = draw(plan);
     for (const auto& [name, tensor] : drawn.entries()) {
         const bool is_said = judged(tensor, about.intake.given[name], {}).right();
-        if (is_said || find_step(step_table(), name).kind != Step::Kind::parameter) continue;
+        if (is_said || find_step(kept_table(), name).kind != Step::Kind::parameter) continue;
         Ledger given = about.intake.given;
         given.record(name, tensor);
         Replay again(about.plan, std::move(given));
@@ -29,6 +32,49 @@ std::string find_drawn_for(const Case& about, const std::string& step) {
 }
 
 }  // namespace
+
+bool is_side(const std::string& step) {
+    return (step.ends_with("query") || step.ends_with("key")) && kept_step(step) == nullptr;
+}
+
+/// Whether query and key are turned by it: what is done to both alike leaves their product.
+bool turns_both(const std::string& step) {
+    constexpr std::array steps{"positions", "inverse_frequencies", "angles", "cos", "sin"};
+    return std::ranges::count(steps, step) > 0;
+}
+
+bool explains_more(const TheirTensor& theirs, const Replay& replay, const Judge& judge,
+                   std::span<const TheirTensor> later) {
+    const std::string& step = theirs.steps.front();
+    const Tensor* expected = judge.reference().find(step);
+    if (expected == nullptr) return false;
+    const std::vector<Reading> ways = readings(theirs.tensor, *expected);
+    return !ways.empty() && explained_behind(replay, nullptr, step, ways.front().tensor, judge,
+                                             later) > explained_by(replay, judge, later);
+}
+
+StepVerdict row_of(const Judge& judge, const TheirTensor& theirs, const std::string& step) {
+    StepVerdict verdict;
+    verdict.name = step;
+    verdict.theirs_name = theirs.name;
+    verdict.theirs = theirs.tensor.shape();
+    if (const KeptStep* kept = kept_step(step)) verdict.layout = kept->words;
+    if (const Tensor* reference = judge.reference().find(step)) {
+        verdict.expected = reference->shape();
+    }
+    return verdict;
+}
+
+void note_kept(const StepVerdict& verdict, Diagnosis& diagnosis) {
+    const KeptStep* const kept = kept_step(verdict.name);
+    if (!kept || kept->harmless.empty() || verdict.local != Verdict::right) return;
+    Finding finding;
+    finding.step = verdict.name;
+    finding.mistake = &find_mistake(kept->harmless);
+    finding.harmless = true;
+    finding.replayed = false;
+    diagnosis.findings.push_back(std::move(finding));
+}
 
 bool is_unjudged(const StepVerdict& step) {
     return step.local == Verdict::not_compared && step.global != Verdict::right;
@@ -42,9 +88,11 @@ double weight_of(const Finding& finding) {
 }
 
 double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs) {
-    double cost = of_unjudged * static_cast<double>(diagnosis.skipped.size());
+    double cost = 0;
+    for (const Skipped& skipped : diagnosis.skipped) cost += skipped.cost;
     for (const TheirTensor& each : theirs) {
-        cost += of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0);
+        cost += of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0) +
+                (each.rank >= each.foreign ? of_foreign : 0);
     }
     for (const Finding& finding : diagnosis.findings) cost += weight_of(finding);
     for (const StepVerdict& step : diagnosis.steps) {
@@ -54,12 +102,12 @@ double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& their
 }
 
 bool is_result_step(const std::string& step) {
-    return place_of(step_table(), step) >= place_of(step_table(), "weights");
+    return place_of(kept_table(), step) >= place_of(kept_table(), "weights");
 }
 
 void note_saved_before(const Case& about, const TheirTensor& theirs, const std::string& step,
                        Replay& replay, Match& match) {
-    const StepTable& table = step_table(about.plan);
+    const StepTable& table = kept_table(about.plan);
     for (const std::string& before : steps_called(theirs.name, about.plan)) {
         const Tensor* right = replay.step(before);
         if (!right || replay.is_given(before) || place_of(table, before) >= place_of(table, step) ||
@@ -74,21 +122,59 @@ void note_saved_before(const Case& about, const TheirTensor& theirs, const std::
 
 void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
                    const Tensor& tensor, Replay& replay, Finding& finding) {
-    const StepTable& table = step_table(about.plan);
+    constexpr std::size_t most_sums = 300'000;
+    const StepTable& table = kept_table(about.plan);
     Ledger before = about.intake.given;
     for (const Step& each : table) {
         if (each.name == step) break;
         const Tensor* made = each.applies(about.plan) ? replay.step(each.name) : nullptr;
         if (made != nullptr) before.record(each.name, *made);
     }
-    const PlannedStep of{about.plan, table, find_step(table, step)};
     const auto is_theirs = [&](const Tensor& made) {
         return about.judge(step, theirs, tensor, made, true).right();
     };
-    const std::optional<Mutation> found = mutation_behind(tensor, of, before, is_theirs);
-    if (!found) return;
-    finding.follows = rule_text(found->rule);
-    finding.followed_by = found->kind;
+    const Tensor* right = replay.step(step);
+    if (right == nullptr || right->shape() != tensor.shape()) return;
+    const auto follows = [&](const Step& made, const auto& is_it) {
+        const PlannedStep of{about.plan, table, made};
+        const Outline outline = made.outline(about.plan);
+        std::optional<Mutation> found = mutation_behind(outline, of, before, is_it);
+        if (!found && made.name == "weights") {  // softmax as one rule
+            Ledger whole;
+            for (const Ledger::Entry& each : before.entries()) {
+                const bool is_part = find_step(table, each.name).kind == Step::Kind::detail;
+                if (!is_part) whole.record(each.name, each.tensor);
+            }
+            found = mutation_behind(outline, of, whole, is_it);
+        }
+        if (!found) return false;
+        finding.follows = found->told;
+        finding.followed_by = found->kind;
+        if (!found->also.empty()) finding.evidence.push_back("so do they: " + found->also);
+        return true;
+    };
+    if (follows(find_step(table, step), is_theirs)) return;
+    const bool is_small = tensor.size() * about.plan.key_len <= most_sums;
+    for (std::size_t i = place_of(table, step); is_small && i-- > 0;) {
+        const Step& earlier = table[i];
+        const bool is_made = before.has(earlier.name) && earlier.kind == Step::Kind::computed;
+        if (!is_made || replay.is_given(earlier.name)) continue;
+        const Tensor ours = before[earlier.name];
+        Ledger all = std::move(before);
+        before = Ledger();
+        for (const Ledger::Entry& entry : all.entries()) {
+            if (place_of(table, entry.name) < i) before.record(entry.name, entry.tensor);
+        }
+        const bool found = follows(earlier, [&](const Tensor& made) {
+            if (made.dtype() != ours.dtype() || judged(made, ours, {}).right()) return false;
+            Replay other = replay;
+            other.take(earlier.name, made);
+            const Tensor* outcome = other.step(step);
+            return outcome != nullptr && is_theirs(*outcome);
+        });
+        if (found) return;
+    }
+    read_off(about.plan, step, tensor, replay, finding.evidence);
 }
 
 void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone) {
@@ -129,6 +215,37 @@ std::string drawn_for(const Case& about, const std::string& step) {
     const auto [known, is_new] = about.drawn.try_emplace(step);
     if (is_new) known->second = find_drawn_for(about, step);
     return known->second;
+}
+
+bool may_be_projected(const Tensor& theirs, const Tensor& merged) {
+    const std::size_t width = merged.shape().back(), rows = merged.size() / width;
+    if (theirs.size() % rows != 0 || rows < width + 4) return true;
+    std::vector<std::vector<double>> basis;
+    const auto reduced = [&](const Tensor& from, std::size_t column) {
+        const std::size_t columns = from.size() / rows;
+        std::vector<double> rest(rows, 1.0);
+        for (std::size_t i = 0; i < rows && column < columns; ++i) {
+            rest[i] = from.at(i * columns + column);
+        }
+        const double all = std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0);
+        for (std::size_t i = 0; i < 2 * basis.size(); ++i) {  // twice, for what rounding left
+            const std::vector<double>& known = basis[i % basis.size()];
+            const double along = std::inner_product(rest.begin(), rest.end(), known.begin(), 0.0);
+            for (std::size_t row = 0; row < rows; ++row) rest[row] -= along * known[row];
+        }
+        const double left = std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0);
+        const bool is_made = left <= 1e-8 * all;
+        for (double& cell : rest) cell /= std::sqrt(left);
+        return std::pair(is_made, std::move(rest));
+    };
+    for (std::size_t column = 0; column <= width; ++column) {  // the last one is the bias
+        auto [is_made, direction] = reduced(merged, column);
+        if (!is_made) basis.push_back(std::move(direction));
+    }
+    for (std::size_t column = 0; column < theirs.size() / rows; ++column) {
+        if (!reduced(theirs, column).first) return false;
+    }
+    return true;
 }
 
 bool have_same_product(const Case& about, Replay& theirs) {

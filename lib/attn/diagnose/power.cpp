@@ -94,14 +94,15 @@ WalkConfig probe_config(WalkConfig asked) {
             });
         }
     }
-    for (const char* name : {"g_query", "g_key"}) {
-        const Tensor* ones = drawn.find(name);
-        if (ones == nullptr || asked.parameters.has(name)) continue;
-        Array<double> gain = empty_array<double>(ones->shape());
+    std::size_t gains = 0;  // each of its own numbers: one for another shows
+    for (const auto& [name, ones] : drawn.entries()) {
+        if (!name.starts_with("g_") || asked.parameters.has(name)) continue;
+        Array<double> gain = empty_array<double>(ones.shape());
         for (std::size_t i = 0; i < gain.size(); ++i) {
-            gain.data()[i] = 0.5 + 0.25 * static_cast<double>(i * 3 % 7);
+            gain.data()[i] = 0.5 + 0.25 * static_cast<double>((i * 3 + gains) % 7);
         }
-        asked.parameters.record(name, {ones->axes(), std::move(gain)});
+        ++gains;
+        asked.parameters.record(name, {ones.axes(), std::move(gain)});
     }
     return asked;
 }

@@ -199,13 +199,33 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
     if (lengths.size() > shape.size() && splits_axes(lengths, shape)) add(ours, "with axes joined");
     do {
         const bool is_known = order == ours && lengths == shape;
-        if (is_known || exchanges_queries_and_keys(order, axes) ||
+        const std::size_t group = place_of_axis("group", order, axes);
+        const bool swaps = group < order.size() && place_of_axis("head", order, axes) < group;
+        if (is_known || swaps || exchanges_queries_and_keys(order, axes) ||
             is_nobodys_habit(order, axes, shape)) {
             continue;
         }
         const std::string layout = joined_axes(order, axes, shape, lengths);
         if (!layout.empty()) add(order, layout);
     } while (std::ranges::next_permutation(order).found);
+    // Heads counted in groups that share a key: (batch, token, group, head, feature).
+    const auto head = std::ranges::find(axes, "head");
+    const bool is_grouped = std::ranges::count(axes, "group") > 0;
+    if (!result.empty() || head == axes.end() || is_grouped) return result;
+    const std::ptrdiff_t at = head - axes.begin();
+    for (std::size_t groups = 2; groups < shape[static_cast<std::size_t>(at)]; ++groups) {
+        Axes apart = axes;
+        Shape parted = shape;
+        std::size_t& heads = parted[static_cast<std::size_t>(at)];
+        if (heads % groups != 0 || std::ranges::count(lengths, groups) == 0) continue;
+        heads /= groups;
+        apart.insert(apart.begin() + at, "group");
+        parted.insert(parted.begin() + at, groups);
+        for (const Reading& each : readings(theirs, apart, parted, dtype)) {
+            result.push_back(
+                {laid_out(each.tensor, axes, shape, dtype, all_axes(shape)), each.layout});
+        }
+    }
     return result;
 }
 

@@ -46,8 +46,11 @@ std::size_t place_of(const StepTable& table, const std::string& step) {
 }
 
 Replay::Replay(const Plan& plan, Ledger given)
-    : plan_(&plan), given_(std::move(given)), table_(marked(step_table(plan))), known_(chains_) {
-    for (const Step& step : table_) applies_.push_back(step.applies(plan));
+    : plan_(&plan), given_(std::move(given)), table_(marked(kept_table(plan))), known_(chains_) {
+    for (const Step& step : table_) {
+        applies_.push_back(step.applies(plan));
+        kept_.push_back(kept_step(step.name) != nullptr);
+    }
 }
 
 void Replay::forget_from(std::size_t place) {
@@ -76,10 +79,15 @@ void Replay::make(const Mistake& mistake) {
 }
 
 /// The steps from one place up to another, this one included. The parts of softmax are left out
-/// unless the last step is one: no other step reads them.
+/// unless the last step is one: no other step reads them. What other code keeps is read by none.
 void Replay::run(const StepTable& table, std::size_t from, std::size_t to, Ledger& ledger) const {
     const Details details = table[to].kind == Step::Kind::detail ? Details::kept : Details::skipped;
-    perform(std::span(table).subspan(from, to + 1 - from), *plan_, given_, details, ledger);
+    for (std::size_t i = from; i <= to; ++i) {
+        if (i < to && !kept_[i]) continue;
+        const std::size_t end = kept_[i] && i < to ? i : i + 1;
+        perform(std::span(table).subspan(from, end - from), *plan_, given_, details, ledger);
+        from = i + 1;
+    }
 }
 
 const Tensor* Replay::step(const std::string& name) {
@@ -114,11 +122,14 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
     for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
     const std::size_t place = place_of(table_, name);
     const bool details = table.at(place).kind == Step::Kind::detail;
+    const auto is_left_out = [&](std::size_t i) {
+        return (table[i].kind == Step::Kind::detail && !details) || (kept_[i] && i < place);
+    };
     std::set<std::string> changed;
     for (std::size_t i = 0; i <= place; ++i) {
         const Step& step = table[i];
         const bool is_given = given_.has(step.name) && !step.replaces_given;
-        const bool is_skipped = step.kind == Step::Kind::detail && !details;
+        const bool is_skipped = is_left_out(i);
         if (!applies_[i] || is_given || is_skipped || !step.compute) continue;
         const bool reads_changed =
             !changed.empty() && (altered_.contains(step.name) || reads_any_of(step, changed));
@@ -129,7 +140,7 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
     try {
         for (std::size_t i = 0; i <= place; ++i) {
             const Step& step = table[i];
-            if (!applies_[i] || (step.kind == Step::Kind::detail && !details)) continue;
+            if (!applies_[i] || is_left_out(i)) continue;
             if (changed.contains(step.name)) {
                 run(table, i, i, ledger);
             } else if (const Tensor* known = this->step(step.name)) {
@@ -186,7 +197,7 @@ std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size
         prefix.given = draw(prefix.plan);
         for (const auto& [name, tensor] : given.entries()) {
             const Tensor* drawn = prefix.given.find(name);
-            const Step& step = find_step(step_table(), name);
+            const Step& step = find_step(kept_table(), name);
             if (drawn == nullptr && step.kind != Step::Kind::computed) continue;
             prefix.given.record(
                 name, Prefix::of(tensor, drawn ? drawn->shape() : step.outline(prefix.plan).shape));

@@ -29,6 +29,8 @@ public:
     /// Whether a step was taken, or is one that the walk starts from.
     bool is_given(const std::string& step) const { return given_.has(step); }
 
+    const Ledger& given() const { return given_; }
+
     /// From now on the mistake is made.
     void make(const Mistake& mistake);
 
@@ -49,6 +51,7 @@ private:
     Ledger given_;
     StepTable table_;            ///< each computation marked, so that one that is replaced shows
     std::vector<bool> applies_;  ///< of each step, to this walk
+    std::vector<bool> kept_;     ///< of each step, by other code alone
     Chains chains_ = chains_of(table_);
     std::set<std::string> altered_;  ///< steps that a mistake replaced: they may read anything
     Ledger known_;                   ///< what has been computed

@@ -30,6 +30,7 @@ public:
     }
 
     Found best() {
+        if (std::optional<Match> other = other_maximum()) return {std::move(other)};
         const auto all = static_cast<double>(mistakes_.size() + harmless_.size());
         std::size_t count = 0;
         for (const auto* entries : {&mistakes_, &harmless_}) {
@@ -52,7 +53,7 @@ public:
     /// A harmless difference may change what a mistake looks like: where nobody can be seen, a
     /// finite fill and -inf part ways. Code may have two: a fill, and rows set to zero.
     std::optional<Match> beside_harmless(const Made& left_nan) {
-        const StepTable& table = step_table(case_.plan);
+        const StepTable& table = kept_table(case_.plan);
         const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
         const std::size_t masking = place_of(table, "masked_scores");
         std::vector<Made> ways_to_write;
@@ -128,7 +129,7 @@ private:
 
     /// Whether they saved that step or a later one of its chain, from which all goes on.
     bool is_saved(const std::string& step) const {
-        const StepTable& table = step_table(case_.plan);
+        const StepTable& table = kept_table(case_.plan);
         const std::size_t place = place_of(table, step);
         const Chain chain = table[place].chain;
         for (std::size_t i = place; i < table.size(); ++i) {
@@ -226,6 +227,23 @@ private:
         return match;
     }
 
+    /// Any number may be taken off a row before its exponentials: they and their sum follow from
+    /// it.
+    std::optional<Match> other_maximum() const {
+        const StepTable& table = kept_table(case_.plan);
+        if (scene_.step != "row_max" || scene_.later.empty() ||
+            place_of(table, scene_.later.front().steps.front()) >= place_of(table, "weights")) {
+            return std::nullopt;
+        }
+        for (const Reading& reading : scene_.ways(scene_.expected)) {
+            if (explained_behind(scene_.replay, nullptr, scene_.step, reading.tensor, scene_.judge,
+                                 scene_.later) > 0) {
+                return scene_.written_otherwise("other-row-max", reading);
+            }
+        }
+        return std::nullopt;
+    }
+
     /// Differences that no entry of the catalogue makes by itself.
     std::optional<Match> without_replay() const {
         for (const Reading& reading : scene_.ways(scene_.expected)) {
@@ -310,7 +328,7 @@ std::vector<Reading> Scene::ways(const Tensor& like) const {
 
 bool Scene::gives_same_weights(const Tensor& tensor) const {
     // A later tensor of theirs would be what softmax reads, whatever this one is.
-    const StepTable& table = step_table(about.plan);
+    const StepTable& table = kept_table(about.plan);
     for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
         if (is_scores(table[i].name) && replay.is_given(table[i].name)) return false;
     }

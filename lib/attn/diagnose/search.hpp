@@ -127,10 +127,26 @@ std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor
 // Questions of the examiner about a reading.
 
 /// The cost of a tensor without a verdict, a step that two wrong tensors claim, a mistake, a
-/// harmless difference, a tensor that is set aside and a less likely name.
-inline constexpr double of_unknown = 100, of_mutation = 60, of_clash = 50, of_unjudged = 40,
-                        of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05;
+/// harmless difference, a tensor that is set aside, a less likely name and one that means another
+/// step; of what is left out, though its name is known or its shape alone allows a step.
+inline constexpr double of_unknown = 100, of_mutation = 25, of_clash = 50, of_unjudged = 40,
+                        of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05,
+                        of_foreign = 12, of_left_out = 120, of_stray = 90;
 bool is_unjudged(const StepVerdict& step);
+
+/// Whether a step is of one side of the product, and whether query and key are turned by it: what
+/// is done to both alike leaves their product.
+bool is_side(const std::string& step);
+bool turns_both(const std::string& step);
+
+/// Whether a tensor, read as the first of its steps, makes more of the later ones than ours does.
+bool explains_more(const TheirTensor& theirs, const Replay& replay, const Judge& judge,
+                   std::span<const TheirTensor> later);
+/// The row of a tensor, before it is judged.
+StepVerdict row_of(const Judge& judge, const TheirTensor& theirs, const std::string& step);
+/// Says of a tensor that only other code keeps what the catalogue says of it, where it does.
+void note_kept(const StepVerdict& verdict, Diagnosis& diagnosis);
+
 double weight_of(const Finding& finding);
 double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs);
 
@@ -141,6 +157,10 @@ std::string drawn_for(const Case& about, const std::string& step);
 /// Whether the query and key of a replay, some of them rotated already, have the product of ours.
 bool have_same_product(const Case& about, Replay& theirs);
 
+/// Whether some matrix and bias make `theirs` of the merged heads, row by row; true also where
+/// there are too few rows to tell.
+bool may_be_projected(const Tensor& theirs, const Tensor& merged);
+
 /// Whether something of theirs is right that would be wrong with this mistake.
 bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake);
 
@@ -148,23 +168,33 @@ bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mi
 void note_saved_before(const Case& about, const TheirTensor& theirs, const std::string& step,
                        Replay& replay, Match& match);
 
-/// Notes the rule that their numbers follow, where one is near the right one.
+/// Notes the rule that their numbers follow, where one is near the right one: of the step or, where
+/// none of their tensors comes between, of one before it. Else what is read off them.
 void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
                    const Tensor& tensor, Replay& replay, Finding& finding);
+
+/// What the numbers of a wrong tensor say beside those of the steps before it: rows or heads that
+/// are right, or have a factor of their own; the keys that rows see; angles between a query and
+/// the rotated one; what scores have more at each distance.
+/// Shapes  `theirs` that of the step.
+void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, Replay& replay,
+              std::vector<std::string>& evidence);
 
 /// A rule that differs in one thing from the right one: two indices exchanged, a factor left out,
 /// doubled or inverted, another tensor of the same shape read, an offset of one, a sum along
 /// another axis, a condition turned round, a function left out, a sign turned, two steps in the
-/// other order.
+/// other order; less likely another row or number, an addend, a factor or a function more, the step
+/// done twice.
 struct Mutation {
     std::string kind;  ///< `two indices exchanged`
     Rule rule;
+    std::string told{};  ///< the rule as text, which may name its own step for the right one
+    std::string also{};  ///< the first rule of another kind that makes the same
 };
 
-/// The one that makes `tensor` from the tensors of `read`, as `is_theirs` judges it; nothing where
-/// none does, or where two of different kinds do. A step that is not in `read` is worked out by its
-/// rule.
-std::optional<Mutation> mutation_behind(const Tensor& tensor, const PlannedStep& of,
+/// The first that makes of the tensors of `read` what `is_theirs` says is theirs, of that outline;
+/// nothing where none does. A step that is not in `read` is worked out by its rule.
+std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& of,
                                         const Ledger& read,
                                         const std::function<bool(const Tensor&)>& is_theirs);
 

@@ -12,7 +12,6 @@
 namespace attn {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nowhere = std::numeric_limits<double>::quiet_NaN();
 
 /// One step of Newton's method towards the number whose tensor is nearest: `near` is made with it,
@@ -66,7 +65,7 @@ bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
 /// The content of hidden cells: one number, or their scores plus one number; nullptr otherwise.
 const Mistake* name_of_fill(const Scene& scene, const Tensor& theirs,
                             const std::vector<bool>& hidden, bool harmless) {
-    const StepTable& table = step_table(scene.about.plan);
+    const StepTable& table = kept_table(scene.about.plan);
     const PlannedStep masked{scene.about.plan, table, find_step(table, "masked_scores")};
     const Tensor* scores = scene.replay.step(masked.latest(Chain::scores));
     std::optional<double> fill, added;
@@ -92,7 +91,7 @@ const Mistake* name_of_fill(const Scene& scene, const Tensor& theirs,
 /// Any other number on every hidden cell is judged by the weights that it gives.
 std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
     std::vector<bool> hidden(scene.expected.size());
-    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = scene.expected.at(i) == -infinity;
+    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = scene.expected.at(i) == -HUGE_VAL;
     const Tensor visible = with_infinity(reading.tensor, hidden);
     const Judged answer = scene.judged_as(visible, scene.expected);
     if (!answer.right()) return std::nullopt;
@@ -102,6 +101,16 @@ std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
     Match match = scene.match_of(*fill, reading, answer.difference);
     match.finding.harmless = harmless;
     return match;
+}
+
+/// The keys that the last row of weights sees.
+double seen_keys(const Tensor& weights) {
+    double count = 0;
+    const std::size_t keys = weights.shape().back();
+    for (std::size_t i = weights.size() - keys; i < weights.size(); ++i) {
+        count += weights.at(i) != 0 ? 1 : 0;
+    }
+    return count;
 }
 
 /// The number for which an entry makes their tensor, or comes nearest to it.
@@ -209,13 +218,18 @@ std::optional<Match> numbered(const Scene& scene) {
     for (const Reading& reading : scene.ways(scene.expected)) {
         const Tensor part = Prefix::of(reading.tensor, like);
         for (const NumberedEntry& family : numbered_entries()) {
-            for (const double start : family.starts) {
-                if (!family.entry(start).applies(plan)) break;
+            const bool is_long = std::max(plan.query_len, plan.key_len) > 64;
+            if (family.nested && (is_long || !is_result_step(scene.step))) continue;
+            std::vector<double> starts = family.starts;
+            if (family.seen && scene.step == "weights") starts.push_back(seen_keys(reading.tensor));
+            for (const double start : starts) {
+                if (!family.entry(start).applies(plan)) continue;
                 const double exact = read_off(family, start, replay, part, scene.step);
                 if (!std::isfinite(exact)) continue;
-                for (const double number : {std::stod(brief(exact)), exact}) {
-                    if (auto found = match(reading, part, family, number)) return found;
-                }
+                const double told = std::stod(brief(exact));
+                if (auto found = match(reading, part, family, told)) return found;
+                if (exact == told) continue;
+                if (auto found = match(reading, part, family, exact)) return found;
             }
         }
     }

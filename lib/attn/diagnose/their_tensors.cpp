@@ -20,26 +20,6 @@ int digits_of(double number) {
     return behind_the_first == 0 ? 1 : 65 - std::countr_zero(behind_the_first);
 }
 
-/// The spacing at 1 of the 16-bit type that a tensor went through: 11 binary digits are enough for
-/// each of its numbers (bfloat16: 8), and many need nearly as many. 0 where there is none.
-double epsilon_of_half(const Tensor& tensor) {
-    if (!tensor.is_floating()) return 0;
-    int most = 0;
-    std::size_t numbers = 0;
-    std::size_t long_ones = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const double number = tensor.at(i);
-        if (number == 0 || !std::isfinite(number)) continue;
-        const int digits = digits_of(number);
-        if (digits > 11) return 0;
-        most = std::max(most, digits);
-        ++numbers;
-        long_ones += digits >= 6 ? 1U : 0U;
-    }
-    const bool is_half = numbers >= 8 && 2 * long_ones > numbers && most >= 8;
-    return is_half ? std::ldexp(1.0, most <= 8 ? -7 : -10) : 0;
-}
-
 /// Whether the numbers could be that step's: some reading has its shape.
 bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
           const std::string& step) {
@@ -67,24 +47,29 @@ std::string reason_to_skip(const std::string& name, const Plan& plan) {
     return "this walk has no step " + step;
 }
 
-/// The step whose right numbers a tensor of any name holds; what is alone is the last that fits.
-std::vector<std::string> steps_held(const Judge& judge, const TheirTensor& theirs, bool alone) {
-    for (const bool by_numbers : {true, false}) {
-        for (const Ledger::Entry& step : std::views::reverse(judge.reference().entries())) {
-            const bool computed = find_step(step_table(), step.name).kind == Step::Kind::computed;
-            if (!computed || !step.tensor.is_floating() || step.tensor.size() == 1) continue;
-            if (by_numbers ? judge.right_reading(theirs, step.name).has_value()
-                           : alone && !readings(theirs.tensor, step.tensor).empty()) {
-                return {step.name};
-            }
+/// The steps that have the shape of a tensor of any name, the last of the walk first.
+std::vector<std::string> steps_by_shape(const Judge& judge, const Tensor& theirs) {
+    std::vector<std::string> steps;
+    if (!theirs.is_floating() || theirs.size() < 2) return steps;
+    for (const Ledger::Entry& step : std::views::reverse(judge.reference().entries())) {
+        const Step::Kind kind = find_step(kept_table(), step.name).kind;
+        const bool is_made = kind == Step::Kind::computed || kind == Step::Kind::detail;
+        if (is_made && step.tensor.is_floating() && !readings(theirs, step.tensor).empty()) {
+            steps.push_back(step.name);
         }
     }
-    return {};
+    return steps;
 }
 
 /// The steps that a tensor may be, of those that its name stands for: what its shape allows, and
 /// its numbers. Where nothing fits, the likeliest one.
 void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
+    const bool has_forms = theirs.stray.empty() && !names_a_result(theirs.name);
+    for (std::size_t i = 0; has_forms && i < theirs.steps.size(); ++i) {
+        for (const std::string& kept : kept_of(theirs.steps[i])) {
+            if (std::ranges::count(theirs.steps, kept) == 0) theirs.steps.push_back(kept);
+        }
+    }
     const std::vector<std::string> called = theirs.options = theirs.steps;
     std::erase_if(theirs.steps, [&](const std::string& step) {
         if (!fits(plan, judge, theirs, step)) return true;
@@ -92,8 +77,8 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
         // scores was not through softmax: only the right numbers show that.
         const bool as_before =
             step != called.front() && (step == "x" || (called.front() == "weights" &&
-                                                       place_of(step_table(plan), step) <
-                                                           place_of(step_table(plan), "weights")));
+                                                       place_of(kept_table(plan), step) <
+                                                           place_of(kept_table(plan), "weights")));
         if (as_before) return !judge.right_reading(theirs, step);
         // A result in the shape of merged heads is no context.
         return step == "context" && names_a_result(theirs.name) &&
@@ -104,7 +89,11 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
         theirs.steps = {"masked_scores"};
     }
     theirs.misfits = theirs.steps.empty();
-    if (theirs.misfits) theirs.steps = {called.front()};
+    if (!theirs.misfits) return;
+    // Shape before name: what no step of that name can be may be any other.
+    theirs.options = theirs.steps = {called.front()};
+    theirs.foreign = 1;
+    std::ranges::copy(steps_by_shape(judge, theirs.tensor), std::back_inserter(theirs.options));
 }
 
 /// Puts in front the step whose right numbers a tensor holds, else the likeliest that no other has.
@@ -122,31 +111,84 @@ void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
     const auto is_free = [&](const std::string& step) { return !claimed.contains(step); };
     for (TheirTensor& theirs : tensors) {
         if (names_a_result(theirs.name)) continue;
-        theirs.options = theirs.steps;
+        if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
         const auto is_held = [&](const std::string& step) { return holds(theirs, step); };
         theirs.is_right = std::ranges::any_of(theirs.steps, is_held);
         if (theirs.is_right) settle_one(theirs, is_held);
     }
+    // The last step, where a result holds its right numbers: what else is called so comes after it.
+    const auto is_result = [&](const TheirTensor& each) {
+        return names_a_result(each.name) && each.steps.front() == "output";
+    };
+    const auto whole = std::ranges::find_if(
+        tensors, [&](const TheirTensor& each) { return is_result(each) && holds(each, "output"); });
+    for (TheirTensor& theirs : tensors) {
+        if (whole == tensors.end() || &theirs == &*whole || !is_result(theirs)) continue;
+        const auto is_held = [&](const std::string& step) { return holds(theirs, step); };
+        if (std::ranges::none_of(theirs.steps, is_held)) {
+            theirs.stray = whole->name + " is the output, and attention makes nothing of it";
+        }
+    }
     for (TheirTensor& theirs : std::views::reverse(tensors)) {
+        if (names_a_result(theirs.name) && !theirs.stray.empty()) continue;
         if (!names_a_result(theirs.name)) {
-            if (!theirs.is_right) settle_one(theirs, is_free);
+            if (!theirs.is_right && theirs.stray.empty()) settle_one(theirs, is_free);
             continue;
         }
         // A tensor called a result comes last, whatever it holds; of several the one saved
         // last is the final one.
         const std::vector<std::string> fitting = theirs.steps;
-        std::ranges::copy(theirs.options, std::back_inserter(theirs.steps));
+        if (theirs.foreign == SIZE_MAX) {
+            std::ranges::copy(theirs.options, std::back_inserter(theirs.steps));
+        }
         settle_one(theirs, is_free);
         theirs.misfits = std::ranges::count(fitting, theirs.steps.front()) == 0;
-        theirs.options = theirs.steps = {theirs.steps.front()};
+        theirs.steps = {theirs.steps.front()};
+        if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
         theirs.is_right = holds(theirs, theirs.steps.front());
     }
+    for (TheirTensor& theirs : tensors) {
+        if (!theirs.is_right && !theirs.stray.empty()) settle_one(theirs, is_free);
+    }
+}
+
+/// Why a name says nothing of a tensor in this walk, so that its shape has to; empty where it does.
+std::string why_stray(const std::string& name, const Tensor& tensor, const Plan& plan,
+                      std::vector<std::string>& steps) {
+    if (!steps.empty()) {
+        if (steps.front() != "mask" || !mask_readings(tensor, plan).empty()) return {};
+        std::erase(steps, "mask");
+        return steps.empty() ? "it is no mask of this walk, by its shape or its values" : "";
+    }
+    const std::vector<std::string> known = known_steps(name);
+    const bool may_be_any =
+        known.empty() || (known.front() != "masked_scores" &&
+                          find_step(kept_table(), known.front()).kind == Step::Kind::computed);
+    return may_be_any ? reason_to_skip(name, plan) : "";
 }
 
 }  // namespace
 
+double epsilon_of_half(const Tensor& tensor) {
+    if (!tensor.is_floating()) return 0;
+    int most = 0;
+    std::size_t numbers = 0;
+    std::size_t long_ones = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double number = tensor.at(i);
+        if (number == 0 || !std::isfinite(number)) continue;
+        const int digits = digits_of(number);
+        if (digits > 11) return 0;
+        most = std::max(most, digits);
+        ++numbers;
+        long_ones += digits >= 6 ? 1U : 0U;
+    }
+    const bool is_half = numbers >= 8 && 2 * long_ones > numbers && most >= 8;
+    return is_half ? std::ldexp(1.0, most <= 8 ? -7 : -10) : 0;
+}
+
 bool is_scores(const std::string& step) {
-    return find_step(step_table(), step).chain == Chain::scores;
+    return find_step(kept_table(), step).chain == Chain::scores;
 }
 
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
@@ -156,7 +198,7 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
     for (const auto& [name, tensor] : theirs.entries()) {
         TheirTensor entry{name, tensor, {}, 0};
         if (const auto said = options.steps.find(name); said != options.steps.end()) {
-            if (!has_step(step_table(), plan, said->second)) {
+            if (!has_step(kept_table(), plan, said->second)) {
                 skipped.push_back({name, reason_to_skip(said->second, plan)});
                 continue;
             }
@@ -164,11 +206,11 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         } else {
             entry.steps = steps_called(name, plan);
         }
-        if (entry.steps.empty() && known_steps(name).empty()) {
-            entry.steps = steps_held(judge, entry, theirs.entries().size() == 1);
-        }
+        entry.stray = why_stray(name, tensor, plan, entry.steps);
+        if (!entry.stray.empty()) entry.steps = steps_by_shape(judge, tensor);
+        const std::string reason = entry.stray.empty() ? reason_to_skip(name, plan) : entry.stray;
         if (entry.steps.empty()) {
-            skipped.push_back({name, reason_to_skip(name, plan)});
+            skipped.push_back({name, reason});
         } else if (tensor.size() == 0) {
             skipped.push_back({name, "it has no elements"});
         } else {
@@ -178,13 +220,6 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         }
     }
     settle(judge, tensors);
-    std::erase_if(tensors, [&](const TheirTensor& entry) {
-        if (entry.steps.front() != "mask" || !mask_readings(entry.tensor, plan).empty()) {
-            return false;
-        }
-        skipped.push_back({entry.name, "it is no mask of this walk, by its shape or its values"});
-        return true;
-    });
     return tensors;
 }
 

@@ -13,6 +13,28 @@ namespace attn {
 
 // How tensors that other code saved are read: under which step's name, and in which layout.
 
+/// A tensor that other code keeps of a step, which no walk has: its rule is a step's.
+struct KeptStep {
+    std::string name;
+    std::string of;        ///< the step, or another of these, that it is another form of
+    std::string after;     ///< the last step that it is made of
+    std::string called{};  ///< by other code, as a step is
+    std::function<std::string(const Plan&)> rule;
+    std::string words;       ///< what was done to the step
+    bool by_name = false;    ///< a tensor that is called as the step is not taken for it
+    std::string without{};   ///< an axis of the step that it is without
+    std::string harmless{};  ///< the entry of the catalogue that says so, where there is one
+    std::function<bool(const Plan&)> applies{};
+};
+/// The one of that name; nullptr where there is none.
+const KeptStep* kept_step(const std::string& name);
+/// The names of those that are another form of a step.
+std::vector<std::string> kept_of(const std::string& step);
+
+/// The steps of any walk, and of one, with those that other code keeps.
+const StepTable& kept_table();
+const StepTable& kept_table(const Plan& plan);
+
 /// The steps that are called by that name anywhere, the likeliest first.
 std::vector<std::string> known_steps(const std::string& name);
 
@@ -23,6 +45,10 @@ bool names_a_result(const std::string& name);
 /// for themselves, `attn` for the weights, `out` for the last step of the walk. Empty for a name
 /// that nobody uses.
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan);
+
+/// The tensors of a file, those that it has for each head (`q.0` and `q.1`, `w_head0`,
+/// `heads.0.key.weight`) as one with an axis of heads before the last two.
+Ledger heads_together(const Ledger& file);
 
 /// One way to read a tensor: its numbers in our order of axes, and what was done to get there.
 struct Reading {
@@ -53,6 +79,10 @@ struct MaskReading {
 ///
 /// Shapes  theirs one to four axes. Empty where it is no mask of this walk.
 std::vector<MaskReading> mask_readings(const Tensor& theirs, const Plan& plan);
+
+/// The spacing at 1 of the 16-bit type that a tensor went through: 11 binary digits are enough for
+/// each of its numbers (bfloat16: 8), and many need nearly as many. 0 where there is none.
+double epsilon_of_half(const Tensor& tensor);
 
 /// Which mistakes an input can reveal.
 struct Power {
@@ -91,9 +121,12 @@ struct TheirTensor {
     double epsilon = 0;              ///< spacing of 16-bit numbers at 1, where they have only those
     std::vector<std::string> options{};  ///< all that its name, shape and numbers allow
     bool misfits = false;                ///< no step that its name stands for has its shape
-    bool is_right = false;               ///< as one of its options it is that of the reference
-    bool aside = false;                  ///< nothing is replayed from it
-    std::size_t rank = 0;                ///< of the step as which it is read, among the options
+    /// Its name stands for no step of this walk, so that it may be one or none: why none was found.
+    std::string stray{};
+    std::size_t foreign = SIZE_MAX;  ///< from there on the options are not what its name says
+    bool is_right = false;           ///< as one of its options it is that of the reference
+    bool aside = false;              ///< nothing is replayed from it
+    std::size_t rank = 0;            ///< of the step as which it is read, among the options
 };
 
 /// A tensor against an expectation: whether it is within the tolerance, and how far it is.
@@ -145,7 +178,7 @@ private:
     const Plan& plan_;
     Ledger given_;
     const DiagnoseOptions& options_;
-    StepTable table_ = step_table(plan_);
+    StepTable table_ = kept_table(plan_);
     Ledger reference_;
     bool looks_away_ = false;
     double epsilon_ = 0;  ///< of the type that all numbers went through, where it is said

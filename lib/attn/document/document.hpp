@@ -70,6 +70,9 @@ struct Document {
     std::vector<std::vector<std::string>> key_tokens{};
     std::string command{};  ///< the command line that makes it
     std::string next{};     ///< one to try next, which printed forms end with; may be empty
+    /// What central differences say of its gradients, in a line and as JSON; may be empty.
+    std::string verdict{}, verdict_json{};
+    bool is_wrong = false;  ///< by that verdict
     std::string name{};     ///< tells it from `other`: its flags, or `as printed`
     /// The same walk before a file changed, whose cells are told from these.
     std::shared_ptr<const Document> before{};

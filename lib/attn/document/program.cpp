@@ -1,6 +1,7 @@
 #include "attn/document/document.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "attn/codegen/step_lines.hpp"
@@ -64,9 +65,19 @@ const std::string& printed_expression(const Section& section) {
 }
 
 void gather_code(Document& document) {
+    // A part of another step stays where it is shown, or where one that stays is made of it.
+    std::set<std::string> needed;
+    for (std::size_t i = document.sections.size(); i-- > 0;) {
+        Section& section = document.sections[i];
+        if (!section.detail) continue;
+        if (section.shown || needed.contains(section.name)) {
+            needed.insert(section.reads.begin(), section.reads.end());
+        } else {
+            section.code.clear();
+        }
+    }
     std::string waiting;
     for (Section& section : document.sections) {
-        if (!section.shown && section.detail) section.code.clear();
         if (!waiting.empty() && !section.code.empty()) waiting += "\n";
         waiting += section.code;
         section.code.clear();

@@ -13,6 +13,11 @@
 
 namespace attn {
 
+/// Whether a spreadsheet would compute a text, alone or after single quotes: `=1+1`, `+a`, `-a`,
+/// `@a`. A word of that kind is written after one more single quote, which is taken off when it is
+/// read.
+bool is_formula(std::string_view text);
+
 /// Walks over the lines of a delimited text, which end with `\n`, `\r\n` or `\r`, and splits each
 /// into its fields. Comments (`#` to the end of the line) and blank lines at the beginning and the
 /// end are passed over. The first line decides the delimiter: a semicolon, else a comma, else a

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -23,16 +22,6 @@ namespace {
 
 constexpr std::size_t gather_limit = 64 * 1024;
 
-// A signal handler may neither allocate nor lock, so the paths of temporaries lie in fixed storage
-// and an atomic tells which of them may be read. A folder has a file for each step of a walk.
-enum SlotState : int { slot_free, slot_claimed, slot_ready };
-struct PendingSlot {
-    std::atomic<int> state;
-    std::array<char, PATH_MAX> path;
-};
-static_assert(std::atomic<int>::is_always_lock_free);
-constinit std::array<PendingSlot, 300> pending_slots{};
-
 // `/dev/fd/3` and `/proc/self/fd/3` name a descriptor of this process. Opening them anew would
 // forget the position and the append mode that the shell has set, so the descriptor is shared.
 std::optional<int> named_descriptor(std::string_view path) {
@@ -42,11 +31,6 @@ std::optional<int> named_descriptor(std::string_view path) {
         if (number && *number >= 0) return number;
     }
     return std::nullopt;
-}
-
-std::string folder_of(const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
 // The path with all symbolic links resolved; the last of them may point to a file that does not
@@ -66,35 +50,8 @@ std::optional<std::string> behind_links(std::string path) {
 
 }  // namespace
 
-Pending::Pending(const std::string& path) {
-    if (path.size() >= PATH_MAX) return;
-    for (std::size_t i = 0; i < pending_slots.size(); ++i) {
-        PendingSlot& slot = pending_slots[i];
-        int expected = slot_free;
-        if (!slot.state.compare_exchange_strong(expected, slot_claimed)) continue;
-        std::memcpy(slot.path.data(), path.c_str(), path.size() + 1);
-        slot.state = slot_ready;
-        place_ = static_cast<int>(i);
-        return;
-    }
-}
-
-Pending::~Pending() {
-    if (place_ >= 0) pending_slots[static_cast<std::size_t>(place_)].state = slot_free;
-}
-
-void remove_pending() noexcept {
-    const int saved = errno;
-    for (const auto remove : {::unlink, ::rmdir}) {
-        for (PendingSlot& slot : pending_slots) {
-            if (slot.state == slot_ready) remove(slot.path.data());
-        }
-    }
-    errno = saved;
-}
-
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
-    const std::optional<std::string> resolved = behind_links(path_);
+OutputFile::OutputFile(const OutputPlace& place) : path_(place.shown) {
+    const std::optional<std::string> resolved = behind_links(place.path);
     if (!resolved) fail("open", ELOOP);
     target_ = *resolved;
 
@@ -114,7 +71,13 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
     }
     // A rename would replace even a file that is write-protected.
     if (exists && ::access(target_.c_str(), W_OK) != 0) fail("write", errno);
-    open_temporary();
+    made_ = make_temporary(target_, [](const char* temporary) {
+        return ::open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    });
+    descriptor_ = made_.descriptor;
+    if (made_.reason != 0) {
+        fail(made_.path.empty() ? "write" : "create a temporary file beside it", made_.reason);
+    }
     if (exists) {
         // Only a privileged user may give files away; for others the owner is the same already.
         [[maybe_unused]] const int changed = ::fchown(descriptor_, status.st_uid, status.st_gid);
@@ -122,32 +85,9 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
     }
 }
 
-void OutputFile::open_temporary() {
-    static std::atomic<unsigned> counter{0};
-    const std::string folder = folder_of(target_);
-    // A name of the full length that the system allows leaves no room for more letters.
-    const std::string name = target_.substr(folder.size()).substr(0, 200);
-    if (name.empty()) fail("write", ENOENT);
-    int reason = EEXIST;
-    for (int attempt = 0; attempt < 100 && reason == EEXIST; ++attempt) {
-        temporary_ = folder + "." + name + "." + std::to_string(::getpid()) + "-" +
-                     std::to_string(counter++) + ".part";
-        // It is listed before it exists, so that no signal can come in between.
-        pending_ = Pending(temporary_);
-        if (!pending_) {
-            fail("open", temporary_.size() >= PATH_MAX ? ENAMETOOLONG : EMFILE);
-        }
-        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor_ >= 0) return;
-        reason = errno;
-        pending_ = {};
-    }
-    fail("create a temporary file beside it", reason);
-}
-
 OutputFile::~OutputFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
-    if (pending_) ::unlink(temporary_.c_str());
+    if (made_.pending) ::unlink(made_.path.c_str());
 }
 
 void OutputFile::write(std::string_view bytes) {
@@ -181,7 +121,7 @@ void OutputFile::reserve(std::size_t more) {
     constexpr std::size_t worth_reserving = 1024 * 1024;
     constexpr std::size_t most_ahead = 64 * 1024 * 1024;
     const std::size_t size = sent_ + more;
-    if (temporary_.empty() || size < worth_reserving || size <= reserved_) return;
+    if (!made_.pending || size < worth_reserving || size <= reserved_) return;
     reserved_ = size + std::min(size, most_ahead);
     ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(sent_),
                 static_cast<off_t>(reserved_ - sent_));
@@ -197,10 +137,10 @@ void OutputFile::commit() {
     // keeps other programs from seeing half a file, and waiting for the disk would cost seconds.
     const int descriptor = std::exchange(descriptor_, -1);
     if (::close(descriptor) != 0 && errno != EINTR) fail("write", errno);
-    if (!temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    if (made_.pending && ::rename(made_.path.c_str(), target_.c_str()) != 0) {
         fail("rename the finished temporary file to it", errno);
     }
-    pending_ = {};
+    made_.pending = {};
 }
 
 void OutputFile::fail(const std::string& action, int reason) const {
@@ -213,8 +153,8 @@ void OutputFile::fail(const std::string& action, int reason) const {
                       std::generic_category().message(reason) + ": " + advice);
 }
 
-void write_file(const std::string& path, std::string_view bytes) {
-    OutputFile file(path);
+void write_file(const OutputPlace& place, std::string_view bytes) {
+    OutputFile file(place);
     file.write(bytes);
     file.commit();
 }

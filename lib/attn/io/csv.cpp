@@ -163,6 +163,11 @@ private:
 
 }  // namespace
 
+bool is_formula(std::string_view text) {
+    const std::size_t first = text.find_first_not_of('\'');
+    return first != text.npos && std::string_view("=+-@\t\r\n").find(text[first]) != text.npos;
+}
+
 CsvLines::CsvLines(std::string_view bytes, const std::string& label) : rest_(bytes), label_(label) {
     constexpr std::string_view byte_order_mark{"\xEF\xBB\xBF"};
     if (rest_.starts_with(byte_order_mark)) rest_.remove_prefix(byte_order_mark.size());
@@ -230,6 +235,7 @@ void CsvLines::split(std::string_view text) {
             trimmed(text.substr(position, end == text.npos ? end : end - position));
         if (quoted && !plain.empty()) fail("goes on after a closing quote: put a delimiter there");
         field += plain;
+        if (field.starts_with('\'') && is_formula(field)) field.erase(0, 1);
         fields_.push_back(std::move(field));
         if (end == text.npos) return;
         // Step over the delimiter, which may be a run of blanks.

@@ -123,7 +123,8 @@ Axes table_axes(const std::vector<TensorRef>& tensors) {
     return columns;
 }
 
-std::string quoted_field(const std::string& text) {
+std::string quoted_field(const std::string& word) {
+    const std::string text = (is_formula(word) ? "'" : "") + word;
     if (text.find_first_of(",;\t\n\r \"#") == text.npos) return text;
     std::string result = "\"";
     for (const char letter : text) {

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "attn/io/input_file.hpp"
 #include "attn/io/json.hpp"
@@ -50,20 +49,13 @@ OutputFolder::OutputFolder(const std::string& path) : path_(path) {
         check_replaced();
         replaces_ = true;
     }
-    const fs::path whole(target_);
-    temporary_ = (whole.parent_path() / ("." + whole.filename().string().substr(0, 200) + "." +
-                                         std::to_string(::getpid()) + ".part"))
-                     .string();
-    pending_.emplace_back(temporary_);
-    if (!pending_.back()) fail(reason_text(ENAMETOOLONG), "choose another place");
-    if (::mkdir(temporary_.c_str(), 0777) != 0) {
-        const int reason = errno;
-        temporary_.clear();
+    temporary_.emplace(target_);
+    if (const int reason = temporary_->reason()) {
         fail("cannot create a temporary folder beside it: " + reason_text(reason),
              reason == ENOENT ? "create its folder first" : "choose another place");
     }
     if (struct stat status{}; replaces_ && ::stat(target_.c_str(), &status) == 0) {
-        ::chmod(temporary_.c_str(), status.st_mode & 07777);
+        ::chmod(temporary_->path().c_str(), status.st_mode & 07777);
     }
 }
 
@@ -110,16 +102,10 @@ void OutputFolder::remove_replaced(const std::string& folder) const {
     }
 }
 
-OutputFolder::~OutputFolder() {
-    if (temporary_.empty()) return;
-    std::error_code ignored;
-    fs::remove_all(temporary_, ignored);
-}
+OutputFolder::~OutputFolder() = default;
 
-std::string OutputFolder::file(const std::string& name) {
-    pending_.emplace_back(temporary_ + "/" + name);
-    if (!pending_.back()) fail("too many files, or too long a name", "save fewer steps");
-    return temporary_ + "/" + name;
+OutputPlace OutputFolder::file(const std::string& name) const {
+    return {temporary_->path() + "/" + name, path_ + (path_.ends_with('/') ? "" : "/") + name};
 }
 
 void OutputFolder::commit() {
@@ -127,29 +113,28 @@ void OutputFolder::commit() {
         fail("cannot rename the finished folder to it: " + reason_text(reason),
              "choose another place");
     };
+    const std::string made = temporary_->path();
     if (!replaces_) {
-        if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
-    } else if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(),
-                           RENAME_EXCHANGE) == 0) {
-        pending_.clear();
-        remove_replaced(std::exchange(temporary_, ""));
+        if (::rename(made.c_str(), target_.c_str()) != 0) refuse(errno);
+        temporary_->keep();
+    } else if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) ==
+               0) {
+        temporary_->keep();
+        remove_replaced(made);
     } else if (errno == EINVAL || errno == ENOSYS) {
         // This file system cannot exchange two folders: step aside, and back when it fails.
-        const std::string aside = temporary_ + ".old";
+        const std::string aside = made + ".old";
         if (::rename(target_.c_str(), aside.c_str()) != 0) refuse(errno);
-        if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+        if (::rename(made.c_str(), target_.c_str()) != 0) {
             const int reason = errno;
             ::rename(aside.c_str(), target_.c_str());
             refuse(reason);
         }
-        pending_.clear();
-        temporary_.clear();
+        temporary_->keep();
         remove_replaced(aside);
     } else {
         refuse(errno);
     }
-    temporary_.clear();
-    pending_.clear();
 }
 
 void OutputFolder::fail(const std::string& what, const std::string& advice) const {

@@ -42,7 +42,8 @@ std::map<std::string, std::size_t> lines_of_keys(std::string_view text,
 }
 
 FileSetting setting_of(const std::string& key, const nlohmann::json& value, std::size_t line) {
-    FileSetting setting{key, {}, line, value.is_string(), value.is_object()};
+    FileSetting setting{key, {}, line, value.is_string(), value.is_object(), value.is_null()};
+    if (value.is_null()) return setting;
     if (value.is_array() && !value.empty() && value.front().is_array()) {
         setting.values.emplace_back();
         for (const auto& row : value)
@@ -61,7 +62,7 @@ std::vector<FileSetting> settings_at(const std::vector<std::string>& place,
     std::vector<FileSetting> settings;
     const std::map<std::string, std::size_t> lines = lines_of_keys(text, place);
     for (const auto& [key, value] : object.items()) {
-        if (!value.is_null()) settings.push_back(setting_of(key, value, lines.at(key)));
+        settings.push_back(setting_of(key, value, lines.at(key)));
     }
     return settings;
 }

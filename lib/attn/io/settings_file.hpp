@@ -12,6 +12,7 @@ struct FileSetting {
     std::size_t line = 0;             ///< where its key stands, from 1
     bool is_text = false;             ///< a string: `"none"`, not true
     bool is_object = false;           ///< which tells of x or memory, and is no setting
+    bool is_null = false;             ///< says nothing: no values
 };
 
 /// A walk as a file describes it.

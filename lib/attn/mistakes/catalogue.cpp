@@ -15,7 +15,7 @@ const std::vector<Mistake>& mistakes() {
     // Never destroyed: that would take as long as to build it, when the program ends anyway.
     static const std::vector<Mistake>& all = *[] {
         auto* const list = new std::vector<Mistake>;
-        list->reserve(200);  // more than there are: moving them to a larger list takes a while
+        list->reserve(230);  // more than there are: moving them to a larger list takes a while
         for (const auto& add_part :
              {add_input_mistakes, add_projection_mistakes, add_grouped_mistakes,
               add_qk_norm_mistakes, add_pairing_mistakes, add_rotary_mistakes,
@@ -42,8 +42,9 @@ const Mistake* fill_of_id(std::string_view id) {
     if (trouble != std::errc() || end != word.data() + word.size() || !std::isfinite(fill)) {
         return nullptr;
     }
-    for (const auto& entry_for : {finite_fill, added_fill, mistaken_fill, mistaken_addition,
-                                  other_scale, other_base, query_offset, empty_slots}) {
+    std::vector<const Mistake& (*)(double)> families{finite_fill, added_fill};
+    for (const NumberedEntry& family : numbered_entries()) families.push_back(family.entry);
+    for (const auto& entry_for : families) {
         const Mistake& entry = entry_for(fill);
         if (entry.id.starts_with(id.substr(0, equals + 1))) return &entry;
     }

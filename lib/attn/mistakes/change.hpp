@@ -201,6 +201,19 @@ void in_mask_use(std::vector<Mistake>& list, std::string id, std::string title, 
 void rotated_too_far(std::vector<Mistake>& list, double tokens, const std::string& word);
 /// Slots of a cache that hold nothing, and are not hidden.
 void slots_that_take_part(std::vector<Mistake>& list, double number, const std::string& word);
+/// A window of that size in the place of another.
+void window_of(std::vector<Mistake>& list, double number, const std::string& word);
+/// Softmax summed up block by block, and what is not done when a block raises the maximum.
+enum class RunningSum {
+    unrescaled,
+    unrescaled_sum,
+    unrescaled_output,
+    upside_down,
+    upside_down_output,
+    averaged,
+    rest_left_out
+};
+void running_sum(std::vector<Mistake>& list, RunningSum how, double block, const std::string& word);
 /// ALiBi in the form of a number for each key: harmless where later keys are hidden.
 void alibi_of_keys(std::vector<Mistake>& list, bool harmless);
 

@@ -51,7 +51,7 @@ void add_context_mistakes(std::vector<Mistake>& list) {
           reads({"context"}, "values", "keys"), "keys for values");
     entry(list, "einsum-diagonal", "context", "A repeated letter in einsum took the diagonal",
           "each token receives its own value times its own weight, and nothing from the others",
-          "torch.einsum('bqk,bkd->bqd', weights, v)",
+          "torch.einsum('...qk,...kd->...qd', weights, v)",
           "In einsum one letter is one axis: name queries and keys apart.", needs_square,
           follows("context[q,f] = weights[q,q] * values[q,f]"));
     entry(list, "weights-transposed", "context",
@@ -106,6 +106,22 @@ void add_context_mistakes(std::vector<Mistake>& list) {
          {[](const Plan& plan) { return plan.context_heads() * plan.value_dim == plan.output_dim; },
           "the output weight is not square"}},
         with_plan({"output"}, other_layout));
+    const Need as_wide{{[](const Plan& plan) { return plan.has_x(); }, "there is no x"},
+                       {[](const Plan& plan) { return plan.output_dim == plan.embed_dim; },
+                        "the result is not as wide as x"}};
+    const char* const outside =
+        "Attention ends at its last projection: the residual is the block's.";
+    entry(list, "residual-inside", "output", "x was added to the output",
+          "every token has its own x in it",
+          "output = merged @ w_output.T  # without x", outside,
+          {needs_output, as_wide}, follows("output[t,c] = output[t,c] + x[t,c]"));
+    in_merge(
+        list, "residual-inside=merged", "x was added before the output projection",
+        "the projection mixes x with what the heads have collected", outside,
+        {as_wide,
+         {[](const Plan& plan) { return plan.context_heads() * plan.value_dim == plan.embed_dim; },
+          "the heads together are not as wide as x"}},
+        "merged[t,c] = merged[t,c] + x[t,c]");
     entry(list, "bias-missing=output", "output", "The bias of the output projection was left out",
           "every output vector misses the same constant",
           Fix("nn.Linear(..., bias=True)", "output = merged @ w_output + b_output"),
@@ -204,6 +220,22 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
                 follows(
                     "sink_weight[q] = 1 / (1 + sum j: exp(scores[q,j] - (max n: scores[q,n])))")}));
     slots_that_take_part(list, 1, "1");
+    const auto in_front = [](const std::string& part) {
+        return follows("present_" + part + "[k,f] = if k < Tk - P then " + part +
+                       "s[k,f] else past_" + part + "[k - (Tk - P), f]");
+    };
+    const Fix behind("key = torch.cat([past_key, key], dim=-2)  # the past first; values too");
+    entry(list, "cache-order", "present_key", "New keys and values were put in front of the cache",
+          "every mask and bias that counts positions meets other keys", behind,
+          "A cache grows at its end: the past comes first.", cached,
+          all_of({in_front("key"), in_front("value")}));
+    for (const std::string part : {"key", "value"}) {
+        entry(list, "cache-order=" + part, "present_" + part,
+              "New " + part + "s alone were put in front of the cache",
+              "weights meet values of other tokens", behind,
+              "Keys and values are joined in one order: the past comes first.", cached,
+              in_front(part));
+    }
     entry(list, "cache-overwrite=slot", "present_key", "New keys were written one slot too early",
           "the last cached token is lost and the newest counts twice",
           "torch.cat([past_key, key], dim=-2)  # and the values",

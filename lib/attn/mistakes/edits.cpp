@@ -6,7 +6,6 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/complete.hpp"
-#include "attn/rules/print.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
@@ -70,14 +69,14 @@ void follow(Step& step, const WrongRule& instead) {
         const Rule rule = parse_rule(wrong->rule(of.plan));
         return completed(rule, of.step.outline(of.plan), names_with_itself(of, *right));
     };
-    step.rule = [wrong, right, whole](const PlannedStep& of) -> std::string {
-        const std::string text = wrong->rule(of.plan);
-        if (text.empty() || !reads_tensor(parse_rule(text), right->name)) return text;
+    step.rule = [wrong, right, whole](const PlannedStep& of) -> Rule {
+        const Rule rule = wrong->rule(of.plan);
+        if (!reads_tensor(rule, right->name)) return rule;
         const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
         if (!before) return {};
-        return rule_text(inlined(whole(of), [&](const std::string& name) {
+        return inlined(whole(of), [&](const std::string& name) {
             return name == right->name ? before : std::nullopt;
-        }));
+        });
     };
     step.formula = nullptr;
     if (!wrong->formula.empty()) {
@@ -86,8 +85,7 @@ void follow(Step& step, const WrongRule& instead) {
     step.code = [wrong, right, whole](const StepLines& of) {
         if (wrong->lines) return wrong->lines(of, lines_of(*right, of));
         const Rule rule = whole(of);
-        const std::string own =
-            rule_lines(rule, of, of.step.outline(of.plan), names_with_itself(of, *right).outline);
+        const std::string own = rule_lines(rule, of, of.step.outline(of.plan));
         if (own == right->name + " = " + right->name) return lines_of(*right, of);
         return (reads_tensor(rule, right->name) ? lines_of(*right, of) + "\n" : "") + own;
     };
@@ -163,7 +161,7 @@ void read_instead(Step& step, const Instead& other) {
         }
         return all;
     };
-    step.rule = [instead, right](const PlannedStep& of) -> std::string {
+    step.rule = [instead, right](const PlannedStep& of) -> Rule {
         const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
         if (!before) return {};
         const std::string name = instead->name(of);
@@ -175,7 +173,7 @@ void read_instead(Step& step, const Instead& other) {
             return each == name ? std::optional(body) : std::nullopt;
         });
         whole.value = read_from(whole.value, mark, name);
-        return rule_text(whole);
+        return whole;
     };
     step.formula = nullptr;
     step.code = [instead, right](const StepLines& of) {
@@ -187,7 +185,7 @@ void read_instead(Step& step, const Instead& other) {
         if (name.empty() || (known && !reads_tensor(*known, name) && !is_read)) return before;
         std::string line = name + " = ";
         if (instead->is_rule(of.plan)) {
-            line = rule_lines(instead->rule(of, name), of, names.outline(name), names.outline);
+            line = rule_lines(instead->rule(of, name), of, names.outline(name));
         } else {
             line += names.step(instead->text(of.plan));
         }
@@ -266,6 +264,19 @@ TableEdit left_out(const std::vector<std::string>& steps) {
     });
 }
 
+namespace {
+
+/// The steps with the outlines of their cards, which an altered plan makes what they are.
+StepTable with_own_outlines(StepTable table) {
+    for (Step& each : table) {
+        const auto known = std::ranges::find(step_table(), each.name, &Step::name);
+        if (known != step_table().end()) each.outline = known->outline;
+    }
+    return table;
+}
+
+}  // namespace
+
 TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
     return to_each(std::move(steps), [alter](Step& step) {
         const auto right = std::make_shared<const Step>(step);
@@ -285,7 +296,7 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
         }
         if (step.rule) {
             step.rule = [right, altered](const PlannedStep& of) {
-                return told_rule({altered(of.plan), of.table, *right});
+                return told_rule({altered(of.plan), with_own_outlines(of.table), *right});
             };
         }
         if (step.formula) {
@@ -297,11 +308,7 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
             step.code = [right, altered](const StepLines& of) {
                 // What it reads is as long as that plan says too.
                 const Plan other = altered(of.plan);
-                StepTable table = of.table;
-                for (Step& each : table) {
-                    const auto known = std::ranges::find(step_table(), each.name, &Step::name);
-                    if (known != step_table().end()) each.outline = known->outline;
-                }
+                const StepTable table = with_own_outlines(of.table);
                 return right->code({{other, table, *right}, of.language});
             };
         }

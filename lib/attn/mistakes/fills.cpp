@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -102,18 +103,55 @@ const Mistake& other_scale(double divisor) { return made_once<scaled_otherwise>(
 const Mistake& other_base(double base) { return made_once<turned_by_base>(base); }
 const Mistake& query_offset(double tokens) { return made_once<rotated_too_far>(tokens); }
 const Mistake& empty_slots(double number) { return made_once<slots_that_take_part>(number); }
+const Mistake& other_window(double number) { return made_once<window_of>(number); }
+
+namespace {
+
+template <RunningSum how>
+void summed_in_blocks(std::vector<Mistake>& list, double block, const std::string& word) {
+    running_sum(list, how, block, word);
+}
+
+template <RunningSum... ways>
+void add_running_sums(std::vector<NumberedEntry>& all) {
+    const std::vector<double> blocks{1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128};
+    (all.push_back({.entry = made_once<summed_in_blocks<ways>>,
+                    .starts = blocks,
+                    .whole = true,
+                    .nested = true}),
+     ...);
+}
+
+}  // namespace
 
 const std::vector<NumberedEntry>& numbered_entries() {
     const auto scale = [](const Plan& plan) { return 1 / effect_of(plan.scale); };
     const auto base = [](const Plan& plan) { return plan.config.rotary.theta; };
-    static const std::vector<NumberedEntry> all{
-        {.entry = other_scale, .starts = {1, 0.2, 5}, .positive = true, .right = scale},
-        {.entry = mistaken_fill, .starts = {-2, -8}},
-        {.entry = mistaken_addition, .starts = {-1, -6}},
-        {.entry = other_base, .starts = {1000, 50000, 1e6}, .positive = true, .right = base},
-        {.entry = empty_slots, .starts = {1, 10}, .positive = true},
-        {.entry = query_offset, .starts = {-3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}, .whole = true},
+    const auto window = [](const Plan& plan) {
+        return static_cast<double>(*plan.config.mask.window);
     };
+    std::vector<double> windows(64);
+    std::iota(windows.begin(), windows.end(), 1);
+    static const std::vector<NumberedEntry> all = [&] {
+        std::vector<NumberedEntry> list{
+            {.entry = other_scale, .starts = {1, 0.2, 5}, .positive = true, .right = scale},
+            {.entry = mistaken_fill, .starts = {-2, -8}},
+            {.entry = mistaken_addition, .starts = {-1, -6}},
+            {.entry = mistaken_addition, .starts = {1e4, 1e3, 100, 65504}, .whole = true},
+            {.entry = other_base, .starts = {1000, 50000, 1e6}, .positive = true, .right = base},
+            {.entry = empty_slots, .starts = {1, 10}, .positive = true},
+            {.entry = query_offset, .starts = {-3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}, .whole = true},
+            {.entry = other_window,
+             .starts = windows,
+             .whole = true,
+             .seen = true,
+             .right = window},
+        };
+        using enum RunningSum;
+        add_running_sums<unrescaled, unrescaled_sum, unrescaled_output, upside_down,
+                         upside_down_output, averaged, rest_left_out>(list);
+        return list;
+    }();
     return all;
 }
 

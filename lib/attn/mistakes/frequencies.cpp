@@ -254,13 +254,22 @@ void add_rotated_value_mistakes(std::vector<Mistake>& list) {
 }
 
 void add_pairing_mistakes(std::vector<Mistake>& list) {
-    entry(
-        list, "rope-style", "rotated_query", "The features were paired in the other style",
-        "each token's score with itself is right, the others are not",
-        Fix("pairs = half  # Llama, Qwen, NeoX: (i, i + d/2); Meta's files, GPT-J: (2i, 2i + 1)",
-            "pairs = half  # (i, i + d/2), or interleaved: (2i, 2i + 1), as the weights were made"),
-        "Which features make a pair is a property of the weights, and no shape shows it.",
-        needs_pairs, with_plan(rotated_steps, other_pairing), "the other pairs");
+    const std::tuple<const char*, const char*, std::vector<std::string>> sides[]{
+        {"", "The features were paired in the other style", rotated_steps},
+        {"=query", "The features of the query were paired in the other style", {"rotated_query"}},
+        {"=key", "The features of the key were paired in the other style", {"rotated_key"}}};
+    for (const auto& [variant, title, steps] : sides) {
+        entry(list, std::string("rope-style") + variant, steps.front(), title,
+              steps.size() > 1 ? "each token's score with itself is right, the others are not"
+                               : "query and key are turned in other planes",
+              Fix("pairs = half  # Llama, Qwen, NeoX: (i, i + d/2); Meta's files, GPT-J: (2i, 2i + "
+                  "1)",
+                  "pairs = half  # (i, i + d/2), or interleaved: (2i, 2i + 1), as the weights were "
+                  "made"),
+              "Which features make a pair is a property of the weights, and no shape shows it.",
+              needs_pairs, with_plan(steps, other_pairing),
+              steps.size() > 1 ? "the other pairs" : "");
+    }
     entry(list, "rope-permute-missing", "rotated_query",
           "Query and key were rearranged for the other pairing, which is not used",
           "each token's score with itself is right, the others are not",

@@ -11,17 +11,24 @@ const Need needs_lasting_scale{
     {[](const Plan& plan) { return !plan.norms(); }, "query and key are normalised afterwards"},
     needs_scale};
 
+const Need needs_no_last_norm{[](const Plan& plan) {
+                                  return !plan.norms() ||
+                                         plan.config.qk_norm.place == QkNorm::Place::before;
+                              },
+                              "the rotated query is normalised"};
+
 /// The scores come out scaled already.
 void scaled_before(std::vector<Mistake>& list, const char* id, const char* title,
-                   const std::vector<std::string>& steps, const std::string& factor) {
-    const bool query_alone = steps == std::vector<std::string>{"query"};
+                   const std::vector<std::string>& steps, const std::string& factor,
+                   const Need& needs = needs_lasting_scale) {
+    const bool query_alone = steps.size() == 1 && steps.front().ends_with("query");
     std::vector<TableEdit> edits{follows("scaled_scores[q,k] = scores[q,k]")};
     for (const std::string& step : steps) {
         edits.push_back(follows(step + "[t,f] = " + step + "[t,f]" + factor));
     }
     entry(list, id, steps.front(), title, "the scores come out scaled already", "",
           "Scaling the query, the key or the scores is the same product.",
-          {needs_lasting_scale,
+          {needs,
            {[query_alone](const Plan& plan) { return query_alone || plan.past_len == 0; },
             "the keys of the cache are not scaled"}},
           all_of(edits));
@@ -82,6 +89,12 @@ const std::vector<Mistake>& harmless_differences() {
         std::vector<Mistake>& list = *list_of_all;
         scaled_before(list, "query-scaled-first", "The query was scaled before it met the keys",
                       {"query"}, "{scale}");
+        scaled_before(list, "normed-query-scaled-first",
+                      "The normed query was scaled before it met the keys", {"normed_query"},
+                      "{scale}", {needs_scale, {&Plan::norms, "nothing is normalised"}});
+        scaled_before(list, "rotated-query-scaled-first",
+                      "The rotated query was scaled before it met the keys", {"rotated_query"},
+                      "{scale}", {needs_rope, needs_scale, needs_no_last_norm});
         scaled_before(list, "key-scaled-first", "The key was scaled before it met the queries",
                       {"key"}, "{scale}");
         scaled_before(list, "query-and-key-scaled",
@@ -129,6 +142,11 @@ const std::vector<Mistake>& harmless_differences() {
             "The scores differ, and softmax takes the difference out again",
             "the weights are those of the reference",
             "Softmax reads differences within a row: a constant added to a whole row is lost.");
+        read_off(list, "other-row-max", "row_max",
+                 "Another number than the largest was taken off each row",
+                 "the exponentials and their sum change by one factor, and the weights do not",
+                 "Any number may be taken off before exp(): a running softmax starts at 0, or at "
+                 "the largest score of its first block.");
         add_harmless_rotations(list);
         add_harmless_pairings(list);
         return list_of_all;

@@ -43,14 +43,14 @@ Need needs_causal(const char* reason) {
     return {[](const Plan& plan) { return plan.config.mask.causal; }, reason};
 }
 
-const Fix window("hidden = (k > q) | (k <= q - W)  # W keys with its own");
+// Positions in fixes are i for a query and j for a key: q and k are tensors.
+const Fix window("hidden = (j > i) | (j <= i - W)  # query i, key j: W keys with its own");
 
 /// Sees keys on both sides, as far ahead as back: one more than the window holds, or as many.
 void symmetric_window(std::vector<Mistake>& list, const char* id, const char* effect,
                       std::int64_t more) {
     kind_mistake(
-        list, id, "The window reaches as far ahead as back", effect,
-        Fix("flash_attn_func(q, k, v, causal=True, window_size=(W - 1, 0))", window.numpy),
+        list, id, "The window reaches as far ahead as back", effect, window,
         "A window says how far, causal says which way: ask for both.",
         {needs_window, needs_causal("later keys are not hidden")},
         [more](MaskChoice& mask) {
@@ -82,6 +82,19 @@ TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more) {
                    follows({.rule = rule, .outline = score_cells})});
 }
 
+void window_of(std::vector<Mistake>& list, double number, const std::string& word) {
+    const auto size = static_cast<std::int64_t>(number);
+    kind_mistake(list, ("window-other=" + word).c_str(),
+                 ("The window holds " + word + " keys").c_str(),
+                 "late queries see another number of keys", window,
+                 "Read the size of the window from the configuration, and whether it counts the "
+                 "own key.",
+                 {needs_window,
+                  {[size](const Plan& plan) { return size > 0 && cuts(plan, size); },
+                   "that window holds every earlier key"}},
+                 [size](MaskChoice& mask) { mask.window = size; });
+}
+
 void add_mask_kind_mistakes(std::vector<Mistake>& list) {
     const char* const causal_lesson =
         "An encoder reads in both directions, and so does attention to another sequence.";
@@ -92,6 +105,13 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
         "from row W on, each query sees W + 1 keys", window,
         "Libraries count W keys with the own one, or W keys before it: compare one late row.",
         needs_window, [](MaskChoice& mask) { ++*mask.window; });
+    kind_mistake(list, "window-off-by-one=few", "The window holds one key too few",
+                 "from row W - 1 on, each query sees W - 1 keys", window,
+                 "Some count W keys with the own one, others W + 1: compare one late row.",
+                 {needs_window,
+                  {[](const Plan& plan) { return *plan.config.mask.window > 1; },
+                   "the window holds one key"}},
+                 [](MaskChoice& mask) { --*mask.window; });
     symmetric_window(list, "window-symmetric",
                      "each query sees W keys on both sides, later ones too", 1);
     symmetric_window(list, "window-symmetric=within",
@@ -107,7 +127,7 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
                  {needs_window, rows_beside_positions()}, drop_window, "k <= q - {W}");
     kind_mistake(list, "chunk-as-window", "Chunks were taken for a window",
                  "queries see across the borders of chunks",
-                 "hidden = (k > q) | (k // N != q // N)",
+                 "hidden = (j > i) | (j // N != i // N)  # query i, key j",
                  "A window moves with the query, a chunk begins anew at its multiples.",
                  needs_chunks, [](MaskChoice& mask) {
                      mask.window = std::min(mask.window.value_or(*mask.chunk), *mask.chunk);
@@ -124,7 +144,8 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
             mask.window.reset();
         });
     kind_mistake(list, "causal-off-in-chunk", "No causal mask was made for a chunk of queries",
-                 "tokens of the chunk see those that come after them", "hidden = k > q + past",
+                 "tokens of the chunk see those that come after them",
+                 "hidden = j > i + past  # query i, key j",
                  "With a cache the rows differ from the keys in number, and still need the mask.",
                  {needs_causal("there is no causal mask"),
                   {[](const Plan& plan) { return plan.query_len > 1 && causal_offset(plan) > 0; },
@@ -145,7 +166,7 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
     const Need needs_both{
         {[](const Plan& plan) { return plan.config.mask.padding && plan.config.mask.causal; },
          "the mask is not of padding and later keys"}};
-    const char* const both = "hidden = (k > q) | is_padding[k]";
+    const char* const both = "hidden = (j > i) | is_padding[:, None, None, :]  # query i, key j";
     const char* const both_lesson =
         "A key is hidden if any of the masks hides it: join them by or, before softmax.";
     kind_mistake(list, "causal-dropped", "Padding was hidden, later keys were not",
@@ -175,7 +196,7 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
            "something is hidden here"},
           reads({"row_max", "exponentials", "weights", "sink_weight"}, "scores",
                 "scores[q,k] = if k > q + P then -inf else scores[q,k]"));
-    const char* const prefix = "hidden = (k > q) & (k >= N)";
+    const char* const prefix = "hidden = (j > i) & (j >= N)  # query i, key j";
     kind_mistake(list, "prefix-causal", "The prefix was masked like the rest",
                  "tokens of the prefix do not see those of it that come later", prefix,
                  "A prompt or an image is read whole before the first word is written.",

@@ -62,6 +62,8 @@ const Mistake& other_scale(double divisor);
 const Mistake& other_base(double base);
 const Mistake& query_offset(double tokens);
 const Mistake& empty_slots(double number);
+/// The name of a window of that size.
+const Mistake& other_window(double number);
 
 /// Entries that are one for each number, and where to begin looking for it.
 struct NumberedEntry {
@@ -69,6 +71,8 @@ struct NumberedEntry {
     std::vector<double> starts;
     bool positive = false;  ///< only such numbers make sense, and what counts is their size
     bool whole = false;     ///< only those in `starts`
+    bool seen = false;      ///< the keys that a row sees are one too
+    bool nested = false;    ///< adds up sums of sums: tried up to 64 tokens
     double (*right)(const Plan&) = nullptr;  ///< the number that is right, where there is one
 };
 const std::vector<NumberedEntry>& numbered_entries();

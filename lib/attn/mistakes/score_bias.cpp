@@ -26,8 +26,8 @@ const Need needs_odd_alibi{needs_alibi,
                             "the heads are a power of two"}};
 const Need needs_t5 = needs_bias(PositionBias::Kind::t5, "there is no bias of T5");
 
-const Fix alibi("scores = scores - slopes[:, None, None] * (q - k).abs()",
-                "scores = scores - slopes[:, None, None] * np.abs(q - k)");
+const Fix alibi("scores = scores - slopes[:, None, None] * (i - j).abs()",
+                "scores = scores - slopes[:, None, None] * np.abs(i - j)");
 
 const std::string slopes_of_any_number =
     "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h in range(n)]\n"
@@ -203,7 +203,7 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
                    .compute = with_bias_of_t5,
                    .formula = "scores = query @ key^T + position_bias",
                    .lines = lines_with_bias_of_t5}));
-    const char* const bucket = "bucket(k[None, :] - q[:, None], bidirectional=not is_decoder)";
+    const char* const bucket = "bucket(j[None, :] - i[:, None], bidirectional=not is_decoder)";
     entry(list, "t5-direction", "position_bias", "The sign of the distance was reversed",
           "earlier keys take the numbers of later ones", bucket,
           "T5 counts from the query to the key: position of the key minus that of the query.",

@@ -189,8 +189,7 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
         [](const Plan& plan) {
             return ScaleFactor{plan.scale.operation, plan.scale.number * plan.scale.number};
         },
-        Fix("F.scaled_dot_product_attention(q, k, v, scale=1.0)  # q is scaled already",
-            "scores = q @ k.swapaxes(-2, -1)  # q is scaled already"));
+        "scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # once");
     scaled_by(list, "scale-multiplied", "multiplied where they should be divided",
               "scores are too large by the factor squared, and the weights nearly one-hot",
               "A power of -0.5 already says divide: multiply by it.", "scores[q,k] * scale",

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <memory>
 #include <span>
 
@@ -17,7 +19,7 @@ namespace {
 const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum", "weights"};
 
 const Fix softmax_lines("weights = F.softmax(scores, dim=-1)",
-                        "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)");
+                        "weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)");
 
 /// Weights, and what the sink takes, as a share: `CELL` is the score of the cell, or the sink.
 TableEdit shared_out_by(const Text& share) {
@@ -133,14 +135,67 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan) {
         const auto known = [&](const std::string& name) {
             return rule_of({of.plan, *right, find_step(*right, name)});
         };
-        return rule_text(inlined(*known("context"), [&](const std::string& name) {
+        return inlined(*known("context"), [&](const std::string& name) {
             return name == "weights" ? known(name) : std::nullopt;
-        }));
+        });
     };
     return table;
 }
 
 }  // namespace
+
+void running_sum(std::vector<Mistake>& list, RunningSum how, double block,
+                 const std::string& word) {
+    // Each term as it should be, not rescaled, and rescaled upside down.
+    const std::string most = "(max n: scores[q,n])", right = "exp(scores[q,k] - " + most + ")";
+    const std::string so_far =
+        "(max i: if floor(i / " + word + ") <= floor(k / " + word + ") then scores[q,i] else -inf)";
+    const std::string kept = "exp(scores[q,k] - " + so_far + ")";
+    const std::string inverse = "exp(scores[q,k] + " + most + " - 2 * " + so_far + ")";
+    const std::string whole = "floor(Tk / " + word + ") * " + word;
+    const std::string first = "(if k < " + whole + " then " + right + " else 0)";
+    struct Way {
+        const char *id, *what;
+        std::string term, summed;
+    };
+    const std::string last = how == RunningSum::averaged
+                                 ? "(if floor(k / " + word + ") == floor(OWN / " + word +
+                                       ") then " + right + " else 0) * floor((Tk + " + word +
+                                       " - 1) / " + word + ")"
+                                 : right;
+    const std::array<Way, 7> ways{
+        Way{"unrescaled", "neither sum nor output was rescaled", kept, kept},
+        Way{"unrescaled-sum", "the sum was not rescaled", right, kept},
+        Way{"unrescaled-output", "the output was not rescaled", kept, right},
+        Way{"upside-down", "sum and output were rescaled upside down", inverse, inverse},
+        Way{"upside-down-output", "the output was rescaled upside down", inverse, right},
+        Way{"averaged", "softmax was taken of each by itself, and the mean of them", right, last},
+        Way{"rest-left-out", "the keys after the last whole one were left out", first, first}};
+    const Way& way = ways.at(static_cast<std::size_t>(how));
+    const std::string sum = replaced_all(
+        replaced_all(replaced_all(way.summed, "scores[q,k]", "scores[q,j]"), "floor(k", "floor(j"),
+        "if k", "if j");
+    entry(list, std::string("running-") + way.id + "=" + word, "weights",
+          "Keys came in blocks of " + word + ", and " + way.what,
+          "rows with one block are right; the others weigh their blocks by other factors",
+          Fix("correction = torch.exp(m - m_new)\n"
+              "row_sum = row_sum * correction + e.sum(-1)\n"
+              "acc = acc * correction[..., None] + e @ v_block",
+              "correction = np.exp(m - m_new)\n"
+              "row_sum = row_sum * correction + e.sum(-1)\n"
+              "acc = acc * correction[..., None] + e @ v_block"),
+          "When a block raises the maximum, all that was summed before shrinks by exp(old - new).",
+          {{[](const Plan& plan) { return !plan.config.sigmoid && !plan.has_sink(); },
+            "there is no softmax, or a sink"},
+           {[block, how](const Plan& plan) {
+                const auto keys = static_cast<double>(plan.key_len);
+                const bool rests = std::fmod(keys, block) != 0;
+                return block >= 1 && block < keys && (rests || how != RunningSum::rest_left_out);
+            },
+            "one block holds every key, or no key is left over"}},
+          follows("weights[q,k] = " + way.term + " / (sum j: " + replaced_all(sum, "OWN", "k") +
+                  ")"));
+}
 
 void add_softmax_mistakes(std::vector<Mistake>& list) {
     const Need key_axis{
@@ -173,23 +228,50 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
           over_everything(false));
     entry(list, "softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
           "every weight is 1, and the context is the plain sum of the values",
-          Fix(softmax_lines.torch, "weights = np.exp(s) / np.exp(s).sum(axis=0)"),
+          Fix(softmax_lines.torch, "weights = np.exp(scores) / np.exp(scores).sum(axis=0)"),
           "A number alone always gets a share of 1: look at the length of the axis.",
           {key_axis, needs_keys}, shared_out_by("exp(CELL - CELL)"));
-    entry(list, "softmax-keepdims", "weights", "Sums were laid along the queries, without keepdims",
-          "each weight is divided by the sum of another row",
-          "weights = e / e.sum(dim=-1, keepdim=True)",
-          "A sum without its axis broadcasts from the right: keep the axis.",
+    const Need lays_along{key_axis,
+                          needs_square,
+                          {[](const Plan& plan) { return plan.query_len > 1 && !plan.has_sink(); },
+                           "there is one query only, or a sink"}};
+    // Of `e = exp(s - s.max(-1)); e / e.sum(-1)`: the letter of the row each was taken of.
+    const std::array<const char*, 3> keepdims[]{
+        {"", "Sums were laid along the queries, without keepdims",
+         "exp(scores[q,k] - (max i: scores[k,i])) / (sum j: exp(scores[k,j] - (max n: "
+         "scores[k,n])))"},
+        {"=sum", "The sum was laid along the queries, without keepdims; the maximum was not",
+         "exp(scores[q,k] - (max i: scores[q,i])) / (sum j: exp(scores[k,j] - (max n: "
+         "scores[k,n])))"},
+        {"=both", "Maximum and sum were laid along the queries, without keepdims",
+         "exp(scores[q,k] - (max i: scores[k,i])) / (sum j: exp(scores[k,j] - (max n: "
+         "scores[j,n])))"},
+        {"=max", "The maximum was laid along the queries, without keepdims; the sum was not",
+         "exp(scores[q,k] - (max i: scores[k,i])) / (sum j: exp(scores[q,j] - (max n: "
+         "scores[j,n])))"}};
+    for (const auto& [variant, title, cell] : keepdims) {
+        entry(list, std::string("softmax-keepdims") + variant, "weights", title,
+              "each weight is made with a number of another row",
+              Fix(softmax_lines.torch,
+                  "e = np.exp(scores - scores.max(axis=-1, keepdims=True))\n"
+                  "weights = e / e.sum(axis=-1, keepdims=True)"),
+              "A sum without its axis broadcasts from the right: keep the axis.", lays_along,
+              follows(std::string("weights[q,k] = ") + cell));
+    }
+    entry(list, "softmax-base-two", "weights", "exp2() was taken of scores in units of e",
+          "the weights are those of scores times 0.693, flatter than they should be",
+          "weights = torch.softmax(scores, dim=-1)  # or exp2 of scores * math.log2(math.e)",
+          "2^x is exp(x) only of x times log2(e): fold it into the scale.",
           {key_axis,
-           needs_square,
-           {[](const Plan& plan) { return plan.query_len > 1 && !plan.has_sink(); },
-            "there is one query only, or a sink"}},
-          follows("weights[q,k] = exp(scores[q,k] - (max i: scores[k,i])) / (sum j: "
-                  "exp(scores[k,j] - (max n: scores[k,n])))"));
+           needs_keys,
+           {[](const Plan& plan) { return !plan.has_sink(); }, "a sink takes part"}},
+          all_of({follows("exponentials[q,k] = 2 ^ (scores[q,k] - row_max[q])"),
+                  follows("weights[q,k] = 2 ^ (scores[q,k] - (max i: scores[q,i])) / (sum j: 2 ^ "
+                          "(scores[q,j] - (max n: scores[q,n])))")}));
     entry(list, "softmax-overflow", "row_max",
           "exp() was taken without subtracting the largest score",
           "rows whose largest score is too large for exp() turn to nan; others do not change",
-          Fix(softmax_lines.torch, "e = np.exp(s - s.max(axis=-1, keepdims=True))"),
+          Fix(softmax_lines.torch, "e = np.exp(scores - scores.max(axis=-1, keepdims=True))"),
           "Subtracting the row's maximum changes no weight and keeps exp() in range.", key_axis,
           all_of({follows("row_max[q] = 0"), shared_out_by(never_shifted)}),
           "no difference without overflow");

@@ -44,9 +44,19 @@ public:
         }
         return joined({keys.begin(), keys.end()}, " or ");
     }
+    /// The same of keys that are spellings of one thing and say the same where several are there.
+    const nlohmann::json* agreed(std::initializer_list<const char*> keys) const {
+        const nlohmann::json* value = find(keys);
+        for (const char* key : keys) {
+            const nlohmann::json* other = find({key});
+            if (other == nullptr || *other == *value) continue;
+            refuse(named(keys) + " and " + key + " are two spellings of one thing with two values");
+        }
+        return value;
+    }
     std::size_t size(std::initializer_list<const char*> keys, std::size_t usual = 0) const {
         constexpr std::uint64_t most = 1U << 22U;
-        const nlohmann::json* value = find(keys);
+        const nlohmann::json* value = agreed(keys);
         if (value == nullptr && usual > 0) return usual;
         const std::string key = named(keys);
         if (value == nullptr) refuse("lacks " + key);
@@ -58,7 +68,7 @@ public:
         return value->get<std::size_t>();
     }
     double number(std::initializer_list<const char*> keys, std::optional<double> usual = {}) const {
-        const nlohmann::json* value = find(keys);
+        const nlohmann::json* value = agreed(keys);
         if (value == nullptr && usual) return *usual;
         if (value == nullptr) refuse("lacks " + named(keys));
         if (!value->is_number() || !std::isfinite(value->get<double>())) {
@@ -79,7 +89,7 @@ public:
         return value->get<bool>();
     }
     std::string word(std::initializer_list<const char*> keys, const std::string& usual) const {
-        const nlohmann::json* value = find(keys);
+        const nlohmann::json* value = agreed(keys);
         if (value == nullptr) return usual;
         if (!value->is_string()) refuse(named(keys) + " is no word");
         return value->get<std::string>();

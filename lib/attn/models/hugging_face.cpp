@@ -211,6 +211,11 @@ Model open_hugging_face(const std::string& path, const std::string& named_tokeni
     }
     add_tensors(model, family, arrays);
     add_tokenizer(model, folder, named_tokenizer);
+    if (const fs::path beside = folder / "adapter_config.json"; fs::exists(beside, ignored)) {
+        model.note = file_label(beside.string()) +
+                     " is of an adapter, which is not applied: these are the model's own numbers; "
+                     "merge it into the model and save that";
+    }
     return model;
 }
 

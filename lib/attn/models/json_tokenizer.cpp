@@ -60,6 +60,7 @@ public:
     TextCuts cuts;
     bool longest_first = false;  ///< WordPiece
     bool whole_first = false;    ///< a word that is a piece is not made by merges
+    bool falls_into_bytes = false, joins_unknown = false;  ///< what is no piece
     std::string in_word = "##";  ///< in front of WordPiece's pieces but the first of a word
     std::string unknown;         ///< the piece for what is none; may be empty
     std::size_t longest_word = 100;
@@ -114,7 +115,7 @@ private:
 
     /// The added tokens of a text, before or after it was normalized, and what stands around them.
     std::vector<Stretch> around_added(const std::string& text, bool normalized) const {
-        static const Pattern blanks("\\s+"), letters("\\w");
+        static const Pattern blanks("\\s+"), letters("[" + std::string(word_letters) + "]");
         std::vector<Stretch> all;
         std::size_t done = 0;
         const auto add_text = [&](std::size_t end) {
@@ -199,7 +200,7 @@ private:
     }
 
     /// Joins the neighbours whose merge stands first in the list, until there is none; what is no
-    /// piece then falls into bytes.
+    /// piece then falls into bytes or is unknown, as the file says.
     void append_merged(std::vector<std::string> symbols, Ids& all) const {
         const auto merged = [this](const std::string& left, const std::string& right) {
             const auto found = ranks.find(left + " " + right);
@@ -207,17 +208,20 @@ private:
             if (found != ranks.end()) joined = {static_cast<double>(found->second), left + right};
             return joined;
         };
+        bool was_unknown = false;
         for (const std::string& symbol : join_best(std::move(symbols), merged)) {
+            const bool joins = std::exchange(was_unknown, false) && joins_unknown;
             if (const auto found = ids.find(symbol); found != ids.end()) {
                 all.push_back(found->second);
                 continue;
             }
             Ids bytes;
-            for (const char byte : symbol) {
+            for (const char byte : falls_into_bytes ? symbol : std::string()) {
                 const auto found = ids.find(byte_piece(static_cast<unsigned char>(byte)));
                 if (found != ids.end()) bytes.push_back(found->second);
             }
-            if (bytes.size() < symbol.size()) bytes = {unknown_id(symbol)};
+            was_unknown = bytes.size() < symbol.size();
+            if (was_unknown) bytes = joins ? Ids{} : Ids{unknown_id(symbol)};
             all.insert(all.end(), bytes.begin(), bytes.end());
         }
     }
@@ -311,6 +315,8 @@ private:
                                                        model.contains("continuing_subword_prefix"));
         made_->unknown = word_in(model, "unk_token");
         made_->whole_first = flag_in(model, "ignore_merges", false);
+        made_->falls_into_bytes = flag_in(model, "byte_fallback", false);
+        made_->joins_unknown = flag_in(model, "fuse_unk", false);
         if (made_->longest_first) {
             if (model.contains("continuing_subword_prefix")) {
                 made_->in_word = word_in(model, "continuing_subword_prefix");

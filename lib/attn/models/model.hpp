@@ -81,7 +81,8 @@ public:
     std::string label;  ///< how messages call it: the file's path, `stories`
     Architecture architecture;
     std::shared_ptr<const Tokenizer> tokenizer;  ///< null: ids alone
-    std::string tokenizer_trouble{};             ///< why there is none, where one lies there
+    std::string note{};  ///< what lies beside the model and is not applied; empty: nothing
+    std::string tokenizer_trouble{};  ///< why there is none, where one lies there
 
     /// States a tensor, and how rows of it are read alone where its file can do that. Reading it
     /// checks the shape; messages name it as its file does.

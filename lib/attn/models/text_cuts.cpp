@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
 #include <utf8proc.h>
 #include <nlohmann/json.hpp>
 
@@ -137,7 +138,7 @@ Normalizer bert_normalizer(const Json& part) {
     std::vector<Normalizer> all;
     if (flag_in(part, "clean_text", true)) {
         all.push_back(replacing("[\\t\\n\\r\\p{Z}]", " "));
-        all.push_back(replacing("[\\p{C}\uFFFD]", ""));
+        all.push_back(replacing("[\\p{Cc}\\p{Cf}\\p{Co}\uFFFD]", ""));
     }
     if (flag_in(part, "handle_chinese_chars", true)) {
         all.push_back(writing(Pattern(ideograph), " ", true, " "));
@@ -277,7 +278,7 @@ Cut cut_of(const Json& part, TextCuts& cuts) {
         return splitting(Pattern(punctuation), word_in(part, "behavior", "Isolated"));
     }
     if (type == "Whitespace") {
-        return splitting(Pattern("\\w+|[^\\w\\s]+"), "Removed", true);
+        return splitting(Pattern(fmt::format("[{0}]+|[^{0}\\s]+", word_letters)), "Removed", true);
     }
     if (type == "WhitespaceSplit") return splitting(Pattern("\\s"), "Removed");
     if (type == "BertPreTokenizer") {

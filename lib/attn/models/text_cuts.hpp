@@ -51,6 +51,10 @@ const std::string& letter_of_byte(unsigned char byte);
 /// Stands for a blank in sentencepiece's pieces.
 constexpr std::string_view word_mark = "\u2581";
 
+/// The letters of words in a class of a pattern, `\w` as Unicode and Rust have it. PCRE2's own
+/// leaves out marks and joiners, and takes numbers like a small 2.
+constexpr std::string_view word_letters = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200C}\\x{200D}";
+
 /// The piece of a byte that no other piece holds: `<0x0A>`.
 std::string byte_piece(unsigned char byte);
 /// The byte of such a piece, or -1 for others.

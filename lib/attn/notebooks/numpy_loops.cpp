@@ -124,7 +124,7 @@ Document numpy_loops(const ReplayOptions& replay) {
     page.own("scores", scores);
     page.own("weights", weights);
     page.fill("weights", "sum", four(sum_of(weights)));
-    page.own("one_weight", python_float_text(weights.at(1)));
+    page.own("one_weight", scalar_text(weights.at(1)));
     page.own("context_shape", shape_text(word["context"].shape()));
     page.own("context", word["context"]);
 

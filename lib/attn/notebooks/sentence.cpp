@@ -87,7 +87,7 @@ Shape transposed(Shape shape) {
 
 /// The sum as `.sum().item()` gives it: rounded to float32.
 std::string sum_text(const Tensor& tensor) {
-    return python_float_text(static_cast<double>(static_cast<float>(sum_of(tensor))));
+    return scalar_text(static_cast<double>(static_cast<float>(sum_of(tensor))));
 }
 
 /// The sum of a step's numbers as it is printed.
@@ -109,7 +109,7 @@ Document sentence(const ReplayOptions& replay) {
     page.codes(whole.plan);
     page.remade("vocabulary", [](const Plan&, const Ledger&) { return numbered().dictionary; });
     page.remade("first_score_of_fifth", [](const Plan&, const Ledger& walk) {
-        return python_float_text(slice(walk["scores"], "0,4").at(0));
+        return scalar_text(slice(walk["scores"], "0,4").at(0));
     });
     page.remade("first_weights_sum", sum_of_step("weights", "0"));
     page.fill("weights", "rows", sums_along(whole.ledger["weights"], 1));

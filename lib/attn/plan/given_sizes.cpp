@@ -1,6 +1,7 @@
 #include "attn/plan/given_sizes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "attn/plan/draw_list.hpp"
@@ -109,6 +110,38 @@ std::vector<std::string> take_layout(WalkConfig& config) {
     return {};
 }
 
+/// Parameters as Flax keeps them, kernels (feature, head, feature of the head), of the output with
+/// its axes in the other order, biases (head, feature of the head), as matrices of layout in-out
+/// and vectors. All others stay as they are.
+Ledger laid_flat(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
+    const Tensor* x = given.find("x") ? given.find("x") : std::get_if<Tensor>(&config.input);
+    const Tensor* query = given.find("w_query");
+    if (x == nullptr || x->dimension() == 0 || query == nullptr || query->dimension() != 3) {
+        return given;
+    }
+    const Shape shape = query->shape();
+    if (shape[0] != x->shape().back() || shape[1] == shape[0]) return given;
+    Ledger flat;
+    for (const auto& [name, tensor] : given.entries()) {
+        Shape sides = tensor.shape();
+        const bool is_kernel = name.starts_with("w_") && sides.size() == 3;
+        if (!is_kernel && !(name.starts_with("b_") && sides.size() == 2)) {
+            flat.record(name, tensor);
+            continue;
+        }
+        const std::size_t joined = is_kernel && name != "w_output" ? 1 : 0;
+        if (name == "w_key" && sides[1] != shape[1] && !config.kv_heads) {
+            config.kv_heads = static_cast<std::int64_t>(sides[1]);
+        }
+        sides[joined] *= sides[joined + 1];
+        sides.erase(sides.begin() + static_cast<std::ptrdiff_t>(joined) + 1);
+        flat.record(name, strided(tensor, sides, row_strides(sides)));
+    }
+    config.weight_layout = WeightLayout::in_out;
+    if (!said.heads) config.heads = static_cast<std::int64_t>(shape[1]);
+    return flat;
+}
+
 /// Whether a walk begins with these: query, key and value, and no parameter that it would have.
 bool begins_with_query(const Ledger& given, const WalkConfig& config) {
     if (!given.has("query") || !given.has("key") || !given.has("value")) return false;
@@ -142,7 +175,8 @@ void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& confi
     }
 }
 
-void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
+void take_given(const Ledger& stored, const SaidSettings& said, WalkConfig& config) {
+    const Ledger given = laid_flat(stored, said, config);
     take_settings(given, said, config);
     take_names(given, said, config);
     // With added positions the input is the token embedding; x is its sum with them.
@@ -212,7 +246,13 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
     std::int64_t heads = std::max(query.size() == 4 && !said.heads ? query[1] : config.heads, one);
     std::vector<std::int64_t> cells;  // what lies over queries and keys says where the heads are
     for (const char* name : {"scores", "weights"}) {
-        if (theirs.has(name)) cells = lengths_of(theirs[name]);
+        if (!theirs.has(name)) continue;
+        // What only is called so, and has features, tells nothing.
+        const std::vector<std::int64_t> lengths = lengths_of(theirs[name]);
+        const std::ptrdiff_t first = key.size() > 2 ? 1 : 0;
+        if (std::find(key.begin() + first, key.end() - 1, lengths.back()) != key.end() - 1) {
+            cells = lengths;
+        }
     }
     if (cells.size() > 1) keys = cells.back();
     if (cells.size() == 4) {
@@ -348,6 +388,21 @@ void refuse_unknown_values(const WalkConfig& config) {
         "dtype, compute-dtype (float32 or float64) or another choice has a value beyond its words");
     refuse_unless(!std::isnan(config.scale.number), "scale must be a number, not nan");
     refuse_unless(config.layer >= 0, "layer must not be negative: layers count from 0");
+    const std::array<Init, 3> init = config.init.value_or(std::array<Init, 3>{});
+    refuse_unless(std::ranges::all_of(init, [](Init how) { return how <= Init::identity; }) &&
+                      config.scale.by <= ScaleChoice::By::number &&
+                      config.qk_norm.over <= NormOver::l2 &&
+                      config.rotary.pairing.value_or(Pairing::half) <= Pairing::interleaved,
+                  "init, scale, qk-norm or rope has a value beyond its words");
+    refuse_unless(config.x_norm_eps >= 0 && std::isfinite(config.x_norm_eps),
+                  "norm-eps must be a number from 0 on");
+    refuse_unless(config.mask.window.value_or(1) >= 1 && config.mask.chunk.value_or(1) >= 1 &&
+                      config.mask.prefix.value_or(0) >= 0,
+                  "a window and a chunk must have at least 1 token, and a prefix none or more");
+    for (const auto& [name, tensor] : config.parameters.entries()) {
+        refuse_unless(tensor.is_floating() || !name.starts_with("w_"),
+                      "the given " + name + " must be of float32 or float64");
+    }
     const std::optional<Tensor>& mask = config.mask.given;
     refuse_unless(!mask || mask->dtype() == DType::boolean,
                   "the given mask must be of bool, true where a key is hidden");

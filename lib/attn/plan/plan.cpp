@@ -6,6 +6,7 @@
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/given_sizes.hpp"
 #include "attn/plan/mask_kinds.hpp"
+#include "attn/plan/memory.hpp"
 #include "attn/plan/resolve.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/plan/tokenize.hpp"
@@ -238,8 +239,9 @@ void resolve_drawing(Plan& plan) {
     const std::array<Init, 3> inits = config.init.value_or(std::array{usual, usual, usual});
     refuse_unless(!fused || (inits[0] == inits[1] && inits[1] == inits[2]),
                   "one fused weight cannot be drawn in three ways: name one init");
-    refuse_unless(!mha || !config.init,
-                  "nn.MultiheadAttention has its own (Xavier) initialisation: leave $init out"_told);
+    refuse_unless(
+        !mha || !config.init,
+        "nn.MultiheadAttention has its own (Xavier) initialisation: leave $init out"_told);
     refuse_unless(!mha || !numpy,
                   "nn.MultiheadAttention is drawn by PyTorch only: pass $rng torch"_told);
     config.init = inits;
@@ -355,7 +357,10 @@ std::vector<std::string> parameter_names(WalkConfig config) {
     return names;
 }
 
-Plan resolve(WalkConfig config) {
+namespace {
+
+/// The plan up to its sizes.
+Plan sized(WalkConfig config) {
     Plan plan;
     plan.config = std::move(config);
     plan.dtype =
@@ -373,6 +378,15 @@ Plan resolve(WalkConfig config) {
     resolve_dimensions(plan);
     resolve_projection(plan);
     require_bytes(plan, bytes_needed(plan, Kept::inputs));
+    return plan;
+}
+
+}  // namespace
+
+void require_memory(const WalkConfig& config) { require_memory(sized(config)); }
+
+Plan resolve(WalkConfig config) {
+    Plan plan = sized(std::move(config));
     repeat_lone_sequence(plan.config.input, plan.batch);
     if (plan.config.memory) repeat_lone_sequence(*plan.config.memory, plan.batch);
     resolve_positions(plan);

@@ -23,11 +23,13 @@ constexpr Setting settings[]{
     {"heads", "# heads", [](auto& c, auto n) { c.heads = n; }},
     {"kv-heads", "# heads of keys and values", [](auto& c, auto n) { c.kv_heads = n; }},
     {"head-dim", "# features a head", [](auto& c, auto n) { c.head_dim = n; }},
-    {"past", "# earlier tokens in the cache", [](auto& c, auto n) { c.past = n; }},
-    {"output-projection", "", [](auto& c, auto) { c.output_projection = true; }},
+    {"past", "# earlier tokens in the cache, before the new ones",
+     [](auto& c, auto n) { c.past = n; }},
+    {"output-projection", "an output as wide as all heads side by side",
+     [](auto& c, auto) { c.output_projection = true; }},
     {"scale none", "scores that are not scaled",
      [](auto& c, auto) { c.scale.by = ScaleChoice::By::none; }},
-    {"rope half", "RoPE, which turns each pair of features by its angle",
+    {"rope half", "RoPE with positions from 0, which turns each pair of features by its angle",
      [](auto& c, auto) { c.rotary.pairing = Pairing::half; }},
     {"rope-theta", "the base theta #",
      [](auto& c, auto n) { c.rotary.theta = static_cast<double>(n); }},
@@ -36,7 +38,7 @@ constexpr Setting settings[]{
      [](auto& c, auto n) { c.mask.causal = true, c.mask.window = n; }},
     {"mask causal,chunk:", "a causal mask, chunks of # tokens that are kept apart",
      [](auto& c, auto n) { c.mask.causal = true, c.mask.chunk = n; }},
-    {"mask prefix:", "a prefix of # tokens that all see, behind it a causal mask",
+    {"mask prefix:", "a prefix of # tokens that all see, after it a causal mask",
      [](auto& c, auto n) { c.mask.prefix = n; }},
     {"backward", "the sum of all numbers of context as loss"},
 };
@@ -134,7 +136,10 @@ QuizWalk scaled(Dice& dice) {
 }
 
 QuizWalk three_tokens(Dice& dice) {
-    return whole(dice, {3, 3, 2}, dice.below(2) == 0 ? With{{"mask causal"}} : With{});
+    QuizWalk walk = whole(dice, {3, 3, 2});
+    walk.told = "1 head, 2 features a head";
+    put(walk, dice, dice.below(2) == 0 ? With{{"mask causal"}} : With{});
+    return walk;
 }
 
 QuizWalk of_angles(Dice& dice) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/quiz/question.hpp"
@@ -33,7 +34,8 @@ struct MadeWrong {
 /// The walk with each mistake that shows in it, in any order, until `takes` has what it wants.
 void with_each_mistake(const QuizWalk& walk, Dice& dice,
                        const std::function<bool(const MadeWrong&)>& takes) {
-    const Made right = walk.made();
+    const auto kept = std::make_unique<const Made>(walk.made());
+    const Made& right = *kept;
     const std::vector<std::string> shown = shown_steps(right);
     std::vector<const Mistake*> all;
     for (const Mistake& mistake : mistakes()) {
@@ -85,7 +87,8 @@ Asked ask_mistake(const QuizWalk& walk, Dice& dice) {
 }
 
 Asked ask_line(const QuizWalk& walk, Dice& dice) {
-    const Made right = walk.made();
+    const auto kept = std::make_unique<const Made>(walk.made());
+    const Made& right = *kept;
     Question question;
     with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
         question = {.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
@@ -109,16 +112,16 @@ Asked ask_line(const QuizWalk& walk, Dice& dice) {
         return question.right.names.size() == 1;
     });
     if (question.right.names.size() != 1) return std::nullopt;
-    question.asks = "This should be attention" +
-                    std::string(walk.config.mask.causal ? " with a causal mask" : "") +
-                    ". Which line is wrong? Give its number.";
+    question.asks =
+        given(walk) + "This should be its attention. Which line is wrong? Give its number.";
     question.hints = {"it is not line " + question.right.others.front()};
     question.why = about(*question.mistake);
     return question;
 }
 
 Asked ask_rule(const QuizWalk& walk, Dice& dice) {
-    const Made right = walk.made();
+    const auto kept = std::make_unique<const Made>(walk.made());
+    const Made& right = *kept;
     const std::string step = dice.pick({"scores", "scaled_scores", "weights", "context"});
     std::vector<QuizChoice> choices{{rule_in(right, step)}};
     with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
@@ -131,7 +134,7 @@ Asked ask_rule(const QuizWalk& walk, Dice& dice) {
         return choices.size() == most_choices;
     });
     if (choices.size() < 3) return std::nullopt;
-    Question question{.walk = walk, .asks = "Which rule makes " + step + "?"};
+    Question question{.walk = walk, .asks = given(walk) + "Which rule makes " + step + "?"};
     question.cell = step;
     question.hints = {"q counts queries, k keys, f features"};
     question.why = formula_of(find_step(right.table, step), right.plan, right.table) + "\n";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
@@ -87,6 +88,11 @@ std::string with_fraction(double number) {
 
 }  // namespace
 
+std::size_t Dice::below(std::size_t count) {
+    if (count == 0) throw ConfigError("nothing can be drawn from none: give at least one choice");
+    return engine_() % count;
+}
+
 QuizWalk::Made QuizWalk::made(const Mistake* mistake) const {
     Plan plan = resolve(config);
     StepTable table = step_table(plan);
@@ -99,7 +105,8 @@ QuizWalk::Made QuizWalk::made(const Mistake* mistake) const {
 
 Asks ask_cell(const std::string& step, const std::vector<std::string>& shown) {
     return [=](const QuizWalk& walk, Dice& dice) -> Asked {
-        const Made made = walk.made();
+        const auto kept = std::make_unique<const Made>(walk.made());
+        const Made& made = *kept;
         const Tensor& tensor = made.ledger[step];
         const std::size_t number = dice.below(tensor.size());
         const Cell cell = cell_at(made, step, number);
@@ -114,26 +121,33 @@ Asks ask_cell(const std::string& step, const std::vector<std::string>& shown) {
         question.why = why_cell(made, cell);
         question.mistaken = mistaken_cells(walk, step, tensor, number);
         if (question.mistaken.size() < 2 || dice.below(4) != 0) {
-            question.asks += " Two significant digits or more, or 2/3, ln 2, ...";
+            const bool is_whole = question.answer.find_first_of(".l") == std::string::npos;
+            if (!is_whole) question.asks += " Two significant digits or more, or 2/3, ln 2, ...";
             return question;
         }
         std::vector<QuizChoice> choices = question.mistaken;
         dice.shuffle(choices);
         choices.resize(std::min<std::size_t>(choices.size(), 3));
-        choices.insert(choices.begin(), {quiz_number(cell.value)});
+        choices.insert(choices.begin(), {quiz_number(cell.value), nullptr, cell.value});
         put_choices(question, std::move(choices), dice);
         return question;
     };
 }
 
 Asks ask_shape(const std::vector<std::string>& steps) {
+    if (steps.empty()) throw ConfigError("a question about shapes needs a step");
     return [=](const QuizWalk& walk, Dice& dice) -> Asked {
-        const Made made = walk.made();
+        const auto kept = std::make_unique<const Made>(walk.made());
+        const Made& made = *kept;
         const std::string& step = steps[dice.below(steps.size())];
         const Tensor& tensor = made.ledger[step];
         const std::string formula = formula_in(made, step);
+        const bool has_heads = tensor.axes().size() > 2 && tensor.axes().back() == "feature" &&
+                               std::ranges::find(tensor.axes(), "head") != tensor.axes().end();
         return Question{.walk = walk,
-                        .asks = given(walk) + "What is the shape of " + step + "?",
+                        .asks = given(walk) + "What is the shape of " + step +
+                                (has_heads ? ", heads before tokens" : "") +
+                                (walk.config.batch ? "?" : ", without a batch axis?"),
                         .right = {.kind = RightAnswer::Kind::shape, .shape = tensor.shape()},
                         .answer = shape_text(tensor.shape()),
                         .hints = {"its axes are " + joined(tensor.axes()), formula},
@@ -144,28 +158,30 @@ Asks ask_shape(const std::vector<std::string>& steps) {
 
 Asks ask_origin(const std::string& step, const std::string& of) {
     return [=](const QuizWalk& walk, Dice& dice) -> Asked {
-        const Made made = walk.made();
+        const auto kept = std::make_unique<const Made>(walk.made());
+        const Made& made = *kept;
         const Tensor &tensor = made.ledger[step], &source = made.ledger[of];
         const Cell cell = cell_at(made, step, dice.below(tensor.size()));
         const std::vector<double> numbers = source.numbers();
         if (std::ranges::count(numbers, cell.value) != 1) return std::nullopt;
         const auto place = std::ranges::find(numbers, cell.value) - numbers.begin();
         const auto from = indices_of(static_cast<std::size_t>(place), source.shape());
-        return Question{
-            .walk = walk,
-            .asks = fmt::format(
-                "{} is {}; {} is made of it and is {}. Which cell of {} is {}? Give its indices.",
-                of, source.described(), step, tensor.described(), of, cell_text(cell)),
-            .right = {.kind = RightAnswer::Kind::shape, .shape = from},
-            .answer = of + index_text(from),
-            .hints = {formula_in(made, step)},
-            .why = why_cell(made, cell),
-            .cell = cell_text(cell)};
+        return Question{.walk = walk,
+                        .asks = fmt::format("{}{} is {}; {} is made of it and is {}. Which cell of "
+                                            "{} is {}? Give its indices, from 0.",
+                                            given(walk), of, source.described(), step,
+                                            tensor.described(), of, cell_text(cell)),
+                        .right = {.kind = RightAnswer::Kind::shape, .shape = from},
+                        .answer = of + index_text(from),
+                        .hints = {formula_in(made, step)},
+                        .why = why_cell(made, cell),
+                        .cell = cell_text(cell)};
     };
 }
 
 Asked ask_keys(const QuizWalk& walk, Dice& dice) {
-    const Made made = walk.made();
+    const auto kept = std::make_unique<const Made>(walk.made());
+    const Made& made = *kept;
     const std::size_t keys = made.plan.key_len, query = dice.below(made.plan.query_len);
     const bool hidden = dice.below(2) == 0;
     Question question{.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
@@ -201,6 +217,7 @@ std::string given(const QuizWalk& walk) {
 
 std::string quiz_number(double number) {
     const auto is_whole = [](double n) { return std::abs(n - std::round(n)) < 1e-9; };
+    if (std::isnan(number)) return "nan";
     if (!std::isfinite(number)) return fmt::format("{}", number);
     if (is_whole(number * 4)) return fmt::format("{:g}", std::round(number * 4) / 4 + 0.0);
     const double power = std::exp(std::abs(number));
@@ -228,18 +245,20 @@ std::string shown_tensor(const std::string& name, const Tensor& tensor) {
 }
 
 void put_choices(Question& question, std::vector<QuizChoice> choices, Dice& dice) {
+    if (choices.empty()) throw ConfigError("a question needs the right one among its choices");
     const std::string right = choices.front().text;
+    const bool are_numbers = question.right.kind == RightAnswer::Kind::number;
     dice.shuffle(choices);
-    question.right = {.kind = RightAnswer::Kind::names};
+    question.right = {.kind = RightAnswer::Kind::choice};
     for (std::size_t i = 0; i < choices.size(); ++i) {
-        std::vector<std::string> spellings{letter(i), choices[i].text};
+        std::vector<std::string> spellings{choices[i].text};
         if (choices[i].mistake != nullptr) spellings.push_back(choices[i].mistake->id);
         if (choices[i].text == right) {
+            question.right.choice = i;
             question.answer = letter(i) + ") " + right;
-            question.right.names.push_back(std::move(spellings));
-        } else {
-            for (std::string& each : spellings) question.right.others.push_back(std::move(each));
         }
+        if (are_numbers) question.right.numbers.push_back(choices[i].number);
+        question.right.names.push_back(std::move(spellings));
     }
     question.choices = std::move(choices);
 }
@@ -264,10 +283,11 @@ Question QuizSession::next() {
     std::seed_seq mixed{seed_ & 0xFFFFFFFFU, seed_ >> 32U, std::uint64_t{number_++}};
     std::uint32_t start[2];
     mixed.generate(start, start + 2);
-    Dice dice(start[0] + (std::uint64_t{start[1]} << 32U));
+    // Walks, questions and dice are large, and a stack may be small.
+    const auto dice = std::make_unique<Dice>(start[0] + (std::uint64_t{start[1]} << 32U));
     constexpr std::size_t most_tries = 500;
     for (std::size_t tries = 0;; ++tries) {
-        std::optional<Question> question = entry.asks(entry.looks(dice), dice);
+        std::optional<Question> question = entry.asks(entry.looks(*dice), *dice);
         if (!question) continue;
         const std::string same = question->asks + question->answer + joined(question->shown);
         if (!asked_.insert(same).second && tries < most_tries) continue;
@@ -277,17 +297,14 @@ Question QuizSession::next() {
 }
 
 const Mistake* mistake_behind(const Question& question, std::string_view typed) {
-    const auto is_said = [&](const RightAnswer& right) {
-        return check_answer(right, typed).is == Judgement::Is::right;
-    };
-    for (std::size_t i = 0; i < question.choices.size(); ++i) {
-        const QuizChoice& choice = question.choices[i];
-        if (is_said({.kind = RightAnswer::Kind::names, .names = {{letter(i), choice.text}}})) {
-            return choice.mistake;
-        }
+    if (question.right.kind == RightAnswer::Kind::choice) {
+        const auto said = said_choice(question.right, typed);
+        return said ? question.choices[*said].mistake : nullptr;
     }
     for (const QuizChoice& choice : question.mistaken) {
-        if (question.choices.empty() && is_said({.number = choice.number})) return choice.mistake;
+        if (check_answer({.number = choice.number}, typed).is == Judgement::Is::right) {
+            return choice.mistake;
+        }
     }
     return nullptr;
 }

@@ -16,12 +16,15 @@ namespace attn {
 
 /// The one right answer to a question.
 struct RightAnswer {
-    enum class Kind { number, shape, names };
+    enum class Kind { number, shape, names, choice };
     Kind kind = Kind::number;
     double number = 0;
     Shape shape{};
-    /// All that are to be named, in any order, each by one of its spellings: `2` or `eat`.
+    /// All that are to be named, in any order, each by one of its spellings: `2` or `eat`. Of a
+    /// choice all that there are, a) first.
     std::vector<std::vector<std::string>> names{};
+    std::vector<double> numbers{};      ///< of a choice between numbers
+    std::size_t choice = 0;             ///< the place of the right one
     std::vector<std::string> others{};  ///< names that are wrong here; empty: all others are
 };
 
@@ -36,16 +39,23 @@ struct Judgement {
 ///
 /// Range   A number has two significant digits or more, unless it is exact, and is right within
 ///         half a unit of its last digit: 0.52 and .5167 for 0.516667. Arithmetic is right within
-///         a thousandth: 31/60, ln 2, 1/sqrt(2). A shape is its numbers: (2,3), 2x3, [2, 3].
+///         a thousandth: 31/60, ln 2, 1/sqrt(2). A shape is its numbers: (2,3), 2x3, [2, 3]. A
+///         choice goes by its letter, its number however it is written, or its text.
 Judgement check_answer(const RightAnswer& right, std::string_view typed);
 
+/// The place of the choice that somebody typed; nothing where it is none, or may be several.
+std::optional<std::size_t> said_choice(const RightAnswer& right, std::string_view typed);
+
 /// Numbers drawn for a question, the same on every machine.
+///
+/// Errors  ConfigError for one of none: a count of 0, most below least, an empty list.
 class Dice {
 public:
     explicit Dice(std::uint64_t seed) : engine_(seed) {}
-    std::size_t below(std::size_t count) { return engine_() % count; }
+    std::size_t below(std::size_t count);
     std::int64_t between(std::int64_t least, std::int64_t most) {
-        return least + static_cast<std::int64_t>(below(static_cast<std::size_t>(most - least + 1)));
+        return least + static_cast<std::int64_t>(
+                           below(most < least ? 0 : static_cast<std::size_t>(most - least) + 1));
     }
     template <class T>
     T pick(std::initializer_list<T> from) {
@@ -136,7 +146,7 @@ const Mistake* mistake_behind(const Question& question, std::string_view typed);
 using Asks = decltype(QuizEntry::asks);
 /// Asks for a cell of a step beside other tensors, at times as a choice between what mistakes make.
 Asks ask_cell(const std::string& step, const std::vector<std::string>& shown);
-/// Asks for the shape of one of these steps.
+/// Asks for the shape of one of these steps.  Errors  ConfigError without any.
 Asks ask_shape(const std::vector<std::string>& steps);
 /// Asks which cell of another tensor a cell is.
 Asks ask_origin(const std::string& step, const std::string& of);
@@ -167,7 +177,7 @@ const std::vector<SheetForm>& sheet_forms();
 /// Questions on paper, or with their answers and derivations the key to it.
 ///
 /// `format` is one of those above: markdown, html (one file that needs no network), latex (a
-/// document) or ipynb (whose cells hold the numbers as Python).
+/// document), ipynb (whose cells hold the numbers as Python) or text.
 std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
                        bool with_answers, const std::string& format);
 

@@ -1,10 +1,12 @@
 #include "attn/quiz/question.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attn/render/render.hpp"
 #include "attn/render/svg.hpp"
+#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
@@ -13,6 +15,23 @@ namespace {
 
 constexpr std::size_t columns = 80;
 
+/// A line as wide as a page is: a tensor goes on after a row of it.
+std::vector<std::string> broken(const std::string& line) {
+    std::vector<std::string> lines;
+    std::size_t begin = 0;
+    const std::size_t indent = std::min(line.find('['), columns / 2);
+    while (line.size() - begin + (begin > 0 ? indent : 0) > columns) {
+        const std::size_t end = line.rfind("], ", begin + columns - indent - 2);
+        if (end == line.npos || end < begin) break;
+        lines.push_back(line.substr(begin, end + 2 - begin));
+        begin = end + 3;
+    }
+    if (lines.empty()) return wrap(line, columns);
+    lines.push_back(line.substr(begin));
+    for (std::size_t i = 1; i < lines.size(); ++i) lines[i].insert(0, indent + 1, ' ');
+    return lines;
+}
+
 /// Lines of numbers and derivations, none of them longer than a page is wide.
 std::string narrow(const std::string& lines, std::string (*escaped)(std::string_view)) {
     std::string text;
@@ -20,7 +39,7 @@ std::string narrow(const std::string& lines, std::string (*escaped)(std::string_
         const std::size_t end = std::min(lines.find('\n', at), lines.size());
         const std::string line = lines.substr(at, end - at);
         const bool is_long = line.size() > columns;
-        for (const std::string& part : is_long ? wrap(line, columns) : std::vector{line}) {
+        for (const std::string& part : is_long ? broken(line) : std::vector{line}) {
             text += (text.empty() ? "" : "\n") + escaped(part);
         }
         at = end + 1;
@@ -50,11 +69,21 @@ std::string latex_prose(std::string_view text) {
 struct Parts {
     std::string (*prose)(std::string_view);
     std::string (*lines)(std::string_view);
-    const char *head, *question, *paragraph, *block, *blank, *tail;
+    const char *head, *question, *paragraph, *block, *blank, *end, *tail;
 };
 
-constexpr Parts markdown{markdown_prose,         as_is,         "# {}\n", "\n## {}\n", "\n{}\n",
-                         "\n```text\n{}\n```\n", "\nAnswer:\n", ""};
+std::string text_lines(std::string_view text) { return joined(wrap(text, columns), "\n"); }
+
+/// The same, none of them as a list of Markdown begins.
+std::string markdown_lines(std::string_view text) {
+    return replaced_all(text_lines(markdown_prose(text)),
+                        {{"\n-", "\n\\-"}, {"\n+", "\n\\+"}, {"\n=", "\n\\="}});
+}
+
+constexpr Parts markdown{markdown_lines,         as_is,         "# {}\n", "\n## {}\n", "\n{}\n",
+                         "\n```text\n{}\n```\n", "\nAnswer:\n", "",       ""};
+constexpr Parts plain{
+    text_lines, as_is, "{}\n", "\n{}\n", "\n{}\n", "\n{}\n", "\nAnswer: ____________\n", "", ""};
 
 constexpr Parts html{xml_text,
                      xml_text,
@@ -66,7 +95,7 @@ constexpr Parts html{xml_text,
 <title>{0}</title>
 <style>
 body {{ font: 1rem/1.5 sans-serif; max-width: 46em; margin: auto; padding: 1em; }}
-h2, p {{ break-after: avoid; }}
+section {{ break-inside: avoid; }}
 pre {{ white-space: pre-wrap; }}
 input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
 </style>
@@ -74,10 +103,11 @@ input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
 <body>
 <h1>{0}</h1>
 )",
-                     "<h2>{}</h2>\n",
+                     "<section>\n<h2>{}</h2>\n",
                      "<p>{}</p>\n",
                      "<pre>{}</pre>\n",
                      "<p><label>Answer: <input autocomplete=\"off\"></label></p>\n",
+                     "</section>\n",
                      "</body>\n</html>\n"};
 
 constexpr Parts latex{latex_prose,
@@ -92,6 +122,7 @@ constexpr Parts latex{latex_prose,
                       "{}\\par\n",
                       "\\begin{{verbatim}}\n{}\n\\end{{verbatim}}\n",
                       "\\bigskip Answer: \\underline{\\hspace{6cm}}\\par\n",
+                      "",
                       "\\end{document}\n"};
 
 template <class... Texts>
@@ -111,8 +142,8 @@ std::string question_text(const Question& question, std::size_t number, bool wit
     text += paragraph(question.asks);
     if (!question.shown.empty() && with_lines) text += block(shown_lines(question));
     for (const std::string& choice : choice_lines(question)) text += paragraph(choice);
-    if (!with_answers) return text + parts.blank;
-    return text + paragraph("Answer: " + question.answer) + block(question.why);
+    if (!with_answers) return text + parts.blank + parts.end;
+    return text + paragraph("Answer: " + question.answer) + block(question.why) + parts.end;
 }
 
 /// The lines as Python: `ln 3` as `log(3)`.
@@ -146,14 +177,22 @@ const std::vector<SheetForm>& sheet_forms() {
     static const std::vector<SheetForm> all{{"markdown", {".md", ".markdown"}},
                                             {"html", {".html", ".htm"}},
                                             {"latex", {".tex"}},
-                                            {"ipynb", {".ipynb"}}};
+                                            {"ipynb", {".ipynb"}},
+                                            {"text", {".txt"}}};
     return all;
 }
 
 std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
                        bool with_answers, const std::string& format) {
+    if (std::ranges::find(sheet_forms(), format, &SheetForm::name) == sheet_forms().end()) {
+        throw ConfigError("there is no sheet of form '" + format +
+                          "': markdown, html, latex, ipynb or text");
+    }
     if (format == "ipynb") return notebook_text(title, questions, with_answers);
-    const Parts& parts = format == "html" ? html : format == "latex" ? latex : markdown;
+    const Parts& parts = format == "html"    ? html
+                         : format == "latex" ? latex
+                         : format == "text"  ? plain
+                                             : markdown;
     std::string text = put_in(parts.head, parts.prose(title));
     for (std::size_t i = 0; i < questions.size(); ++i) {
         text += question_text(questions[i], i + 1, with_answers, parts, true);

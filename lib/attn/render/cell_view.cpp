@@ -72,11 +72,8 @@ CellView::CellView(const Section& section, const Document& document, const Print
 std::string CellView::number(double value) const {
     NumberForm unpadded = form_;
     unpadded.width = 1;
-    NumberBuffer buffer;
-    char* end = tensor_.is_floating()
-                    ? write_number(buffer.data(), value, unpadded)
-                    : write_integer(buffer.data(), static_cast<std::int64_t>(value));
-    return {buffer.data(), end};
+    return tensor_.is_floating() ? number_text(value, unpadded)
+                                 : std::to_string(static_cast<std::int64_t>(value));
 }
 
 std::optional<std::size_t> CellView::picked_sequence() const {

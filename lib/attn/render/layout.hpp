@@ -1,7 +1,6 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -85,18 +84,10 @@ private:
     }
 
     void write_cells(std::size_t begin, std::size_t end) {
-        const std::size_t room = std::max(cells_.width, std::tuple_size_v<NumberBuffer>);
         for (; begin < end; ++begin, --left_) {
-            char* out = text_.room(room);
-            if (is_first_ || left_ == 0) {
-                separate(false);
-                out = text_.room(room);
-                is_first_ = false;
-            } else {
-                std::memcpy(out, gap_.data(), 2);  // a call for its length would cost more
-                out += gap_.size();
-            }
-            text_.keep(cells_.write(out, begin));
+            separate(left_ > 0);
+            is_first_ = false;
+            text_ << cells_.text(begin);
         }
     }
 

@@ -13,7 +13,7 @@ namespace {
 using Kind = NumberForm::Kind;
 
 std::size_t length_of(double value, const NumberForm& form) {
-    return written_length([&](char* out) { return write_number(out, value, form); });
+    return number_text(value, form).size();
 }
 
 /// The decimals that a text has before its exponent or its end.
@@ -27,19 +27,12 @@ std::size_t decimals_of(std::string_view text) {
 /// without the zeros at their end.
 template <class T>
 std::size_t decimals_wanted(T value, int precision, bool scientific) {
-    NumberBuffer buffer;
-    char* const begin = buffer.data();
-    const char* end =
-        scientific ? write_shortest(begin, value) : write_shortest_fixed(begin, value);
-    const std::size_t shortest = decimals_of(written(begin, end));
-    if (shortest <= static_cast<std::size_t>(precision) || precision == 0) {
-        return std::min(shortest, static_cast<std::size_t>(precision));
-    }
+    std::string text = scientific ? shortest_text(value) : shortest_fixed_text(value);
+    if (decimals_of(text) <= static_cast<std::size_t>(precision)) return decimals_of(text);
     const auto exact = static_cast<double>(value);
-    end = scientific ? std::find(begin, write_scientific(begin, exact, precision), 'e')
-                     : write_fixed(begin, exact, precision);
-    while (end[-1] == '0') --end;
-    return decimals_of(written(begin, end));
+    text = scientific ? scientific_text(exact, precision) : fixed_text(exact, precision);
+    text.resize(std::min(text.find('e'), text.size()));
+    return decimals_of(text.substr(0, text.find_last_not_of('0') + 1));
 }
 
 /// The most decimals that any printed finite value wants.
@@ -65,42 +58,26 @@ bool is_scientific_in_numpy(const Survey& found, SciMode sci_mode) {
     return found.minimum() < 1e-4 || quotient > T{1000};
 }
 
-/// NumPy's fixed form where rounding may find other decimals than the shortest ones.
+/// The decimals that identify the number, or as many as there is room for, without zeros at their
+/// end; blanks stand for those that other numbers have.
 template <class T>
-char* write_shortest_decimals(char* out, T value, const NumberForm& form) {
-    NumberBuffer buffer;
-    char* const begin = buffer.data();
+std::string numpy_decimals(T value, const NumberForm& form) {
     const int precision = form.kind == Kind::whole ? 0 : form.precision;
-    char* end = write_shortest_fixed(begin, value);
     const auto wanted = static_cast<std::size_t>(precision);
-    if (decimals_of(written(begin, end)) > wanted) {
-        end = write_fixed(begin, static_cast<double>(value), precision);
-    }
-    const char* point = std::find(begin, end, '.');
-    if (point == end) *end++ = '.';
-    while (end[-1] == '0' && end - 1 > point) --end;
-    end = std::fill_n(end, wanted - static_cast<std::size_t>(end - point - 1), ' ');
-    return write_padded(out, written(begin, end), form.width);
+    std::string text = shortest_fixed_text(value);
+    if (decimals_of(text) > wanted) text = fixed_text(static_cast<double>(value), precision);
+    if (text.find('.') == text.npos) text += '.';
+    text.resize(text.find_last_not_of('0') + 1);
+    return text.append(wanted - decimals_of(text), ' ');
 }
 
-/// NumPy's exponent form where it differs from C's: it may have more digits in the exponent, and a
-/// point without decimals.
-char* write_numpy_exponent(char* out, double value, const NumberForm& form) {
-    NumberBuffer buffer;
-    char* const begin = buffer.data();
-    char* end = write_scientific(begin, value, form.precision);
-    char* mantissa_end = std::find(begin, end, 'e');
-    if (form.precision == 0) {
-        std::copy_backward(mantissa_end, end, end + 1);
-        *mantissa_end++ = '.';
-        ++end;
-    }
-    if (static_cast<std::size_t>(end - mantissa_end) - 2 < form.exponent_digits) {
-        std::copy_backward(mantissa_end + 2, end, end + 1);
-        mantissa_end[2] = '0';
-        ++end;
-    }
-    return write_padded(out, written(begin, end), form.width);
+/// NumPy's exponent may have more digits than C's, and its mantissa a point without decimals.
+std::string numpy_exponent(double value, const NumberForm& form) {
+    std::string text = scientific_text(value, form.precision);
+    if (form.precision == 0) text.insert(text.find('e'), 1, '.');
+    const std::size_t digits = text.size() - text.find('e') - 2;
+    if (digits < form.exponent_digits) text.insert(text.find('e') + 2, 1, '0');
+    return text;
 }
 
 }  // namespace
@@ -148,9 +125,8 @@ NumberForm numpy_form(const T* data, const Shown& shown, const Settings& setting
         form.kind = Kind::scientific;
         form.precision = most_decimals_wanted(data, shown, settings.precision, true);
         form.exponent_digits = found.longest([&](double value) {
-            NumberBuffer buffer;
-            const char* end = write_scientific(buffer.data(), value, form.precision);
-            return static_cast<std::size_t>(end - std::find(buffer.cbegin(), end, 'e') - 2);
+            const std::string text = scientific_text(value, form.precision);
+            return text.size() - text.find('e') - 2;
         });
         const bool negative = found.greatest[1] > 0.0 || found.negative_zero;
         form.width = (negative ? 2 : 1) + 1 + static_cast<std::size_t>(form.precision) + 2 +
@@ -158,9 +134,8 @@ NumberForm numpy_form(const T* data, const Shown& shown, const Settings& setting
     } else if (found.has_finite()) {
         form.kind = Kind::fixed;
         const auto before_point = [&](double value) {
-            NumberBuffer buffer;
-            const char* end = write_fixed(buffer.data(), value, settings.precision);
-            return static_cast<std::size_t>(std::find(buffer.cbegin(), end, '.') - buffer.cbegin());
+            const std::string text = fixed_text(value, settings.precision);
+            return std::min(text.find('.'), text.size());
         };
         const std::size_t left =
             std::max<std::size_t>(found.longest(before_point), found.negative_zero ? 2 : 1);
@@ -170,41 +145,28 @@ NumberForm numpy_form(const T* data, const Shown& shown, const Settings& setting
         form.width = left + 1 + static_cast<std::size_t>(form.precision);
     }
     form.width = std::max(form.width, found.longest_word());
-
-    // NumPy prints the shortest decimals that identify a number if these are few enough. They lie
-    // within half the spacing of T at the number. Where that spacing is less than a unit of the
-    // last decimal, no other number of so many decimals is as close: rounding finds the same.
-    form.exact_below = std::ldexp(
-        1.0, std::ilogb(std::pow(10.0, -form.precision)) + std::numeric_limits<T>::digits);
     return form;
 }
 
 template <class T>
-char* write_number(char* out, T number, const NumberForm& form) {
+std::string number_text(T number, const NumberForm& form) {
     const auto value = static_cast<double>(number);
-    if (form.kind == Kind::fixed && (!form.of_numpy || std::fabs(value) < form.exact_below)) {
-        char* const end = write_fixed(out, value, form.precision, form.width);
-        for (char* last = end - 1; form.of_numpy && *last == '0'; --last) *last = ' ';
-        return end;
-    }
-    if (!std::isfinite(value)) return write_fixed(out, value, 0, form.width);
-    if (form.kind == Kind::scientific) {
-        const bool as_in_c = !form.of_numpy || (form.precision > 0 && form.exponent_digits == 2);
-        return as_in_c ? write_scientific(out, value, form.precision, form.width)
-                       : write_numpy_exponent(out, value, form);
-    }
-    if (form.of_numpy && !(std::fabs(value) < form.exact_below)) {
-        return write_shortest_decimals(out, number, form);
-    }
-    out = write_fixed(out, value, 0, form.width - 1);
-    *out++ = '.';
-    return out;
+    const auto text = [&] {
+        if (!std::isfinite(value)) return fixed_text(value, 0);
+        if (form.kind == Kind::scientific) {
+            return form.of_numpy ? numpy_exponent(value, form)
+                                 : scientific_text(value, form.precision);
+        }
+        if (form.of_numpy) return numpy_decimals(number, form);
+        return form.kind == Kind::fixed ? fixed_text(value, form.precision)
+                                        : fixed_text(value, 0) + '.';
+    };
+    return padded(text(), form.width);
 }
 
 template <class T>
 Cells number_cells(const T* data, const NumberForm& form) {
-    return {form.width,
-            [data, form](char* out, std::size_t i) { return write_number(out, data[i], form); }};
+    return {form.width, [data, form](std::size_t i) { return number_text(data[i], form); }};
 }
 
 Cells integer_cells(const std::int64_t* data, const Shown& shown) {
@@ -216,32 +178,24 @@ Cells integer_cells(const std::int64_t* data, const Shown& shown) {
             greatest = std::max(greatest, data[i]);
         }
     });
-    const auto length = [](std::int64_t value) {
-        return written_length([&](char* out) { return write_integer(out, value); });
-    };
-    const std::size_t width = std::max(length(least), length(greatest));
-    return {width, [data, width](char* out, std::size_t i) {
-                NumberBuffer buffer;
-                char* const begin = buffer.data();
-                return write_padded(out, written(begin, write_integer(begin, data[i])), width);
-            }};
+    const std::size_t width =
+        std::max(std::to_string(least).size(), std::to_string(greatest).size());
+    return {width, [data, width](std::size_t i) { return padded(std::to_string(data[i]), width); }};
 }
 
 Cells word_cells(const bool* data, std::size_t width) {
-    return {width, [data, width](char* out, std::size_t i) {
-                return write_padded(out, data[i] ? "True" : "False", width);
-            }};
+    return {width,
+            [data, width](std::size_t i) { return padded(data[i] ? "True" : "False", width); }};
 }
 
 std::string scalar_text(const Tensor& tensor, std::size_t i) {
-    NumberBuffer buffer;
-    const auto text = [&](auto value) -> std::string {
+    const auto text = [](auto value) -> std::string {
         if constexpr (std::is_same_v<decltype(value), bool>) {
             return value ? "True" : "False";
         } else if constexpr (std::is_integral_v<decltype(value)>) {
-            return {buffer.data(), write_integer(buffer.data(), value)};
+            return std::to_string(value);
         } else {
-            return {buffer.data(), write_scalar(buffer.data(), value)};
+            return scalar_text(value);
         }
     };
     return std::visit([&](const auto& array) { return text(array.data()[i]); }, tensor.values());
@@ -249,8 +203,8 @@ std::string scalar_text(const Tensor& tensor, std::size_t i) {
 
 template NumberForm numpy_form(const float*, const Shown&, const Settings&);
 template NumberForm numpy_form(const double*, const Shown&, const Settings&);
-template char* write_number(char*, float, const NumberForm&);
-template char* write_number(char*, double, const NumberForm&);
+template std::string number_text(float, const NumberForm&);
+template std::string number_text(double, const NumberForm&);
 template Cells number_cells(const float*, const NumberForm&);
 template Cells number_cells(const double*, const NumberForm&);
 

@@ -23,7 +23,6 @@ struct NumberForm {
     /// identify the number, and every mantissa has a point.
     bool of_numpy = false;
     std::size_t exponent_digits = 2;  ///< of NumPy
-    double exact_below = 0;           ///< magnitudes whose rounded decimals identify them
 };
 
 /// PyTorch's choice. A tensor without a finite non-zero value is in whole form, even where
@@ -41,15 +40,14 @@ NumberForm plain_form(const Survey& survey, const Settings& settings);
 template <class T>
 NumberForm numpy_form(const T* data, const Shown& shown, const Settings& settings);
 
-/// Writes one number in a form, and returns its end: at most max(width, NumberBuffer) letters.
+/// One number in a form.
 template <class T>
-char* write_number(char* out, T value, const NumberForm& form);
+std::string number_text(T value, const NumberForm& form);
 
-/// The cells of one tensor, which all have a common width or more: `write(out, i)` writes element
-/// number `i` and returns its end.
+/// The cells of one tensor, which all have a common width or more: `text(i)` is element number `i`.
 struct Cells {
     std::size_t width;
-    std::function<char*(char*, std::size_t)> write;
+    std::function<std::string(std::size_t)> text;
 };
 
 /// Floating values in one form, aligned to the right.

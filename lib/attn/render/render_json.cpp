@@ -15,9 +15,9 @@ void write_number(TextPieces& out, T value) {
     if constexpr (std::is_same_v<T, bool>) {
         out << (value ? "true" : "false");
     } else if constexpr (std::is_integral_v<T>) {
-        out.keep(write_integer(out.room(std::tuple_size_v<NumberBuffer>), value));
+        out << std::to_string(value);
     } else if (std::isfinite(value)) {
-        out.keep(write_scalar(out.room(std::tuple_size_v<NumberBuffer>), value));
+        out << scalar_text(value);
     } else {
         out << (std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"");
     }
@@ -95,7 +95,9 @@ void render_json(const Document& document, const Sink& sink) {
         if (i > 0) out << ",\n";
         write_section(out, document.sections[i]);
     }
-    out << "\n]}\n";
+    out << "\n]";
+    if (!document.verdict_json.empty()) out << ",\n\"gradient_check\":" << document.verdict_json;
+    out << "}\n";
     out.flush();
 }
 

@@ -62,6 +62,11 @@ void write_sections(const Document& document, const PrintOptions& options, Words
         text << '\n';
         text.flush();
     }
+    if (!document.verdict.empty()) {
+        text << '\n';
+        comments.write(document.verdict, document.is_wrong ? options.ink.mistake : "");
+        text.flush();
+    }
     if (document.next.empty()) return;
     text << '\n' << "# next: " << document.next << '\n';
     text.flush();
@@ -105,16 +110,12 @@ void render_text(const Document& document, const ContentForm& form, const PrintO
 namespace {
 
 Cells plain_cells(const bool* data) {
-    return {1, [data](char* out, std::size_t i) {
-                *out = data[i] ? '1' : '0';
-                return out + 1;
-            }};
+    return {1, [data](std::size_t i) { return data[i] ? "1" : "0"; }};
 }
 
 void write_rows(TextPieces& text, const Cells& cells, const Shape& shape) {
     const std::size_t size = element_count(shape);
     const std::size_t row_length = shape.empty() ? 1 : shape.back();
-    const std::size_t room = 1 + std::max(cells.width, std::tuple_size_v<NumberBuffer>);
     for (std::size_t begin = 0; begin < size; begin += row_length) {
         // A line ends with every full row, and once more for each outer axis that is full too.
         for (std::size_t axis = shape.size(), block = 1; axis-- > 0 && begin > 0;) {
@@ -123,9 +124,8 @@ void write_rows(TextPieces& text, const Cells& cells, const Shape& shape) {
             text << '\n';
         }
         for (std::size_t i = begin; i < begin + row_length; ++i) {
-            char* out = text.room(room);
-            if (i > begin) *out++ = ' ';
-            text.keep(cells.write(out, i));
+            if (i > begin) text << ' ';
+            text << cells.text(i);
         }
     }
 }

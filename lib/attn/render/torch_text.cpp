@@ -107,9 +107,4 @@ std::string torch_size_text(const Shape& shape) {
     return text + "])";
 }
 
-std::string python_float_text(double value) {
-    NumberBuffer buffer;
-    return {buffer.data(), write_scalar(buffer.data(), value)};
-}
-
 }  // namespace attn

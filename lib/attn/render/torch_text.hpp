@@ -25,8 +25,4 @@ void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions
 /// The text of a shape as PyTorch prints it: `torch.Size([2, 4])`.
 std::string torch_size_text(const Shape& shape);
 
-/// The text of a double as Python prints a float: the shortest digits that identify it, `1e-05`,
-/// `1.0`, `nan`, `-inf`.
-std::string python_float_text(double value);
-
 }  // namespace attn

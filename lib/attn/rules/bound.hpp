@@ -7,9 +7,6 @@
 
 namespace attn {
 
-/// Whether an expression gives a number or a truth.
-enum class RuleType { number, truth };
-
 /// A node whose names are known: indices by their place in a list, tensors, settings by their
 /// number.
 struct BoundRule {
@@ -22,15 +19,14 @@ struct BoundRule {
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
     const RuleNode* node = nullptr;
-    RuleType type = RuleType::number;
-    bool reads = false;  ///< whether a cell stands in it
+    const RuleFunction* function = nullptr;  ///< of a call or an operator
+    bool reads = false;                      ///< whether a cell stands in it
     bool is_constant = false;
     double number = 0;
     std::size_t index = none;  ///< of a name, or of a reduction
     const Tensor* tensor = nullptr;
     std::vector<Place> places{};
     std::vector<BoundRule> parts{};
-    std::size_t length = 0;  ///< of the index of a reduction without a range
     std::uint64_t uses = 0;  ///< a bit for each index that it needs from outside
 };
 
@@ -41,7 +37,9 @@ struct BoundTree {
     std::size_t indices = 0;           ///< how many there are with those of the reductions
 };
 
-/// Finds out what each name of a completed rule is.  Errors  as evaluate_rule.
+/// Finds out what each name of a completed rule is.
+///
+/// Errors  ConfigError for names that nothing binds, and for other numbers of indices than axes.
 BoundTree bind_rule(const Rule& rule, const Axes& axes, const Shape& shape, const RuleScope& scope);
 
 }  // namespace attn

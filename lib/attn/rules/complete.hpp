@@ -16,18 +16,51 @@ struct RuleNames {
     std::function<std::string(const std::string& name)> step;
     std::function<Outline(const std::string& step)> outline;
     std::map<std::string, double> settings;  ///< `D` and its number
+    /// What the cells of a step are; where nobody says it, those of `mask` are truths.
+    std::function<RuleType(const std::string& step)> type{};
 };
 
+/// A place where an index goes over an axis by itself: `k` in `key[k,f]`.
+struct RuleAxis {
+    const RuleNode* cell;
+    std::size_t axis;  ///< of the cell
+    bool is_asked;     ///< on one side of an `if`, which may leave the axis
+    std::size_t length() const { return cell->outline->shape[axis]; }
+    const std::string& name() const { return cell->outline->axes[axis]; }
+};
+/// Those of an index in a completed expression, in the order of its text.
+std::vector<RuleAxis> axes_of(const RuleNode& node, const std::string& index);
+/// The length that the axes say of a sum's index, so that nobody has to; nothing where none does,
+/// or not all the same.
+std::optional<std::size_t> length_said(const RuleNode& body, const std::string& index);
+
 /// The rule that anybody can follow who has the tensors before it: steps by their names, numbers in
-/// the place of settings, and an index for each axis. A rule that names fewer leaves out the first
-/// ones, and so may every tensor that it reads: they are the same there, or 0 where there is but
-/// one.
+/// the place of settings, an index for each axis, a range for each sum, `//` where `/` rounds down,
+/// and the type of each node. A rule that names fewer indices leaves out the first ones, and so may
+/// every tensor that it reads: they are the same there, or 0 where there is but one. What is
+/// complete stays as it is.
 ///
-/// Errors  ConfigError with a caret: too many indices, unknown tensors, axes that nothing binds.
+/// Errors  ConfigError with a caret: too many indices, unknown tensors, axes and names that nothing
+///         binds, two lengths for one index, a truth where a number is due, an index that is made
+///         of other than whole numbers; without one for a rule or names that lack a part.
 Rule completed(const Rule& rule, const Outline& made, const RuleNames& names);
 
 /// The rule with the rules of other steps in the place of their cells: those for which `made` knows
 /// one, and what these read in turn. All must be completed.
+///
+/// Errors  ConfigError for rules that read each other, and for cells of other indices than a
+/// rule's.
 Rule inlined(const Rule& rule, const std::function<std::optional<Rule>(const std::string&)>& made);
+
+/// What a user should know of a completed rule that runs: an index that goes over other things in
+/// one place than in another, which only happen to be as many, a quotient of indices that is
+/// compared and does not round down, and sums too long for float32. One sentence each.
+std::vector<std::string> remarks_on(const Rule& rule, const Outline& made, bool in_float32);
+
+/// How many numbers are worked out at most for the rule: its cells, and for each of its sums those
+/// of the indices that it needs, times how far it goes.
+///
+/// Errors  ConfigError for a rule that is not completed.
+double work_of(const Rule& rule, const Outline& made);
 
 }  // namespace attn

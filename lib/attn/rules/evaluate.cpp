@@ -2,26 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
-#include "attn/rules/arithmetic.hpp"
 #include "attn/rules/bound.hpp"
 #include "attn/rules/complete.hpp"
+#include "attn/rules/products.hpp"
 #include "attn/rules/rows.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace attn {
 namespace {
 
-using namespace rule_arithmetic;
 using Kind = RuleNode::Kind;
 using Index = RuleIndices::Index;
 
-/// More rows than this are not added up: minutes, where a walk takes moments.
-constexpr std::size_t most_rows = 100'000'000;
+/// More numbers than this are not worked out one by one: minutes, where a walk takes moments.
+constexpr double most_work = 1e9;
+/// So many numbers of one sum are kept for others of its cells.
+constexpr std::size_t most_kept = std::size_t{1} << 22;
+/// So many places of a sum are worked on at a time.
+constexpr Index longest_row = 4096;
 
 /// Works on one row of the result at a time: every node on all cells of the last index, so that
-/// going through the tree costs little.
+/// going through the tree costs little. A truth is 1 or 0 there.
 template <class T>
 class Evaluator : RuleRows {
 public:
@@ -30,24 +36,25 @@ public:
         const std::vector<std::size_t>& lengths = tree_.lengths;
         row_ = lengths.empty() ? BoundRule::none : lengths.size() - 1;
         count_ = lengths.empty() ? 1 : lengths.back();
-        mark(tree_.root);
+        std::uint64_t around = 0;
+        for (std::size_t i = 0; i < lengths.size(); ++i) around |= bit(i);
+        mark(tree_.root, around);
     }
 
     Tensor result(const Axes& axes) {
-        if (tree_.root.type == RuleType::truth) {
-            Array<bool> cells = empty_array<bool>(tree_.lengths);
-            std::vector<char> row(count_);
-            for_each_row(cells.size(), [&](std::size_t first) {
-                truths(tree_.root, nullptr, row.data());
-                std::copy(row.begin(), row.end(), cells.data() + first);
-            });
-            return {axes, std::move(cells)};
-        }
         Array<T> cells = empty_array<T>(tree_.lengths);
-        for_each_row(cells.size(), [&](std::size_t first) {
+        for (std::size_t first = 0; first < cells.size(); first += count_) {
+            std::size_t rest = first / count_;
+            for (std::size_t axis = row_ == BoundRule::none ? 0 : row_; axis-- > 0;) {
+                index_[axis] = static_cast<Index>(rest % tree_.lengths[axis]);
+                rest /= tree_.lengths[axis];
+            }
             numbers(tree_.root, nullptr, cells.data() + first);
-        });
-        return {axes, std::move(cells)};
+        }
+        if (!gives_truth(*tree_.root.node)) return {axes, std::move(cells)};
+        Array<bool> truths = empty_array<bool>(tree_.lengths);
+        for (std::size_t i = 0; i < cells.size(); ++i) truths.data()[i] = cells.data()[i] != 0;
+        return {axes, std::move(truths)};
     }
 
 private:
@@ -64,7 +71,6 @@ private:
         Row(const Row&) = delete;
         Row& operator=(const Row&) = delete;
         T* data() { return cells_.data(); }
-        const T* data() const { return cells_.data(); }
         T operator[](std::size_t r) const { return cells_[r]; }
 
     private:
@@ -72,255 +78,252 @@ private:
         std::vector<T> cells_;
     };
 
-    /// Notes for each node which indices it needs: those beyond the sixty-third share a bit. What
-    /// needs none and is no index, where `/` rounds down, is worked out.
-    std::uint64_t mark(BoundRule& node, bool in_index = false) {
+    /// Numbers of a sum that are known, a row of them for each of the other indices.
+    struct Kept {
+        struct Cells {
+            std::vector<T> numbers;
+            std::vector<char> known;
+        };
+        bool is_shared = false;  ///< there are indices around that it does not need
+        std::map<std::vector<Index>, Cells> rows{};
+        std::size_t size = 0;
+    };
+
+    /// Notes for each node which indices it needs, of those `around` it: those beyond the
+    /// sixty-third share a bit. What needs none and reads nothing is worked out, in an index as
+    /// whole numbers.
+    void mark(BoundRule& node, std::uint64_t around, bool in_index = false) {
         const Kind kind = node.node->kind;
-        node.uses = 0;
-        if (kind == Kind::name && !node.is_constant) node.uses = bit(node.index);
-        bool is_constant = !in_index && node.type == RuleType::number &&
-                           (kind == Kind::call || kind == Kind::operate);
+        node.uses = kind == Kind::name && !node.is_constant ? bit(node.index) : 0;
         for (BoundRule& part : node.parts) {
-            const bool is_bound = kind == Kind::reduce && &part != &node.parts.back();
-            node.uses |= mark(part, in_index || is_bound || kind == Kind::cell);
-            is_constant = is_constant && part.is_constant;
+            const bool is_body = kind == Kind::reduce && &part == &node.parts.back();
+            const bool is_place = kind == Kind::cell || (kind == Kind::reduce && !is_body);
+            mark(part, is_body ? around | bit(node.index) : around, in_index || is_place);
+            node.uses |= part.uses;
         }
-        for (const BoundRule::Place& place : node.places) {
-            if (place.index) node.uses |= bit(*place.index);
+        if (kind == Kind::reduce) {
+            if (node.index < 63) node.uses &= ~bit(node.index);
+            kept_[&node].is_shared = (around & ~node.uses) != 0 && index_.size() < 63;
         }
-        if (kind == Kind::reduce && node.index < 63) node.uses &= ~bit(node.index);
-        if (is_constant) fold(node);
-        return node.uses;
+        const bool is_operation = kind == Kind::call || kind == Kind::operate;
+        const bool is_constant =
+            is_operation && std::ranges::all_of(node.parts, &BoundRule::is_constant);
+        if (!is_constant || gives_truth(*node.node)) return;
+        node.number = in_index ? value(node) : folded(node);
+        node.is_constant = true;
     }
+
     /// `sqrt(4)` is worked out once.
-    void fold(BoundRule& node) {
+    double folded(const BoundRule& node) {
         const std::size_t count = std::exchange(count_, 1);
         T number{};
         numbers(node, nullptr, &number);
-        node.number = static_cast<double>(number);
-        node.is_constant = true;
         count_ = count;
-    }
-    template <class Visit>
-    void for_each_row(std::size_t cells, Visit visit) {
-        for (std::size_t first = 0; first < cells; first += count_) {
-            std::size_t rest = count_ == 0 ? 0 : first / count_;
-            for (std::size_t axis = row_ == BoundRule::none ? 0 : row_; axis-- > 0;) {
-                index_[axis] = static_cast<Index>(rest % tree_.lengths[axis]);
-                rest /= tree_.lengths[axis];
-            }
-            visit(first);
-        }
+        return static_cast<double>(number);
     }
 
     void numbers(const BoundRule& node, Active active, T* out) {
-        if (node.is_constant) return fill_name(node, out);
+        if (node.is_constant) {
+            std::fill_n(out, count_, static_cast<T>(node.number));
+            return;
+        }
         switch (node.node->kind) {
-            case Kind::number:
             case Kind::name:
-                fill_name(node, out);
+                if (node.index == row_) {
+                    std::iota(out, out + count_, static_cast<T>(start_));
+                } else {
+                    std::fill_n(out, count_, static_cast<T>(index_[node.index]));
+                }
                 break;
             case Kind::cell:
                 read_cells(node, active, out);
                 break;
-            case Kind::call:
-            case Kind::operate:
-                calculate(node, active, out);
-                break;
             case Kind::choose:
-                choose(node, active, out, [this](const BoundRule& side, Active taken, T* cells) {
-                    numbers(side, taken, cells);
-                });
+                choose(node, active, out);
                 break;
             case Kind::reduce:
                 reduce(node, active, out);
                 break;
-        }
-    }
-
-    void fill_name(const BoundRule& node, T* out) {
-        if (node.index == row_ && !node.is_constant) {
-            std::iota(out, out + count_, T{0});
-        } else {
-            std::fill_n(out, count_,
-                        node.is_constant ? static_cast<T>(node.number)
-                                         : static_cast<T>(index_[node.index]));
+            default:
+                calculate(node, active, out);
         }
     }
 
     void calculate(const BoundRule& node, Active active, T* out) {
-        const std::string& word = node.node->word;
         numbers(node.parts[0], active, out);
-        if (node.parts.size() == 1) {
-            const bool negates = node.node->kind == Kind::operate;
-            T (*const function)(T) = negates ? +[](T x) { return -x; } : function_called<T>(word);
-            std::transform(out, out + count_, out, function);
-            return;
-        }
+        if (node.parts.size() == 1) return node.function->row(out, out, count_);
         Row right(*this);
-        numbers(node.parts[1], active, right.data());
-        // The operation is chosen once, not for each cell.
-        const auto each = [&](auto how) {
-            std::transform(out, out + count_, std::as_const(right).data(), out, how);
-        };
-        if (word == "+") return each(std::plus<T>());
-        if (word == "-") return each(std::minus<T>());
-        if (word == "*") return each(std::multiplies<T>());
-        if (word == "/") return each(std::divides<T>());
-        if (word == "max") return each(larger<T>);
-        if (word == "min") return each(smaller<T>);
-        each([&](T a, T b) { return operated(word, a, b); });
+        if (node.function->kind != RuleFunction::Kind::logic) {
+            numbers(node.parts[1], active, right.data());
+            return node.function->row(out, right.data(), count_);
+        }
+        // The right side may read what the left one has asked for.
+        const bool is_or = node.node->word == "or";
+        std::vector<char> open(count_);
+        for (std::size_t r = 0; r < count_; ++r) {
+            open[r] = (active == nullptr || active[r]) && (out[r] != 0) != is_or;
+        }
+        if (any(open.data())) numbers(node.parts[1], open.data(), right.data());
+        for (std::size_t r = 0; r < count_; ++r) {
+            if (open[r]) out[r] = right[r];
+        }
     }
 
-    /// Each side for the cells that take it; `work` makes numbers or truths.
-    template <class Cell, class Work>
-    void choose(const BoundRule& node, Active active, Cell* out, Work work) {
-        std::vector<char> yes(count_);
-        truths(node.parts[0], active, yes.data());
-        std::vector<char> no(count_);
+    /// Each side for the cells that take it.
+    void choose(const BoundRule& node, Active active, T* out) {
+        Row condition(*this);
+        numbers(node.parts[0], active, condition.data());
+        std::vector<char> yes(count_), no(count_);
         for (std::size_t r = 0; r < count_; ++r) {
             const bool asked = active == nullptr || active[r];
-            no[r] = asked && !yes[r];
-            yes[r] = asked && yes[r];
+            no[r] = asked && condition[r] == 0;
+            yes[r] = asked && condition[r] != 0;
         }
-        std::vector<Cell> other(count_);
-        if (any(yes.data())) work(node.parts[1], yes.data(), out);
-        if (any(no.data())) work(node.parts[2], no.data(), other.data());
+        if (!any(no.data())) return numbers(node.parts[1], active, out);
+        if (any(yes.data())) numbers(node.parts[1], yes.data(), out);
+        Row other(*this);
+        numbers(node.parts[2], no.data(), other.data());
         for (std::size_t r = 0; r < count_; ++r) {
             if (!yes[r]) out[r] = other[r];
         }
     }
 
-    static T start_of(const std::string& word) {
-        const T infinity = std::numeric_limits<T>::infinity();
-        return word == "max" ? -infinity : word == "min" ? infinity : T{0};
-    }
-    static T added(T next, T all) { return all + next; }
-
-    /// A row's shared part is worked out once, and again only for other indices.
-    T common(const BoundRule& node) {
-        std::vector<Index> indices = others_of(node.uses);
-        const auto known = common_.find(&node);
-        if (known != common_.end() && known->second.first == indices) return known->second.second;
-        const std::size_t row = row_;
-        const std::size_t count = count_;
-        const BoundRule& body = node.parts.back();
-        const std::string& word = node.node->word;
-        T result = start_of(word);
-        T (*const join)(T, T) = word == "max" ? larger<T> : word == "min" ? smaller<T> : added;
-        const bool nests = body.node->kind == Kind::reduce;
-        row_ = nests ? BoundRule::none : node.index;
-        count_ = nests ? 1 : node.length;
-        {
-            Row cells(*this);
-            for (std::size_t i = 0; i < (nests ? node.length : 1); ++i) {
-                count_work(node);
-                if (nests) index_[node.index] = static_cast<Index>(i);
-                numbers(body, nullptr, cells.data());
-                for (std::size_t r = 0; r < count_; ++r) result = join(cells[r], result);
-            }
-        }
-        row_ = row;
-        count_ = count;
-        if (word == "mean") result /= static_cast<T>(node.length);
-        common_[&node] = {std::move(indices), result};
-        return result;
-    }
-
-    /// A row is worked out again only where other indices change it: the largest score of a row
-    /// once for all terms of a sum around it.
+    /// A sum is worked out once for the indices that it needs, whatever there is around it.
     void reduce(const BoundRule& node, Active active, T* out) {
-        if (node.parts.size() == 1 && node.index < 63 && !uses_row(node)) {
-            std::fill_n(out, count_, any(active) ? common(node) : start_of(node.node->word));
+        const bool in_row = uses_row(node);
+        if (!any(active)) {
+            std::fill_n(out, count_, T{0});
             return;
         }
-        if (active != nullptr) return reduce_cells(node, active, out);
-        std::vector<Index> indices = others_of(node.uses & ~bit(row_));
-        indices.push_back(static_cast<Index>(row_));
-        auto& [known, cells] = reduced_[&node];
-        if (known != indices || cells.size() != count_) {
-            reduce_cells(node, nullptr, out);
-            known = std::move(indices);
-            cells.assign(out, out + count_);
+        Kept& kept = kept_.at(&node);
+        if (!kept.is_shared) {
+            std::fill_n(out, count_, in_row ? T{0} : alone(node));
+            if (in_row) reduce_cells(node, active, out);
+            return;
         }
-        std::ranges::copy(cells, out);
+        const std::size_t width = in_row ? count_ : 1;
+        if (kept.size + width > most_kept) {
+            kept.rows.clear();
+            kept.size = 0;
+        }
+        std::vector<Index> indices = others_of(in_row ? node.uses & ~bit(row_) : node.uses);
+        if (in_row) indices.insert(indices.end(), {static_cast<Index>(row_), start_});
+        typename Kept::Cells& cells = kept.rows[std::move(indices)];
+        if (cells.numbers.size() < width) {
+            kept.size += width;
+            cells.numbers.resize(width);
+            cells.known.resize(width, 0);
+        }
+        if (!in_row) {
+            if (!cells.known[0]) cells.numbers[0] = alone(node);
+            cells.known[0] = 1;
+            std::fill_n(out, count_, cells.numbers[0]);
+            return;
+        }
+        std::vector<char> asked(count_);
+        for (std::size_t r = 0; r < count_; ++r) {
+            asked[r] = !cells.known[r] && (active == nullptr || active[r]);
+        }
+        if (any(asked.data())) {
+            const bool asks_all = std::ranges::find(asked, 0) == asked.end();
+            reduce_cells(node, asks_all ? nullptr : asked.data(), out);
+            for (std::size_t r = 0; r < count_; ++r) {
+                if (!asked[r]) continue;
+                cells.numbers[r] = out[r];
+                cells.known[r] = 1;
+            }
+        }
+        std::ranges::copy(cells.numbers, out);
+    }
+
+    /// One number, of rows along the sum.
+    T alone(const BoundRule& node) {
+        const BoundRule& body = node.parts[2];
+        const Index first = whole(node.parts[0]);
+        const Index end = std::max(whole(node.parts[1]), first);
+        const auto row = std::tuple(row_, count_, start_);
+        T result = static_cast<T>(start_of(node.node->word));
+        const bool nests = body.node->kind == Kind::reduce;
+        const Index length = nests ? 1 : longest_row;
+        for (Index at = first; at < end; at += length) {
+            row_ = nests ? BoundRule::none : node.index;
+            start_ = nests ? 0 : at;
+            count_ = static_cast<std::size_t>(std::min(length, end - at));
+            index_[node.index] = at;
+            count_work(node);
+            Row cells(*this);
+            numbers(body, nullptr, cells.data());
+            for (std::size_t r = 0; r < count_; ++r) join(node, &result, cells.data() + r, 1);
+        }
+        std::tie(row_, count_, start_) = row;
+        return node.node->word == "mean" ? result / static_cast<T>(end - first) : result;
+    }
+
+    /// In the order of the sum.
+    void join(const BoundRule& node, T* all, const T* next, std::size_t count) {
+        const std::string& word = node.node->word;
+        if (word == "sum" || word == "mean") {
+            for (std::size_t r = 0; r < count; ++r) all[r] += next[r];
+            return;
+        }
+        const bool largest = word == "max";
+        for (std::size_t r = 0; r < count; ++r) {
+            const bool wins = largest ? next[r] > all[r] : next[r] < all[r];
+            if (wins || std::isnan(next[r])) all[r] = next[r];
+        }
     }
 
     void reduce_cells(const BoundRule& node, Active active, T* out) {
-        const std::string& word = node.node->word;
-        std::fill_n(out, count_, start_of(word));
-        std::vector<Index> first(count_, 0);
-        std::vector<Index> end(count_, static_cast<Index>(node.length));
-        if (node.parts.size() == 3) {
-            for_each_active(active, [&](std::size_t r) {
-                first[r] = whole(node.parts[0]);
-                end[r] = whole(node.parts[1]);
-            });
+        std::vector<Index> first(count_, 0), end(count_, 0);
+        for (const bool ends : {false, true}) {
+            const BoundRule& bound = node.parts[ends ? 1 : 0];
+            std::vector<Index>& all = ends ? end : first;
+            if (uses_row(bound)) {
+                for_each_active(active, [&](std::size_t r) { all[r] = whole(bound); });
+            } else {
+                std::ranges::fill(all, whole(bound));
+            }
         }
-        std::vector<char> within(count_);
-        Row row(*this);
         Index least = std::numeric_limits<Index>::max();
         Index most = std::numeric_limits<Index>::min();
-        const bool takes_all = active == nullptr && node.parts.size() == 1;
+        bool takes_all = active == nullptr;
         for (std::size_t r = 0; r < count_; ++r) {
-            if (active != nullptr && !active[r]) first[r] = end[r] = 0;
+            if (active != nullptr && !active[r]) {
+                end[r] = first[r];
+                continue;
+            }
+            out[r] = static_cast<T>(start_of(node.node->word));
+            takes_all = takes_all && first[r] == first[0] && end[r] == end[0];
             if (first[r] >= end[r]) continue;
             least = std::min(least, first[r]);
             most = std::max(most, end[r]);
         }
+        std::vector<char> within(count_);
+        Row row(*this);
         for (Index i = least; i < most; ++i) {
             count_work(node);
-            for (std::size_t r = 0; r < count_; ++r) within[r] = first[r] <= i && i < end[r];
             index_[node.index] = i;
-            numbers(node.parts.back(), takes_all ? nullptr : within.data(), row.data());
-            const auto each = [&](auto how) {
-                for (std::size_t r = 0; r < count_; ++r) {
-                    if (within[r]) out[r] = how(row[r], out[r]);
-                }
-            };
-            if (word == "sum" || word == "mean") {
-                each([](T more, T sum) { return sum + more; });
-            } else {
-                each(word == "max" ? larger<T> : smaller<T>);
+            if (takes_all) {
+                numbers(node.parts[2], nullptr, row.data());
+                join(node, out, row.data(), count_);
+                continue;
+            }
+            for (std::size_t r = 0; r < count_; ++r) within[r] = first[r] <= i && i < end[r];
+            numbers(node.parts[2], within.data(), row.data());
+            for (std::size_t r = 0; r < count_; ++r) {
+                if (within[r]) join(node, out + r, row.data() + r, 1);
             }
         }
-        for (std::size_t r = 0; word == "mean" && r < count_; ++r) {
+        for (std::size_t r = 0; node.node->word == "mean" && r < count_; ++r) {
+            if (active != nullptr && !active[r]) continue;
             out[r] /= static_cast<T>(std::max(end[r] - first[r], Index{0}));
         }
     }
 
     void count_work(const BoundRule& node) {
-        if (++work_ <= most_rows) return;
-        refuse(node, "this rule adds up more than a hundred million rows: shorten its sums");
-    }
-
-    void truths(const BoundRule& node, Active active, char* out) {
-        const std::string& word = node.node->word;
-        if (node.node->kind == Kind::cell) {
-            const Array<bool>& cells = node.tensor->as<bool>();
-            for_each_place(node, active,
-                           [&](std::size_t r, std::size_t at) { out[r] = cells.data()[at]; });
-        } else if (node.node->kind == Kind::choose) {
-            choose(node, active, out, [this](const BoundRule& side, Active taken, char* cells) {
-                truths(side, taken, cells);
-            });
-        } else if (word == "not") {
-            truths(node.parts[0], active, out);
-            for (std::size_t r = 0; r < count_; ++r) out[r] = !out[r];
-        } else if (word == "and" || word == "or") {
-            truths(node.parts[0], active, out);
-            std::vector<char> right(count_);
-            truths(node.parts[1], active, right.data());
-            for (std::size_t r = 0; r < count_; ++r) {
-                out[r] = word == "and" ? out[r] && right[r] : out[r] || right[r];
-            }
-        } else {
-            Row left(*this);
-            Row right(*this);
-            numbers(node.parts[0], active, left.data());
-            numbers(node.parts[1], active, right.data());
-            for (std::size_t r = 0; r < count_; ++r) out[r] = compared(word, left[r], right[r]);
-        }
+        work_ += static_cast<double>(count_);
+        if (work_ <= most_work) return;
+        refuse(node, "this rule works out more than a thousand million numbers: shorten its sums");
     }
 
     void read_cells(const BoundRule& node, Active active, T* out) {
@@ -343,23 +346,51 @@ private:
     BoundTree tree_;
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
-    std::map<const BoundRule*, std::pair<std::vector<Index>, T>> common_;
-    std::map<const BoundRule*, std::pair<std::vector<Index>, std::vector<T>>> reduced_;
-    std::size_t work_ = 0;
+    std::map<const BoundRule*, Kept> kept_;
+    double work_ = 0;
 };
+
+/// Errors  ShapeError for more cells than anybody has room for.
+void require_room(const Rule& rule, const Shape& shape) {
+    constexpr double most_cells = 1e12;
+    double cells = 1;
+    for (const std::size_t length : shape) cells *= static_cast<double>(length);
+    if (cells > most_cells) {
+        throw ShapeError(rule.step + " would have " + shape_text(shape) +
+                         " cells: take fewer tokens or features");
+    }
+}
 
 }  // namespace
 
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
                      const RuleScope& scope) {
+    if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
+    if (dtype != DType::float32 && dtype != DType::float64) {
+        throw ConfigError("a rule is worked out in float32 or float64, not in " +
+                          std::string(dtype_name(dtype)));
+    }
+    require_room(rule, shape);
     const RuleNames names{[&](const std::string& name) { return scope.tensor(name), name; },
                           [&](const std::string& name) {
                               const Tensor& tensor = scope.tensor(name);
                               return Outline{tensor.axes(), tensor.shape()};
                           },
-                          scope.settings};
-    const Rule whole = completed(rule, {axes, shape}, names);
-    BoundTree tree = bind_rule(whole, axes, shape, scope);
+                          scope.settings,
+                          [&](const std::string& name) {
+                              const DType type = scope.tensor(name).dtype();
+                              return type == DType::boolean ? RuleType::truth
+                                     : type == DType::int64 ? RuleType::whole
+                                                            : RuleType::number;
+                          }};
+    Products products;
+    const Rule whole = products.taken_from(completed(rule, {axes, shape}, names), dtype, scope);
+    const RuleScope with_products{[&](const std::string& name) -> const Tensor& {
+                                      const Tensor* const product = products.find(name);
+                                      return product != nullptr ? *product : scope.tensor(name);
+                                  },
+                                  scope.settings};
+    BoundTree tree = bind_rule(whole, axes, shape, with_products);
     return with_floating(dtype, [&](auto zero) {
         return Evaluator<decltype(zero)>(whole, std::move(tree)).result(axes);
     });

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "attn/rules/indices.hpp"
+#include "attn/rules/print.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace attn {
 namespace {
@@ -58,42 +60,39 @@ class Differentiator {
 public:
     Differentiator(const Rule& rule, const std::string& tensor,
                    const std::vector<std::string>& indices, const Outlines& outline)
-        : tensor_(tensor),
-          indices_(indices),
-          outline_(outline),
-          upstream_("d_" + rule.step),
-          marker_(rule.indices) {
-        const Shape made = outline(rule.step).shape;
+        : tensor_(tensor), indices_(indices), outline_(outline), marker_(rule.indices) {
+        const Outline made = outline(rule.step);
         std::vector<RuleTree> own;
         std::vector<GradientLoop> loops;
         for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
             const std::string& name = marker_.marked(rule.indices[axis]);
+            const auto length = static_cast<double>(made.shape[axis]);
             own.push_back(name_node(name));
-            loops.push_back({name, number_node(0), number_node(static_cast<double>(made[axis]))});
-            span(name, 0, static_cast<double>(made[axis]));
+            loops.push_back({name, number_node(0), number_node(length)});
+            spans_[name] = {0, std::max(length - 1, 0.0)};
         }
         const Shape wanted = outline(tensor).shape;
         for (std::size_t axis = 0; axis < indices.size(); ++axis) {
-            span(indices[axis], 0, static_cast<double>(wanted[axis]));
+            spans_[indices[axis]] = {0, std::max(static_cast<double>(wanted[axis]) - 1, 0.0)};
         }
         root_ = marker_.tree(rule.value);
-        bound(*root_);
-        made_ = cell_node(rule.step, own);
+        note_spans(*root_);
+        made_ = made_cell(rule.step, made, own);
         GradientTerm term;
-        if (!own.empty()) term.over.push_back(cell_node(upstream_, own));
+        if (!own.empty()) term.over.push_back(made_cell("d_" + rule.step, made, own));
         term.loops = std::move(loops);
         visit(root_, std::move(term));
     }
 
-    RuleTree tree() {
-        return sum_of(terms_, indices_, [&](const std::string& name) {
-            return name == upstream_ ? outline_(name.substr(2)) : outline_(name);
-        });
-    }
+    RuleTree tree() { return sum_of(terms_, indices_, spans_); }
 
 private:
-    void span(const std::string& index, double first, double end) {
-        spans_[index] = {first, std::max(first, end - 1)};
+    static RuleTree made_cell(const std::string& name, const Outline& made,
+                              const std::vector<RuleTree>& indices) {
+        return tree_of({.kind = Kind::cell,
+                        .word = name,
+                        .parts = indices,
+                        .outline = std::make_shared<const Outline>(made)});
     }
 
     /// The node, or the cell of the result where it is all of the rule.
@@ -114,10 +113,8 @@ private:
                 }
                 break;
             case Kind::operate:
-                operation(node, std::move(term));
-                break;
             case Kind::call:
-                call(node, std::move(term));
+                follow(node, term);
                 break;
             case Kind::choose:
                 visit(node->parts[1], term.where(node->parts[0]));
@@ -131,134 +128,103 @@ private:
         }
     }
 
-    void operation(const RuleTree& node, const GradientTerm& term) {
-        const std::string& word = node->word;
-        const RuleTree& left = node->parts[0];
-        if (node->parts.size() == 1) return visit(left, term.minus());
-        const RuleTree& right = node->parts[1];
-        if (word == "+" || word == "-") {
-            visit(left, term);
-            visit(right, word == "-" ? term.minus() : term);
-        } else if (word == "*") {
-            visit(left, term.times(right));
-            visit(right, term.times(left));
-        } else if (word == "/") {
-            visit(left, term.over_by(right));
-            if (!reads(*right)) return;
-            if (node == root_) return visit(right, term.minus().times(made_).over_by(right));
-            visit(right, term.minus().times(left).over_by(right).over_by(right));
-        } else if (word == "%") {
-            visit(left, term);
-        } else if (word == "^") {
-            const RuleTree less = right->kind == Kind::number
-                                      ? number_node(right->number - 1)
-                                      : operate_node("-", {right, number_node(1)});
-            const bool plain = less->kind == Kind::number && less->number == 1;
-            visit(left, term.times(right).times(plain ? left : operate_node("^", {left, less})));
-            visit(right, term.times(value_of(node)).times(call_node("log", {left})));
+    /// By each part of a function or an operator.
+    void follow(const RuleTree& node, const GradientTerm& term) {
+        const RuleFunction& function = *find_rule_function(node->word, node->parts.size());
+        for (const std::size_t i : {0U, 1U}) {
+            if (i == node->parts.size() || !reads(*node->parts[i])) continue;
+            const std::vector<const char*>& terms = i == 0 ? function.by_x : function.by_y;
+            // A number clamps: at the number itself there is still a gradient, as in PyTorch.
+            const bool is_largest = node->word == "max" || node->word == "min";
+            const bool clamps = is_largest && node->parts[1 - i]->kind == Kind::number;
+            for (std::size_t each = 0; each < (clamps ? 1 : terms.size()); ++each) {
+                RuleTree by = parsed(terms[each]);
+                if (clamps) {
+                    RuleNode loose = *by->parts[0];
+                    loose.word += "=";
+                    by = choose_node(tree_of(std::move(loose)), by->parts[1], by->parts[2]);
+                }
+                visit(node->parts[i], times(term, *by, node, false));
+            }
         }
     }
 
-    void call(const RuleTree& node, const GradientTerm& term) {
-        const std::string& word = node->word;
-        const RuleTree& x = node->parts[0];
-        const RuleTree value = value_of(node);
-        const auto under_zero = [&](const char* sign) {
-            return operate_node(sign, {x, number_node(0)});
-        };
-        if (word == "exp") return visit(x, term.times(value));
-        if (word == "log") return visit(x, term.over_by(x));
-        if (word == "sqrt") return visit(x, term.over_by(number_node(2)).over_by(value));
-        if (word == "sin") return visit(x, term.times(call_node("cos", {x})));
-        if (word == "cos") return visit(x, term.minus().times(call_node("sin", {x})));
-        if (word == "relu") return visit(x, term.where(under_zero(">")));
-        if (word == "abs") {
-            visit(x, term.where(under_zero(">")));
-            return visit(x, term.minus().where(under_zero("<")));
+    /// What the table of functions says of a derivative.
+    static const RuleTree& parsed(const char* text) {
+        static std::map<std::string, RuleTree> known;
+        RuleTree& tree = known[text];
+        if (tree == nullptr) tree = parse_rule(std::string("d[] = ") + text).value;
+        return tree;
+    }
+
+    /// The term times a derivative, factor by factor, or over it.
+    GradientTerm times(const GradientTerm& term, const RuleNode& by, const RuleTree& node,
+                       bool is_under) {
+        if (by.kind == Kind::operate && by.parts.size() == 1) {
+            return times(term.minus(), *by.parts[0], node, is_under);
         }
-        if (word == "tanh") {
-            const RuleTree square = operate_node("^", {value, number_node(2)});
-            return visit(x, term.times(operate_node("-", {number_node(1), square})));
+        if (is_operation(by, "*") || is_operation(by, "/")) {
+            const bool turns = by.word == "/" ? !is_under : is_under;
+            return times(times(term, *by.parts[0], node, is_under), *by.parts[1], node, turns);
         }
-        if (word == "sigmoid") {
-            return visit(x, term.times(value).times(operate_node("-", {number_node(1), value})));
+        if (by.kind == Kind::choose) {
+            return times(term.where(meant(by.parts[0], node)), *by.parts[1], node, is_under);
         }
-        if (word == "floor") return;
-        if (word == "half") return visit(x, term);
-        // The larger or smaller of two; equal ones share it, as in PyTorch.
-        const char* const sign = word == "max" ? ">" : "<";
-        for (const std::size_t i : {0U, 1U}) {
-            const RuleTree& one = node->parts[i];
-            const RuleTree& other = node->parts[1 - i];
-            const bool clamps = other->kind == Kind::number;
-            const std::string wins = sign + std::string(clamps ? "=" : "");
-            visit(one, term.where(operate_node(wins, {one, other})));
-            if (clamps) continue;
-            visit(one, term.over_by(number_node(2)).where(operate_node("==", {one, other})));
+        if (is_number(by, 1)) return term;
+        const bool is_quotient = by.word == "v" && node != root_ && is_operation(*node, "/");
+        if (is_quotient) return term.times(node->parts[0]).over_by(node->parts[1]);
+        const RuleTree factor = meant(tree_of(by), node);
+        return is_under ? term.over_by(factor) : term.times(factor);
+    }
+
+    /// With the parts of the node in the place of x and y, and its value in that of v.
+    RuleTree meant(const RuleTree& by, const RuleTree& node) {
+        if (by->kind == Kind::name) {
+            return by->word == "v" ? value_of(node) : node->parts[by->word == "x" ? 0 : 1];
         }
+        RuleNode copy = *by;
+        for (RuleTree& part : copy.parts) part = meant(part, node);
+        const bool has_number = copy.parts.size() == 2 && copy.parts[1]->kind == Kind::number;
+        if (has_number && copy.word == "-" && copy.parts[0]->kind == Kind::number) {
+            return number_node(copy.parts[0]->number - copy.parts[1]->number);
+        }
+        if (has_number && copy.word == "^" && copy.parts[1]->number == 1) return copy.parts[0];
+        return tree_of(std::move(copy));
     }
 
     void reduction(const RuleTree& node, GradientTerm term) {
         const RuleTree& body = node->parts.back();
-        const GradientLoop loop = loop_of(*node);
-        if (node->word == "mean") {
-            const auto first = Linear::of(*loop.first, spans_, true);
-            const auto end = Linear::of(*loop.end, spans_, true);
-            term = term.over_by(first && end ? end->plus(*first, -1).tree(false)
-                                             : operate_node("-", {loop.end, loop.first}));
-        }
+        const GradientLoop loop{node->index, node->parts[0], node->parts[1]};
+        // The mean of nothing has no terms, and none is divided by 0.
+        if (node->word == "mean") term = term.over_by(places_in(loop, spans_, 1));
         if (node->word == "max" || node->word == "min") {
             // The largest ones share it.
-            const RuleTree most = value_of(node);
-            RuleNode count = *node;
-            count.word = "sum";
-            const RuleTree equal = operate_node("==", {body, most});
-            count.parts.back() = choose_node(equal, number_node(1), number_node(0));
+            const RuleTree equal = operate_node("==", {body, value_of(node)});
             const std::string own = marker_.mark(node->index);
-            spans_[own] = spans_[node->index];
-            count.parts.back() =
-                substituted(count.parts.back(), {{node->index, name_node(own)}}, spans_);
-            count.index = own;
-            term = term.over_by(tree_of(std::move(count))).where(equal);
+            spans_[own] = spans_.at(node->index);
+            const RuleTree one = choose_node(equal, number_node(1), number_node(0));
+            term =
+                term.over_by(reduce_node("sum", own, loop.first, loop.end,
+                                         substituted(one, {{node->index, name_node(own)}}, spans_)))
+                    .where(equal);
         }
         term.loops.push_back(loop);
         visit(body, std::move(term));
     }
 
-    GradientLoop loop_of(const RuleNode& node) const {
-        if (node.parts.size() == 3) return {node.index, node.parts[0], node.parts[1]};
-        const std::size_t length = length_of(*node.parts.back(), node.index);
-        return {node.index, number_node(0), number_node(static_cast<double>(length))};
-    }
-
     /// Notes how far the indices of reductions go.
-    void bound(const RuleNode& node) {
+    void note_spans(const RuleNode& node) {
         if (node.kind == Kind::reduce) {
-            const GradientLoop loop = loop_of(node);
-            const auto first = Linear::of(*loop.first, spans_, true);
-            const auto end = Linear::of(*loop.end, spans_, true);
-            if (first && end) span(loop.index, first->span(spans_).first, end->span(spans_).last);
+            const IndexSpan first = span_of(*node.parts[0], spans_);
+            const IndexSpan end = span_of(*node.parts[1], spans_);
+            spans_[node.index] = {first.first, std::max(first.first, end.last - 1)};
         }
-        for (const RuleTree& part : node.parts) bound(*part);
-    }
-
-    /// The length of the first axis that an index goes over by itself.
-    std::size_t length_of(const RuleNode& node, const std::string& index) const {
-        std::size_t length = 0;
-        for (std::size_t i = 0; node.kind == Kind::cell && i < node.parts.size(); ++i) {
-            const RuleNode& part = *node.parts[i];
-            if (part.kind == Kind::name && part.word == index) {
-                length = std::max(length, outline_(node.word).shape[i]);
-            }
-        }
-        for (const RuleTree& part : node.parts) length = std::max(length, length_of(*part, index));
-        return length;
+        for (const RuleTree& part : node.parts) note_spans(*part);
     }
 
     const std::string& tensor_;
     const std::vector<std::string>& indices_;
     const Outlines& outline_;
-    std::string upstream_;
     Marker marker_;
     IndexSpans spans_;
     RuleTree root_;
@@ -266,10 +232,29 @@ private:
     std::vector<GradientTerm> terms_;
 };
 
+void require_completed(const RuleNode& node) {
+    if (node.kind == Kind::cell
+            ? node.outline == nullptr || node.outline->shape.size() != node.parts.size()
+            : node.kind == Kind::reduce && node.parts.size() != 3) {
+        throw ConfigError("a rule is completed before it is differentiated: " +
+                          expression_text(node) + " is not");
+    }
+    for (const RuleTree& part : node.parts) require_completed(*part);
+}
+
 }  // namespace
 
 RuleTree gradient_of(const Rule& rule, const std::string& tensor,
                      const std::vector<std::string>& indices, const Outlines& outline) {
+    require_whole_rule(rule);
+    require_completed(*rule.value);
+    if (!outline) throw ConfigError("a rule is differentiated with the outlines of its tensors");
+    const std::size_t axes = outline(tensor).shape.size();
+    if (axes != indices.size() || outline(rule.step).shape.size() != rule.indices.size()) {
+        throw ShapeError("d_" + tensor + " has " + std::to_string(axes) + " axes, and here " +
+                         std::to_string(indices.size()) + " indices, or " + rule.step +
+                         " has other axes than its rule");
+    }
     return Differentiator(rule, tensor, indices, outline).tree();
 }
 

@@ -20,8 +20,11 @@ namespace attn {
 /// A rule that makes one number is the loss, whose own gradient is 1.
 /// A plain index drops its sum, and an index that is made of others is solved for them.
 ///
-/// `rule` is a completed one; `indices` are the names of the axes of the tensor. Returns nothing
-/// where the rule reads the tensor in indices and conditions alone.
+/// `rule` is a completed one; `indices` are the names of the axes of the tensor. Returns a
+/// completed expression; nothing where the rule reads the tensor in indices and conditions alone.
+///
+/// Errors  ShapeError for another number of indices than the tensor has axes, ConfigError for a
+///         rule that is not completed, or not for the outlines that are given.
 RuleTree gradient_of(const Rule& rule, const std::string& tensor,
                      const std::vector<std::string>& indices,
                      const std::function<Outline(const std::string& tensor)>& outline);
@@ -51,9 +54,12 @@ std::optional<GradientTerm> solved(GradientTerm term, const std::vector<RuleTree
                                    const std::vector<std::string>& indices, const Shape& shape,
                                    IndexSpans spans);
 
+/// How many places a loop has, but never less than so many: 0 where it ends before it begins.
+RuleTree places_in(const GradientLoop& loop, const IndexSpans& spans, double least);
+
 /// The expression of all terms, with letters for the indices that are added up over; nothing for
 /// none.
 RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>& indices,
-                const std::function<Outline(const std::string& tensor)>& outline);
+                const IndexSpans& spans);
 
 }  // namespace attn

@@ -23,9 +23,8 @@ public:
         }
         for (const Equation& left : equations_) {
             const RuleTree part = now(left.part);
-            const auto linear = Linear::of(*part, spans_, true);
-            term_.conditions.push_back(linear ? compared_indices("==", *linear, left.value, spans_)
-                                              : operate_node("==", {part, left.value.tree(false)}));
+            term_.conditions.push_back(
+                compared_indices("==", *Linear::of(*part, spans_), left.value, spans_));
         }
         return substituted_term();
     }
@@ -49,10 +48,10 @@ private:
         return *std::ranges::find(term_.loops, name, &GradientLoop::index);
     }
 
-    RuleTree now(const RuleTree& tree) const { return substituted(tree, solution_, spans_, true); }
+    RuleTree now(const RuleTree& tree) const { return substituted(tree, solution_, spans_); }
 
     void solve(const std::string& name, const Linear& value) {
-        solution_[name] = value.tree(true);
+        solution_[name] = value.tree();
         solved_.push_back(name);
     }
 
@@ -77,7 +76,7 @@ private:
         const double last = value.span(spans_).last;
         // One length an index: what goes on beyond the tensor is read under a condition.
         if (plain && last < spans_.at(name).last) {
-            kept_.push_back(operate_node("<", {value.tree(false), number_node(last + 1)}));
+            kept_.push_back(operate_node("<", {value.tree(), number_node(last + 1)}));
         }
         solve(name, equation.value);
         return true;
@@ -85,9 +84,9 @@ private:
 
     /// The same number divided by n here, its remainder there: both are known, and so is it.
     bool solve_pair(Equation& equation) {
-        if (!is_operation(*equation.part, "/") || equation.part->parts[1]->kind != Kind::number) {
-            return false;
-        }
+        if (!is_operation(*equation.part, "//")) return false;
+        const RuleNode& n = *equation.part->parts[1];
+        if (n.kind != Kind::number || n.number <= 0) return false;
         for (Equation& other : equations_) {
             if (!is_operation(*other.part, "%") ||
                 !std::ranges::equal(
@@ -95,8 +94,10 @@ private:
                     [](const RuleTree& a, const RuleTree& b) { return same_tree(*a, *b); })) {
                 continue;
             }
+            term_.conditions.push_back(
+                compared_indices("<", other.value, Linear(n.number), spans_));
             other.part = equation.part->parts[0];
-            other.value = other.value.plus(equation.value, equation.part->parts[1]->number);
+            other.value = other.value.plus(equation.value, n.number);
             return true;
         }
         return false;
@@ -104,7 +105,7 @@ private:
 
     /// `h * 4 + f = o`: each index is a digit of what is left.
     bool solve_linear(Equation& equation) {
-        const auto linear = Linear::of(*now(equation.part), spans_, true);
+        const auto linear = Linear::of(*now(equation.part), spans_);
         if (!linear) return false;
         Linear rest = equation.value.plus(Linear(linear->constant()), -1);
         std::vector<Linear::Part> unknown;
@@ -145,25 +146,26 @@ private:
     /// `v / n = a`: v goes over n numbers.
     bool solve_quotient(Equation& equation) {
         const RuleTree part = now(equation.part);
-        if (!is_operation(*part, "/")) return false;
-        const auto above = Linear::of(*part->parts[0], spans_, true);
+        if (!is_operation(*part, "//") || part->parts[1]->kind != Kind::number) return false;
+        const auto above = Linear::of(*part->parts[0], spans_);
         if (!above || above->parts().size() != 1 || above->parts()[0].factor != 1) return false;
         const RuleNode& index = *above->parts()[0].atom;
         if (index.kind != Kind::name || !is_unknown(index.word)) return false;
         GradientLoop& loop = loop_of(index.word);
         if (loop.first->kind != Kind::number || loop.end->kind != Kind::number) return false;
         const double n = part->parts[1]->number;
+        if (n <= 0) return false;
         const Linear first = Linear(-above->constant()).plus(equation.value, n);
         const Linear end = first.plus(Linear(n));
         if (first.span(spans_).first < loop.first->number) {
-            loop.first = call_node("max", {loop.first, first.tree(true)});
+            loop.first = call_node("max", {loop.first, first.tree()});
         } else {
-            loop.first = first.tree(true);
+            loop.first = first.tree();
         }
         if (end.span(spans_).last > loop.end->number) {
-            loop.end = call_node("min", {loop.end, end.tree(true)});
+            loop.end = call_node("min", {loop.end, end.tree()});
         } else {
-            loop.end = end.tree(true);
+            loop.end = end.tree();
         }
         return true;
     }
@@ -174,12 +176,10 @@ private:
         };
         for (const std::string& name : solved_) {
             const GradientLoop loop = loop_of(name);
-            const auto value = Linear::of(*now(solution_.at(name)), spans_, true);
+            const auto value = Linear::of(*now(solution_.at(name)), spans_);
             for (const auto& [sign, bound] : {std::pair(">=", loop.first), {"<", loop.end}}) {
-                const auto limit = Linear::of(*now(bound), spans_, true);
-                term_.conditions.push_back(
-                    value && limit ? compared_indices(sign, *value, *limit, spans_)
-                                   : operate_node(sign, {solution_.at(name), now(bound)}));
+                const auto limit = Linear::of(*now(bound), spans_);
+                term_.conditions.push_back(compared_indices(sign, *value, *limit, spans_));
             }
         }
         std::erase_if(term_.loops,

@@ -8,7 +8,6 @@ namespace attn {
 namespace {
 
 using Kind = RuleNode::Kind;
-using Outlines = std::function<Outline(const std::string&)>;
 
 /// Factors as powers of what they are made of, so that what is multiplied and divided by goes away.
 class Product {
@@ -85,6 +84,11 @@ std::size_t level_of(const RuleNode& node, const std::vector<GradientLoop>& loop
     return level;
 }
 
+bool reads_cells(const RuleNode& node) {
+    return node.kind == Kind::cell ||
+           std::ranges::any_of(node.parts, [](const RuleTree& part) { return reads_cells(*part); });
+}
+
 /// Whether anything changes with the loop at that place.
 bool is_used(const GradientTerm& term, std::size_t loop) {
     const auto names = [&](const RuleTree& tree) {
@@ -110,16 +114,20 @@ RuleTree nest(const GradientTerm& term, std::size_t level, bool& negative) {
     }
     if (level < term.loops.size()) {
         const GradientLoop& loop = term.loops[level];
-        RuleNode sum{.kind = Kind::reduce, .word = "sum", .index = loop.index};
-        sum.parts = {loop.first, loop.end, nest(term, level + 1, negative)};
-        product.multiply(tree_of(std::move(sum)), 1);
+        product.multiply(
+            reduce_node("sum", loop.index, loop.first, loop.end, nest(term, level + 1, negative)),
+            1);
     }
     negative = negative != product.negative();
     RuleTree value = product.tree();
+    // Where it is asked what a cell is, it has been asked before whether there is one.
     RuleTree condition;
-    for (const RuleTree& each : term.conditions) {
-        if (level_of(*each, term.loops) != level) continue;
-        condition = condition == nullptr ? each : operate_node("and", {condition, each});
+    for (const bool asks_cells : {false, true}) {
+        for (const RuleTree& each : term.conditions) {
+            const bool is_here = level_of(*each, term.loops) == level;
+            if (!is_here || reads_cells(*each) != asks_cells) continue;
+            condition = condition == nullptr ? each : operate_node("and", {condition, each});
+        }
     }
     if (condition == nullptr) return value;
     const bool is_not = condition->kind == Kind::operate && condition->word == "not";
@@ -130,8 +138,6 @@ RuleTree nest(const GradientTerm& term, std::size_t level, bool& negative) {
 /// Puts letters in the place of marked indices.
 class Letters {
 public:
-    explicit Letters(const Outlines& outline) : outline_(outline) {}
-
     RuleTree tree(const RuleTree& tree, const std::set<std::string>& taken) const {
         RuleNode node = *tree;
         if (node.kind != Kind::reduce) {
@@ -144,13 +150,9 @@ public:
         for (std::size_t i = 0; i + 1 < node.parts.size(); ++i) {
             node.parts[i] = this->tree(node.parts[i], taken);
         }
-        const RuleTree body =
-            substituted(node.parts.back(), {{node.index, name_node(letter)}}, {}, false);
+        const RuleTree body = substituted(node.parts.back(), {{node.index, name_node(letter)}}, {});
         node.index = letter;
         node.parts.back() = this->tree(body, inside);
-        if (node.parts.size() == 3 && goes_over_an_axis(node)) {
-            node.parts.erase(node.parts.begin(), node.parts.begin() + 2);
-        }
         return tree_of(std::move(node));
     }
 
@@ -165,33 +167,6 @@ private:
         while (taken.contains(name)) name += letter.back();
         return name;
     }
-
-    /// Whether a sum goes over all of an axis that stands in it, so that its range says nothing.
-    bool goes_over_an_axis(const RuleNode& sum) const {
-        const auto is = [](const RuleNode& node, double number) {
-            return node.kind == Kind::number && node.number == number;
-        };
-        if (!is(*sum.parts[0], 0)) return false;
-        bool all = false;
-        bool others = false;
-        compare_axes(*sum.parts[2], sum.index, [&](std::size_t length) {
-            (is(*sum.parts[1], static_cast<double>(length)) ? all : others) = true;
-        });
-        return all && !others;
-    }
-
-    template <class Visit>
-    void compare_axes(const RuleNode& node, const std::string& index, const Visit& visit) const {
-        for (std::size_t i = 0; node.kind == Kind::cell && i < node.parts.size(); ++i) {
-            const RuleNode& part = *node.parts[i];
-            if (part.kind != Kind::name || part.word != index) continue;
-            const std::size_t length = outline_(node.word).shape[i];
-            visit(length);
-        }
-        for (const RuleTree& part : node.parts) compare_axes(*part, index, visit);
-    }
-
-    const Outlines& outline_;
 };
 
 bool same_trees(const std::vector<RuleTree>& a, const std::vector<RuleTree>& b) {
@@ -258,8 +233,14 @@ GradientTerm GradientTerm::where(const RuleTree& condition) const {
     return term;
 }
 
+RuleTree places_in(const GradientLoop& loop, const IndexSpans& spans, double least) {
+    const Linear count = Linear::of(*loop.end, spans)->plus(*Linear::of(*loop.first, spans), -1);
+    if (count.span(spans).first >= least) return count.tree();
+    return call_node("max", {count.tree(), number_node(least)});
+}
+
 RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>& indices,
-                const Outlines& outline) {
+                const IndexSpans& spans) {
     RuleTree sum;
     const std::set<std::string> taken(indices.begin(), indices.end());
     for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -273,14 +254,11 @@ RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>&
         for (std::size_t i = term.loops.size(); i-- > 0;) {
             if (is_used(term, i)) continue;
             const GradientLoop& loop = term.loops[i];
-            const auto first = Linear::of(*loop.first, {}, true);
-            const auto end = Linear::of(*loop.end, {}, true);
-            if (!first || !end) continue;
-            term.over.push_back(end->plus(*first, -1).tree(false));
+            term.over.push_back(places_in(loop, spans, 0));
             term.loops.erase(term.loops.begin() + static_cast<std::ptrdiff_t>(i));
         }
         bool negative = term.negative;
-        RuleTree value = Letters(outline).tree(nest(term, 0, negative), taken);
+        RuleTree value = Letters().tree(nest(term, 0, negative), taken);
         if (sum == nullptr) {
             sum = negative ? operate_node("-", {value}) : value;
         } else {

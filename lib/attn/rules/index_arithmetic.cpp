@@ -9,35 +9,37 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-bool is_whole(double number) { return number == std::floor(number) && std::abs(number) < 1e15; }
+/// The number above 0 that an atom of whole numbers is divided by; nothing for another.
+std::optional<double> divisor_of(const RuleNode& atom, const char* word) {
+    if (!is_operation(atom, word) || atom.parts[0]->type != RuleType::whole) return std::nullopt;
+    const RuleNode& below = *atom.parts[1];
+    const bool is_plain = below.type == RuleType::whole && below.kind == Kind::number;
+    return is_plain && below.number > 0 ? std::optional(below.number) : std::nullopt;
+}
 
 /// The bounds of what can not be taken apart.
-IndexSpan span_of(const RuleNode& atom, const IndexSpans& spans) {
+IndexSpan atom_span(const RuleNode& atom, const IndexSpans& spans) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
+    const auto part = [&](std::size_t i) { return span_of(*atom.parts[i], spans); };
     if (atom.kind == Kind::name) {
         const auto known = spans.find(atom.word);
         if (known != spans.end()) return known->second;
-    } else if (is_operation(atom, "%")) {
-        return {0, atom.parts[1]->number - 1};
-    } else if (is_operation(atom, "/")) {
-        const std::optional<Linear> inner = Linear::of(*atom.parts[0], spans, true);
-        const double n = atom.parts[1]->number;
-        if (inner) {
-            const IndexSpan span = inner->span(spans);
-            return {std::floor(span.first / n), std::floor(span.last / n)};
-        }
+    } else if (const auto modulus = divisor_of(atom, "%")) {
+        return {0, *modulus - 1};
+    } else if (const auto n = divisor_of(atom, "//")) {
+        return {std::floor(part(0).first / *n), std::floor(part(0).last / *n)};
+    } else if (atom.kind == Kind::choose) {
+        return {std::min(part(1).first, part(2).first), std::max(part(1).last, part(2).last)};
+    } else if (atom.kind == Kind::call && (atom.word == "min" || atom.word == "max")) {
+        const bool is_min = atom.word == "min";
+        const IndexSpan a = part(0), b = part(1);
+        return {is_min ? std::min(a.first, b.first) : std::max(a.first, b.first),
+                is_min ? std::min(a.last, b.last) : std::max(a.last, b.last)};
+    } else if (atom.kind == Kind::call && atom.word == "abs") {
+        const IndexSpan a = part(0);
+        return {std::max({a.first, -a.last, 0.0}), std::max(std::abs(a.first), std::abs(a.last))};
     }
     return {-infinity, infinity};
-}
-
-/// An index as a number: division does not round there by itself.
-RuleTree for_values(const RuleTree& tree) {
-    if (tree->parts.empty()) return tree;
-    RuleNode node = *tree;
-    for (RuleTree& part : node.parts) part = for_values(part);
-    const bool divides = is_operation(node, "/");
-    RuleTree copy = tree_of(std::move(node));
-    return divides ? call_node("floor", {copy}) : copy;
 }
 
 RuleTree plus(const RuleTree& left, const RuleTree& right, bool subtracts) {
@@ -81,48 +83,34 @@ std::string opposite(const std::string& word) {
 
 Linear::Linear(RuleTree atom) { parts_.push_back({std::move(atom), 1}); }
 
-std::optional<Linear> Linear::of(const RuleNode& node, const IndexSpans& spans, bool whole) {
-    const auto part = [&](std::size_t i) { return of(*node.parts[i], spans, whole); };
-    switch (node.kind) {
-        case Kind::number:
-            if (!is_whole(node.number)) return std::nullopt;
-            return Linear(node.number);
-        case Kind::name:
-            return Linear(tree_of(node));
-        case Kind::cell:
-            if (!whole) return std::nullopt;
-            return Linear(tree_of(node));
-        case Kind::call: {
-            if (node.word != "floor") return std::nullopt;
-            const RuleNode& inner = *node.parts[0];
-            if (whole || !is_operation(inner, "/")) return of(inner, spans, whole);
-            const std::optional<Linear> above = of(*inner.parts[0], spans, false);
-            const std::optional<Linear> below = of(*inner.parts[1], spans, false);
-            if (!above || !below || !below->parts_.empty() || below->constant_ <= 0) return {};
-            return above->divided(below->constant_, spans);
-        }
-        case Kind::operate:
-            break;
-        default:
-            return std::nullopt;
+std::optional<Linear> Linear::of(const RuleNode& node, const IndexSpans& spans) {
+    if (node.type != RuleType::whole) return std::nullopt;
+    if (node.kind == Kind::number) return Linear(node.number);
+    // `floor(x / n)` is `x // n`.
+    if (node.kind == Kind::call && node.word == "floor") {
+        const RuleNode& inner = *node.parts[0];
+        if (inner.type == RuleType::whole) return of(inner, spans);
+        const bool divides = is_operation(inner, "/") && inner.parts[0]->type == RuleType::whole &&
+                             inner.parts[1]->type == RuleType::whole;
+        if (divides) return of(*operate_node("//", inner.parts), spans);
     }
-    const std::optional<Linear> left = part(0);
-    if (!left) return std::nullopt;
-    if (node.parts.size() == 1) {
-        if (node.word != "-") return std::nullopt;
-        return Linear().plus(*left, -1);
-    }
-    const std::optional<Linear> right = part(1);
-    if (!right) return std::nullopt;
-    const bool by_number = right->parts_.empty();
+    if (node.kind != Kind::operate) return Linear(tree_of(node));
+    const std::optional<Linear> left = of(*node.parts[0], spans);
+    if (left && node.parts.size() == 1) return Linear().plus(*left, -1);
+    const std::optional<Linear> right = left ? of(*node.parts[1], spans) : std::nullopt;
+    if (!right) return Linear(tree_of(node));
     if (node.word == "+") return left->plus(*right);
     if (node.word == "-") return left->plus(*right, -1);
+    const bool by_number = right->parts_.empty();
     if (node.word == "*" && by_number) return Linear().plus(*left, right->constant_);
     if (node.word == "*" && left->parts_.empty()) return Linear().plus(*right, left->constant_);
-    if (!by_number || right->constant_ <= 0) return std::nullopt;
-    if (node.word == "/" && whole) return left->divided(right->constant_, spans);
-    if (node.word == "%") return left->modulo(right->constant_, spans);
-    return std::nullopt;
+    if (by_number && right->constant_ > 0 && node.word == "//") {
+        return left->divided(right->constant_, spans);
+    }
+    if (by_number && right->constant_ > 0 && node.word == "%") {
+        return left->modulo(right->constant_, spans);
+    }
+    return Linear(operate_node(node.word, {left->tree(), right->tree()}));
 }
 
 Linear Linear::plus(const Linear& other, double times) const {
@@ -147,19 +135,17 @@ void Linear::add(const Part& part) {
 /// `x / n * n + x % n` is x.
 void Linear::join_remainders() {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-        const RuleNode rest = *parts_[i].atom;
-        if (!is_operation(rest, "%")) continue;
+        const RuleTree rest = parts_[i].atom;
+        const std::optional<double> n = divisor_of(*rest, "%");
+        if (!n) continue;
         const double factor = parts_[i].factor;
-        const double n = rest.parts[1]->number;
         const auto whole = std::ranges::find_if(parts_, [&](const Part& part) {
-            return is_operation(*part.atom, "/") && part.factor == factor * n &&
-                   same_tree(*part.atom->parts[0], *rest.parts[0]) &&
-                   part.atom->parts[1]->number == n;
+            return divisor_of(*part.atom, "//") == n && part.factor == factor * *n &&
+                   same_tree(*part.atom->parts[0], *rest->parts[0]);
         });
         if (whole == parts_.end()) continue;
-        Linear joined =
-            plus(Linear(whole->atom), -factor * n).plus(Linear(parts_[i].atom), -factor);
-        *this = joined.plus(*of(*rest.parts[0], {}, true), factor);
+        Linear joined = plus(Linear(whole->atom), -factor * *n).plus(Linear(rest), -factor);
+        *this = joined.plus(*of(*rest->parts[0], {}), factor);
         return;
     }
 }
@@ -187,12 +173,12 @@ Linear Linear::divided(double n, const IndexSpans& spans) const {
     const auto [multiple, rest] = split(n, spans);
     const IndexSpan span = rest.span(spans);
     if (span.first >= 0 && span.last < n) return multiple;
-    RuleTree inner = rest.tree(true);
-    if (is_operation(*inner, "/")) {
-        n *= inner->parts[1]->number;
+    RuleTree inner = rest.tree();
+    if (const std::optional<double> before = divisor_of(*inner, "//")) {
+        n *= *before;
         inner = inner->parts[0];
     }
-    return multiple.plus(Linear(operate_node("/", {inner, number_node(n)})));
+    return multiple.plus(Linear(operate_node("//", {inner, number_node(n)})));
 }
 
 Linear Linear::modulo(double n, const IndexSpans& spans) const {
@@ -200,24 +186,23 @@ Linear Linear::modulo(double n, const IndexSpans& spans) const {
     if (std::fmod(rest.constant_, n) == 0) rest.constant_ = 0;
     const IndexSpan span = rest.span(spans);
     if (span.first >= 0 && span.last < n) return rest;
-    RuleTree inner = rest.tree(true);
-    if (is_operation(*inner, "%") && std::fmod(inner->parts[1]->number, n) == 0) {
-        inner = inner->parts[0];
-    }
+    RuleTree inner = rest.tree();
+    const std::optional<double> before = divisor_of(*inner, "%");
+    if (before && std::fmod(*before, n) == 0) inner = inner->parts[0];
     return Linear(operate_node("%", {inner, number_node(n)}));
 }
 
 IndexSpan Linear::span(const IndexSpans& spans) const {
     IndexSpan all{constant_, constant_};
     for (const Part& part : parts_) {
-        const IndexSpan one = span_of(*part.atom, spans);
+        const IndexSpan one = atom_span(*part.atom, spans);
         all.first += part.factor * (part.factor > 0 ? one.first : one.last);
         all.last += part.factor * (part.factor > 0 ? one.last : one.first);
     }
     return all;
 }
 
-RuleTree Linear::tree(bool whole) const {
+RuleTree Linear::tree() const {
     RuleTree sum;
     std::vector<Part> parts = parts_;
     std::ranges::stable_sort(parts, std::greater(),
@@ -227,8 +212,7 @@ RuleTree Linear::tree(bool whole) const {
             if ((part.factor < 0) != negative) continue;
             // A difference that begins with a number, `3 - k`, needs no sign in front.
             if (negative && sum == nullptr && constant_ > 0) sum = number_node(constant_);
-            const RuleTree atom = whole ? part.atom : for_values(part.atom);
-            sum = attn::plus(sum, times(atom, std::abs(part.factor)), negative);
+            sum = attn::plus(sum, times(part.atom, std::abs(part.factor)), negative);
         }
     }
     if (sum == nullptr) return number_node(constant_);
@@ -240,7 +224,7 @@ RuleTree Linear::tree(bool whole) const {
 }
 
 RuleTree compared_indices(const std::string& word, const Linear& left, const Linear& right,
-                          const IndexSpans& spans, bool whole) {
+                          const IndexSpans& spans) {
     const Linear difference = left.plus(right, -1);
     const IndexSpan span = difference.span(spans);
     const auto truth = [](bool holds) { return number_node(holds ? 1 : 0); };
@@ -273,29 +257,31 @@ RuleTree compared_indices(const std::string& word, const Linear& left, const Lin
     } else {
         second = second.plus(Linear(-difference.constant()));
     }
-    // x / n < c is x < c * n.
+    // x // n < c is x < c * n.
     const bool alone = first.parts().size() == 1 && first.parts()[0].factor == 1 &&
                        second.parts().empty() && (sign == "<" || sign == ">=");
-    if (alone && is_operation(*first.parts()[0].atom, "/")) {
-        const RuleNode quotient = *first.parts()[0].atom;
-        if (const auto above = Linear::of(*quotient.parts[0], spans, true)) {
-            const Linear limit(second.constant() * quotient.parts[1]->number);
-            return compared_indices(sign, *above, limit, spans, whole);
-        }
+    const RuleTree atom = first.parts().empty() ? nullptr : first.parts()[0].atom;
+    const auto inner = [&] { return *Linear::of(*atom->parts[0], spans); };
+    if (const auto n = alone ? divisor_of(*atom, "//") : std::nullopt) {
+        return compared_indices(sign, inner(), Linear(second.constant() * *n), spans);
     }
     // (x + c) % n == r is x % n == r - c.
-    const bool is_one = first.parts().size() == 1 && second.parts().empty() && sign == "==";
-    if (is_one && is_operation(*first.parts()[0].atom, "%")) {
-        const RuleNode rest = *first.parts()[0].atom;
-        const double n = rest.parts[1]->number;
-        const auto inner = Linear::of(*rest.parts[0], spans, true);
-        if (inner && inner->constant() != 0) {
-            const Linear moved(second.constant() - inner->constant());
-            const Linear bare = inner->plus(Linear(-inner->constant())).modulo(n, spans);
-            return compared_indices(sign, bare, moved.modulo(n, spans), spans, whole);
-        }
+    const bool is_one = first.parts().size() == 1 && first.parts()[0].factor == 1 &&
+                        second.parts().empty() && sign == "==";
+    const auto n = is_one ? divisor_of(*atom, "%") : std::nullopt;
+    const bool is_rest = n && second.constant() >= 0 && second.constant() < *n;
+    if (is_rest && inner().constant() != 0) {
+        const Linear moved(second.constant() - inner().constant());
+        const Linear bare = inner().plus(Linear(-inner().constant())).modulo(*n, spans);
+        return compared_indices(sign, bare, moved.modulo(*n, spans), spans);
     }
-    return operate_node(sign, {first.tree(whole), second.tree(whole)});
+    return operate_node(sign, {first.tree(), second.tree()});
+}
+
+IndexSpan span_of(const RuleNode& node, const IndexSpans& spans) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const std::optional<Linear> linear = Linear::of(node, spans);
+    return linear ? linear->span(spans) : IndexSpan{-infinity, infinity};
 }
 
 std::optional<bool> known_truth(const RuleNode& condition) {
@@ -315,40 +301,35 @@ RuleTree opposite_of(const RuleTree& condition) {
 }
 
 RuleTree substituted(const RuleTree& tree, const std::map<std::string, RuleTree>& by,
-                     const IndexSpans& spans, bool whole) {
+                     const IndexSpans& spans) {
     if (tree->kind == Kind::name) {
         const auto found = by.find(tree->word);
-        if (found == by.end()) return tree;
-        return whole ? found->second : for_values(found->second);
+        return found == by.end() ? tree : found->second;
     }
     if (tree->parts.empty()) return tree;
     RuleNode node = *tree;
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
         const bool is_range = node.kind == Kind::reduce && i + 1 < node.parts.size();
-        const bool is_index = whole || node.kind == Kind::cell || is_range;
         if (node.kind == Kind::reduce && !is_range && by.contains(node.index)) {
             auto others = by;
             others.erase(node.index);
-            node.parts[i] = substituted(node.parts[i], others, spans, is_index);
+            node.parts[i] = substituted(node.parts[i], others, spans);
             continue;
         }
-        node.parts[i] = substituted(node.parts[i], by, spans, is_index);
+        node.parts[i] = substituted(node.parts[i], by, spans);
+        const bool is_index = node.kind == Kind::cell || is_range;
         if (!is_index || node.parts[i]->parts.empty()) continue;
-        if (const auto linear = Linear::of(*node.parts[i], spans, true)) {
-            node.parts[i] = linear->tree(true);
-        }
+        if (const auto linear = Linear::of(*node.parts[i], spans)) node.parts[i] = linear->tree();
     }
     if (node.kind == Kind::operate && node.parts.size() == 2) {
-        const auto left = Linear::of(*node.parts[0], spans, whole);
-        const auto right = Linear::of(*node.parts[1], spans, whole);
+        const auto left = Linear::of(*node.parts[0], spans);
+        const auto right = Linear::of(*node.parts[1], spans);
         if (is_comparison(node.word) && left && right) {
-            return compared_indices(node.word, *left, *right, spans, whole);
+            return compared_indices(node.word, *left, *right, spans);
         }
         const bool adds = node.word == "+" || node.word == "-" || node.word == "%";
         const bool named = left && right && !(left->parts().empty() && right->parts().empty());
-        if (named && adds) {
-            if (const auto all = Linear::of(node, spans, whole)) return all->tree(whole);
-        }
+        if (named && adds) return Linear::of(*tree_of(node), spans)->tree();
         if (node.word == "and" || node.word == "or") return joined(std::move(node));
     }
     if (node.kind == Kind::operate && node.word == "not") return opposite_of(node.parts[0]);

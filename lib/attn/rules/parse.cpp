@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
@@ -19,6 +20,21 @@ bool is_among(std::string_view word, std::initializer_list<std::string_view> wor
     return std::ranges::find(words, word) != words.end();
 }
 
+/// Functions of the field that a rule says with others.
+const std::map<std::string, const char*> said_otherwise{
+    {"silu", "x * sigmoid(x)"},
+    {"swish", "x * sigmoid(x)"},
+    {"softplus", "log(1 + exp(x))"},
+    {"logsigmoid", "log(sigmoid(x))"},
+    {"elu", "if x > 0 then x else exp(x) - 1"},
+    {"gelu", "x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ^ 3))) / 2"},
+    {"sign", "if x > 0 then 1 else if x < 0 then -1 else 0"},
+    {"clamp", "min(max(x, a), b)"},
+    {"clip", "min(max(x, a), b)"},
+    {"pow", "x ^ y"},
+    {"round", "floor(x + 0.5)"},
+    {"ceil", "-floor(-x)"}};
+
 /// Words with a meaning of their own, which no index and no tensor can have.
 bool is_reserved(std::string_view word) {
     return is_among(word,
@@ -28,6 +44,8 @@ bool is_reserved(std::string_view word) {
 class Parser {
 public:
     explicit Parser(std::string_view text) : text_(text) {
+        // A rule is one line wherever it is written down.
+        for (char& c : text_) c = c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
         if (text_.size() > longest_rule) {
             throw ConfigError("a rule is at most 4096 characters long, not " +
                               std::to_string(text_.size()) + ": make it several steps");
@@ -51,11 +69,24 @@ public:
         next();
         expect("=", "= and the expression");
         rule.value = expression();
-        if (!word_.empty()) refuse(at_, "the expression ends before " + quoted(word_));
+        if (!word_.empty()) refuse_rest();
         return rule;
     }
 
 private:
+    /// What stands after the end: mostly the index of a sum that there is not.
+    [[noreturn]] void refuse_rest() {
+        const std::size_t end = text_.find_last_not_of(' ', at_ == 0 ? 0 : at_ - 1);
+        std::size_t begin = end + 1;
+        while (begin > 0 && (is_letter(text_[begin - 1]) || is_digit(text_[begin - 1]))) --begin;
+        const std::string before = text_.substr(begin, end + 1 - begin);
+        if (!before.empty() && is_letter(before.front()) && is_letter(word_.front())) {
+            refuse(begin, "nothing goes over an index as " + quoted(before) +
+                              ": sum, mean, max and min do");
+        }
+        refuse(at_, "the expression ends before " + quoted(word_));
+    }
+
     RuleTree expression() {
         return nested([&] { return either(); });
     }
@@ -79,7 +110,9 @@ private:
     }
 
     RuleTree sum() {
-        return chain({"+", "-"}, [&] { return chain({"*", "/", "%"}, [&] { return sign(); }); });
+        return chain({"+", "-"}, [&] {
+            return chain({"*", "/", "//", "%"}, [&] { return sign(); });
+        });
     }
 
     RuleTree sign() {
@@ -153,15 +186,22 @@ private:
     }
 
     RuleTree call(std::string name, std::size_t at) {
-        static const std::vector<std::string> functions{"exp",  "log", "sqrt",    "tanh", "cos",
-                                                        "sin",  "abs", "sigmoid", "relu", "floor",
-                                                        "half", "min", "max"};
-        if (std::ranges::find(functions, name) == functions.end()) {
-            refuse(at, "there is no function " + quoted(name) +
-                           did_you_mean(name, functions, ": there are " + joined(functions)));
+        std::vector<std::string> functions;
+        std::size_t wanted = 0;
+        for (const RuleFunction& each : rule_functions()) {
+            if (each.kind != RuleFunction::Kind::called) continue;
+            functions.emplace_back(each.name);
+            if (name == each.name) wanted = each.arity;
+        }
+        if (wanted == 0) {
+            const auto other = said_otherwise.find(name);
+            refuse(at,
+                   "there is no function " + quoted(name) +
+                       (other == said_otherwise.end()
+                            ? did_you_mean(name, functions, ": there are " + joined(functions, " "))
+                            : ": write " + std::string(other->second)));
         }
         std::vector<RuleTree> parts = list(")");
-        const std::size_t wanted = name == "min" || name == "max" ? 2 : 1;
         if (parts.size() != wanted) {
             refuse(at, name + " takes " + (wanted == 1 ? "one number" : "two numbers") + ", not " +
                            std::to_string(parts.size()));
@@ -188,6 +228,7 @@ private:
         RuleNode node{.kind = RuleNode::Kind::number, .at = at_};
         const auto [end, error] =
             std::from_chars(word_.data(), word_.data() + word_.size(), node.number);
+        if (error == std::errc::result_out_of_range) refuse(at_, quoted(word_) + " is too large");
         if (error != std::errc() || end != word_.data() + word_.size()) {
             refuse(at_, quoted(word_) + " is not a number");
         }
@@ -220,9 +261,7 @@ private:
         refuse(at_, "a rule nests at most 256 deep: make it several steps");
     }
 
-    static RuleTree make(RuleNode node) {
-        return std::make_shared<const RuleNode>(std::move(node));
-    }
+    static RuleTree make(RuleNode node) { return tree_of(std::move(node)); }
     static RuleTree operation(const std::string& word, std::vector<RuleTree> parts,
                               std::size_t at) {
         return make(
@@ -279,7 +318,7 @@ private:
             }
         } else if (end_ < text_.size()) {
             const std::string_view two = std::string_view(text_).substr(end_, 2);
-            const bool pair = is_among(two, {"<=", ">=", "==", "!=", "..", "**"});
+            const bool pair = is_among(two, {"<=", ">=", "==", "!=", "..", "**", "//"});
             if (!pair && std::string_view("[](),:=+-*/%^<>").find(here(0)) == std::string::npos) {
                 refuse(at_, "no rule holds " + first_character());
             }
@@ -312,7 +351,17 @@ void add_tensors(const RuleNode& node, std::vector<std::string>& names) {
 
 }  // namespace
 
-Rule parse_rule(std::string_view text) { return Parser(trimmed(text)).rule(); }
+Rule parse_rule(std::string_view text) {
+    std::string line(trimmed(text));
+    // A rule of several lines is told in one: in a remark of a program, too.
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return Parser(line).rule();
+}
+
+Rule::Rule(const std::string& said) {
+    if (!said.empty()) *this = parse_rule(said);
+}
 
 void refuse_rule(const std::string& text, std::size_t at, const std::string& message) {
     const std::size_t place = visible(text.substr(0, at)).size();
@@ -321,7 +370,7 @@ void refuse_rule(const std::string& text, std::size_t at, const std::string& mes
 
 std::vector<std::string> tensors_read(const Rule& rule) {
     std::vector<std::string> names;
-    add_tensors(*rule.value, names);
+    if (rule.value != nullptr) add_tensors(*rule.value, names);
     return names;
 }
 

@@ -28,8 +28,14 @@ Rank rank_of(const RuleNode& node) {
 
 class Printer {
 public:
+    explicit Printer(bool in_index = false) : in_index_(in_index) {}
+
     /// The text of a node where only what holds at least so tightly stands without brackets.
     std::string text(const RuleNode& node, Rank least) const {
+        if (node.word == "//") {
+            const RuleTree quotient = operate_node("/", node.parts);
+            return text(in_index_ ? *quotient : *call_node("floor", {quotient}), least);
+        }
         const std::string bare = written(node);
         return rank_of(node) < least ? "(" + bare + ")" : bare;
     }
@@ -47,20 +53,31 @@ private:
             case Kind::name:
                 return node.word;
             case Kind::cell:
-                return node.word + "[" + list(node, ",") + "]";
+                return node.word + "[" + Printer(true).list(node, ",") + "]";
             case Kind::call:
-                return node.word + "(" + list(node, ", ") + ")";
+                return node.word + "(" +
+                       Printer(in_index_ && node.word != "floor").list(node, ", ") + ")";
             case Kind::operate:
                 return operation(node);
             case Kind::choose:
                 return "if " + part(0, either) + " then " + part(1, either) + " else " + part(2);
             case Kind::reduce:
-                return node.word + " " + node.index +
-                       (node.parts.size() == 3 ? " in " + part(0, added) + ".." + part(1, added)
-                                               : "") +
-                       ": " + text(*node.parts.back(), open);
+                return node.word + " " + node.index + range(node) + ": " +
+                       text(*node.parts.back(), open);
         }
         return {};
+    }
+
+    /// How far a sum goes, where no axis says it.
+    static std::string range(const RuleNode& node) {
+        if (node.parts.size() < 3) return {};
+        const std::optional<std::size_t> length = length_said(*node.parts[2], node.index);
+        const bool is_said = length && is_number(*node.parts[0], 0) &&
+                             is_number(*node.parts[1], static_cast<double>(*length));
+        if (is_said) return {};
+        const Printer index(true);
+        return " in " + index.text(*node.parts[0], added) + ".." +
+               index.text(*node.parts[1], added);
     }
 
     std::string operation(const RuleNode& node) const {
@@ -82,13 +99,19 @@ private:
             all += (all.empty() ? "" : comma) + text(*each, open);
         return all;
     }
+
+    bool in_index_;  ///< where `/` rounds down
 };
 
 }  // namespace
 
-std::string expression_text(const RuleNode& node) { return Printer().text(node, open); }
+std::string expression_text(const RuleNode& node) {
+    require_whole_node(node);
+    return Printer().text(node, open);
+}
 
 std::string rule_text(const Rule& rule) {
+    require_whole_rule(rule);
     std::string indices;
     for (const std::string& index : rule.indices) indices += (indices.empty() ? "" : ",") + index;
     return rule.step + "[" + indices + "] = " + expression_text(*rule.value);

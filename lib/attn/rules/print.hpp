@@ -17,9 +17,9 @@ std::string rule_text(const Rule& rule);
 /// The surroundings of a rule that is written in Python.
 struct RulePython {
     bool is_torch = true;
-    Outline made;
-    std::string type;  ///< `float32`; empty for truth
-    std::function<Outline(const std::string& variable)> outline;
+    Shape made;
+    std::string type;      ///< of numbers: `float32`, `int64`
+    bool records = false;  ///< PyTorch goes back through the line by itself
 };
 
 /// The lines that make the tensor of a completed rule: an index is a variable that counts along a

@@ -102,7 +102,7 @@ private:
                    whole_number(*part.parts[1]) == static_cast<Whole>(shape_[last]);
         };
         std::size_t outer = 0;
-        while (outer < last && !is_part(outer, "/")) ++outer;
+        while (outer < last && !is_part(outer, "//")) ++outer;
         if (outer == last || !is_part(last, "%")) return std::nullopt;
         const std::string& index = cell_.parts[last]->parts[0]->word;
         const std::size_t at = place_of(frame_, index);
@@ -140,10 +140,14 @@ private:
     /// The places along an axis. A side of `where` that is not taken may lie outside.
     Written place(std::size_t axis, const Frame& frame) const {
         const RuleNode& part = *cell_.parts[axis];
+        const auto last = static_cast<double>(shape_[axis]) - 1;
+        if (const std::optional<double> number = number_of(part)) {
+            return constant(*number_node(std::clamp(*number, 0.0, std::max(last, 0.0))));
+        }
         if (shape_[axis] == 1) return Text{"0"};
         Written index = with_.index(part, frame);
-        const bool is_inside = part.kind == Kind::cell || part.kind == Kind::number ||
-                               stays_within(part, frame, static_cast<Whole>(shape_[axis]));
+        const bool is_inside =
+            part.kind == Kind::cell || stays_within(part, frame, static_cast<Whole>(shape_[axis]));
         if (!index || is_inside) return index;
         return Text{index->held() + ".clip(0, " + std::to_string(shape_[axis] - 1) + ")",
                     Binds::single, index->along};

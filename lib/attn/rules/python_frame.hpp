@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/rules/indices.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/tensor.hpp"
 
@@ -39,6 +40,12 @@ struct Affine {
 /// Nothing where it is another expression, or of indices that the frame has not.
 std::optional<Affine> affine(const RuleNode& node, const Frame& frame);
 
+/// How far the indices of a frame go.
+IndexSpans spans_of(const Frame& frame);
+
+/// The least and the largest value of an expression of indices; nothing where it reads a tensor.
+std::optional<IndexSpan> bounds_of(const RuleNode& node, const Frame& frame);
+
 /// Whether an index expression stays within so many places.
 bool stays_within(const RuleNode& node, const Frame& frame, std::int64_t length);
 
@@ -53,6 +60,7 @@ struct Text {
     std::string text;
     Binds binds = Binds::single;
     std::uint64_t along = 0;
+    bool is_number = false;  ///< or a truth of Python's own, no array
 
     std::string held(Binds least = Binds::single) const {
         return binds < least ? "(" + text + ")" : text;
@@ -63,10 +71,12 @@ using Written = std::optional<Text>;
 inline std::uint64_t bit(std::size_t place) { return std::uint64_t{1} << place; }
 inline std::uint64_t all_of(const Frame& frame) { return bit(frame.size()) - 1; }
 
-/// Numbers alone: `math.sqrt(4)`; nothing where there is more.
+/// The value of numbers alone; nothing where there is more.
+std::optional<double> number_of(const RuleNode& node);
+/// Numbers alone as Python writes them: `math.sqrt(4)`; nothing where there is more.
 Written constant(const RuleNode& node);
-/// An operator between its parts, which are written; `in_index`: of whole numbers.
-Text operated(const RuleNode& node, const std::vector<Text>& parts, bool in_index);
+/// An operator between its parts, which are written.
+Text operated(const RuleNode& node, const std::vector<Text>& parts);
 
 /// An array along some dimensions of the frame, with those between that it lacks.
 Text laid(const std::string& text, const Frame& frame, std::uint64_t along);

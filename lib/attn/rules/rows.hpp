@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// One row of the result of a rule, all cells of its last index: which of them are asked for, and
+/// One row of a rule, all cells of its last index: which of them are asked for, and
 /// where the tensors are read for them.
 class RuleRows : protected RuleIndices {
 protected:
@@ -36,7 +36,7 @@ protected:
             if (!place.index) uses |= node.parts[place.part].uses;
         }
         std::vector<Index> indices = others_of(uses & ~bit(row_));
-        indices.push_back(static_cast<Index>(row_));
+        indices.insert(indices.end(), {static_cast<Index>(row_), start_});
         auto& [known, kept] = moves_[&node];
         std::vector<std::size_t>& moves = kept;
         if (known == indices && moves.size() == count_) return moves;
@@ -59,7 +59,7 @@ protected:
     void for_each_active(Active active, Visit visit) {
         for (std::size_t r = 0; r < count_; ++r) {
             if (active != nullptr && !active[r]) continue;
-            if (row_ != BoundRule::none) index_[row_] = static_cast<Index>(r);
+            if (row_ != BoundRule::none) index_[row_] = start_ + static_cast<Index>(r);
             visit(r);
         }
     }
@@ -71,9 +71,9 @@ protected:
         const bool steady = std::ranges::none_of(node.places, [&](const BoundRule::Place& place) {
             return !place.index && uses_row(node.parts[place.part]);
         });
-        if (!steady && active == nullptr && row_ != BoundRule::none) {
+        if (!steady && active == nullptr && row_ != BoundRule::none && index_.size() < 63) {
             const std::vector<std::size_t>& moves = moves_of(node);
-            index_[row_] = 0;
+            index_[row_] = start_;
             if (count_ == 0) return;
             const std::size_t base = place_in(node);
             for (std::size_t r = 0; r < count_; ++r) visit(r, base + moves[r]);
@@ -83,20 +83,29 @@ protected:
             for_each_active(active, [&](std::size_t r) { visit(r, place_in(node)); });
             return;
         }
+        if (count_ == 0) return;
+        const auto is_asked = [&](std::size_t r) { return active == nullptr || active[r]; };
+        std::size_t first = 0, last = count_ - 1;
+        while (!is_asked(first)) ++first;
+        while (!is_asked(last)) --last;
         std::size_t stride = 0;
         for (const BoundRule::Place& place : node.places) {
-            if (place.index == row_ && place.length > 1) stride += place.stride;
+            if (place.index == row_) stride += place.stride;
         }
-        if (row_ != BoundRule::none) index_[row_] = 0;
-        if (count_ == 0) return;
-        const std::size_t base = place_in(node);
-        for (std::size_t r = 0; r < count_; ++r) {
-            if (active == nullptr || active[r]) visit(r, base + r * stride);
+        // Where both ends lie within their axes, so does all between.
+        std::size_t base = 0;
+        for (const std::size_t r : {last, first}) {
+            if (row_ != BoundRule::none) index_[row_] = start_ + static_cast<Index>(r);
+            base = place_in(node);
+        }
+        for (std::size_t r = first; r <= last; ++r) {
+            if (is_asked(r)) visit(r, base + (r - first) * stride);
         }
     }
 
-    std::size_t row_ = 0;    ///< the last index of the result
+    std::size_t row_ = 0;    ///< the last index of the result, or that of a sum
     std::size_t count_ = 1;  ///< its length
+    Index start_ = 0;        ///< and its first place
 
 private:
     std::map<const BoundRule*, std::pair<std::vector<Index>, std::vector<std::size_t>>> moves_;

@@ -32,9 +32,10 @@ Shape merged_shape(const Shape& context) {
 }
 
 Shape repeated_shape(const Shape& tensor, std::size_t times) {
-    if (tensor.size() < 3) {
-        throw ShapeError("cannot repeat the heads of " + shape_text(tensor) +
-                         ": there is no head axis");
+    if (tensor.size() < 3 || times == 0) {
+        throw ShapeError("cannot repeat the heads of " + shape_text(tensor) + " " +
+                         std::to_string(times) +
+                         (times == 0 ? " times: at least once" : " times: there is no head axis"));
     }
     Shape shape = tensor;
     shape[shape.size() - 3] *= times;
@@ -152,7 +153,13 @@ Array<T> vectorized::repeat_heads(const Array<T>& tensor, std::size_t times) {
 template <class T>
 Array<T> take_features(const Array<T>& tensor, const std::vector<std::size_t>& columns) {
     Shape shape = shape_of(tensor);
-    const std::size_t features = shape.back();
+    const std::size_t features = shape.empty() ? 0 : shape.back();
+    for (const std::size_t column : columns) {
+        if (column < features) continue;
+        throw ShapeError("there is no feature " + std::to_string(column) + " in " +
+                         shape_text(shape));
+    }
+    if (shape.empty()) throw ShapeError("a scalar has no features to take");
     shape.back() = columns.size();
     Array<T> result = empty_array<T>(shape);
     const std::size_t rows = features == 0 ? 0 : tensor.size() / features;

@@ -46,7 +46,7 @@ public:
 
     Array(const Array& other) : Array(other.shape_) { std::copy_n(other.data(), size_, data()); }
     Array(Array&& other) noexcept
-        : shape_(std::exchange(other.shape_, {0})),
+        : shape_(std::move(other.shape_)),
           size_(std::exchange(other.size_, 0)),
           data_(std::move(other.data_)) {}
     Array& operator=(Array other) noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -128,6 +129,10 @@ Tensor slice(const Tensor& tensor, std::string_view indices) {
 }
 
 Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts) {
+    if (parts.size() != tensor.dimension()) {
+        throw ShapeError("a slice of " + shape_text(tensor.shape()) +
+                         " needs a part for each axis");
+    }
     const auto wrapped = [](std::ptrdiff_t number) { return static_cast<std::size_t>(number); };
     const Shape whole = row_strides(tensor.shape());
     Axes axes;
@@ -143,7 +148,34 @@ Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts) {
     return strided(tensor, shape, strides, offset).renamed(std::move(axes));
 }
 
+namespace {
+
+/// Errors  ShapeError where an element would lie before the first or after the last.
+void check_reach(std::size_t size, const Shape& shape, const Shape& strides, std::size_t offset) {
+    bool fits = shape.size() == strides.size();
+    auto first = static_cast<std::ptrdiff_t>(offset), last = first;
+    const auto end = static_cast<std::ptrdiff_t>(size);
+    for (std::size_t axis = 0; fits && axis < shape.size(); ++axis) {
+        if (shape[axis] == 0) return;
+        const auto stride = static_cast<std::ptrdiff_t>(strides[axis]);
+        const auto steps = static_cast<std::ptrdiff_t>(shape[axis] - 1);
+        // Larger products would not fit a number, and no tensor either.
+        fits =
+            steps >= 0 &&
+            (stride == 0 || steps == 0 ||
+             (steps <= end && -end <= stride && stride <= end && steps * std::abs(stride) <= end));
+        if (!fits) break;
+        (stride < 0 ? first : last) += steps * stride;
+    }
+    if (fits && first >= 0 && last < end) return;
+    throw ShapeError("a view of shape " + shape_text(shape) + " reaches beyond the " +
+                     std::to_string(size) + " elements of its tensor");
+}
+
+}  // namespace
+
 Tensor strided(const Tensor& tensor, const Shape& shape, const Shape& strides, std::size_t offset) {
+    check_reach(tensor.size(), shape, strides, offset);
     const auto gather = [&](const auto& from) -> Tensor {
         auto numbers = empty_array<std::decay_t<decltype(*from.data())>>(shape);
         // Go along the last axis in one run, then to where the next one begins.
@@ -179,7 +211,11 @@ Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows) {
     return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
         using T = decltype(zero);
         Shape shape = tensor.shape();
-        const std::size_t width = element_count(shape) / shape[0];
+        for (const std::size_t row : rows) {
+            if (!shape.empty() && row < shape[0]) continue;
+            throw ShapeError("there is no row " + std::to_string(row) + " in " + shape_text(shape));
+        }
+        const std::size_t width = element_count(shape) / std::max<std::size_t>(shape[0], 1);
         shape[0] = rows.size();
         Array<T> part = empty_array<T>(shape);
         for (std::size_t r = 0; r < rows.size(); ++r) {

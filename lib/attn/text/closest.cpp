@@ -1,6 +1,7 @@
 #include "attn/text/strings.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 namespace attn {
 namespace {
@@ -44,6 +45,8 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"model-file", " checkpoint ckpt pretrained model-name "},
     {"no-notes", " quiet silent brief "},
     {"detail", " verbose details all full "},
+    {"why", " explain derive derivation trace "},
+    {"heatmap", " plot draw shade "},
     {"only", " step steps show print "},
     {"precision", " decimals digits "},
     {"output", " out outfile output-file save o proj result "},
@@ -124,6 +127,15 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
         if (distance < fewest) {
             fewest = distance;
             best = candidate;
+        }
+    }
+    // Or a slip in what others call it: `qiet`.
+    for (const auto& [ours, others] : synonyms) {
+        const std::string first = plain(ours.substr(0, ours.find(' ')));
+        const auto meant = std::ranges::find(candidates, first, plain);
+        std::istringstream words{std::string(others)};
+        for (std::string each; meant != candidates.end() && best.empty() && words >> each;) {
+            if (name.size() > 3 && edits(name, each) == 1) best = *meant;
         }
     }
     return best;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -11,50 +10,34 @@ namespace attn {
 /// Receives output piece by piece, so that large tensors need not be held as text.
 using Sink = std::function<void(std::string_view)>;
 
-/// Gathers text in a buffer of one size and sends it to an output in large pieces, so that
-/// printing takes the same memory for any tensor. Only `flush()` sends what was gathered last.
+/// Gathers text and sends it to an output in large pieces, so that printing takes the same memory
+/// for any tensor. Only `flush()` sends what was gathered last.
 class TextPieces {
 public:
-    /// No piece is longer, but for the room that was asked for at once.
+    /// No piece is longer, but for blanks alone.
     static constexpr std::size_t piece_size = std::size_t{1} << 18;
 
-    explicit TextPieces(const Sink& sink);
+    explicit TextPieces(const Sink& sink) : sink_(sink) { text_.reserve(piece_size); }
     TextPieces(const TextPieces&) = delete;
     TextPieces& operator=(const TextPieces&) = delete;
 
-    /// Where `bytes` bytes may be written next; `keep()` then says how far they were. The character
-    /// before is the last one written, unless there was none yet.
-    char* room(std::size_t bytes) {
-        if (bytes > static_cast<std::size_t>(limit_ - end_)) make_room(bytes);
-        return end_;
-    }
-    void keep(char* end) { end_ = end; }
-
     TextPieces& operator<<(std::string_view text);
-    TextPieces& operator<<(char letter) {
-        *room(1) = letter;
-        ++end_;
-        return *this;
-    }
+    TextPieces& operator<<(char letter) { return *this << std::string_view(&letter, 1); }
     void repeat(std::size_t count, char letter);
 
     /// Removes the blanks at the end.
-    void drop_blanks();
+    void drop_blanks() { text_.resize(text_.find_last_not_of(' ') + 1); }
 
     /// How many bytes were written so far.
-    std::size_t size() const { return sent_ + static_cast<std::size_t>(end_ - begin_); }
+    std::size_t size() const { return sent_ + text_.size(); }
 
-    void flush();
+    void flush() { send(text_.size()); }
 
 private:
-    void make_room(std::size_t bytes);
-    void send(const char* end);
+    void send(std::size_t length);
 
     const Sink& sink_;
-    std::unique_ptr<char[]> buffer_;
-    char* begin_;
-    char* end_;
-    char* limit_;
+    std::string text_{};
     std::size_t sent_ = 0;
 };
 

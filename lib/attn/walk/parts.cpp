@@ -108,14 +108,15 @@ private:
     /// The walk up to a step, with these queries alone.
     Ledger walked(const Step& step, const QueryRange& queries) {
         const std::span<const Step> steps(table_);
+        const bool of_rows = place_of(step) >= begin_;
+        const Plan plan = of_rows ? plan_of_queries(plan_, queries) : plan_;
+        if (of_rows) require_memory(plan);
         if (shared_.entries().empty()) {
             require_bytes(plan_, bytes_needed(plan_, Kept::inputs));
             shared_ = Ledger(chains_of(table_));
             perform(steps.first(begin_), plan_, given_, Details::kept, shared_);
         }
-        if (place_of(step) < begin_) return shared_;
-        const Plan plan = plan_of_queries(plan_, queries);
-        require_memory(plan);
+        if (!of_rows) return shared_;
         Ledger ledger = shared_;
         const Ledger::Entry& query = *shared_.find_latest(Chain::queries);
         ledger.record(query.name,

@@ -5,6 +5,7 @@
 
 #include "attn/plan/ledger.hpp"
 #include "attn/plan/plan.hpp"
+#include "attn/rules/rule.hpp"
 
 namespace attn {
 
@@ -68,6 +69,8 @@ struct Step {
     std::string title{};
     std::string called{};  ///< by other code: names in small letters, parted by blanks
     Kind kind = Kind::computed;
+    /// What its cells are, in rules: positions are whole numbers, the mask holds truths.
+    RuleType holds = RuleType::number;
     bool shown = true;  ///< printed without being asked for
     /// Whose positions a `token` axis counts: those of the queries, or of the keys.
     std::string tokens = "query";
@@ -91,7 +94,7 @@ struct Step {
     bool names_steps() const { return !gradient_of.empty(); }
     /// Its arithmetic in index notation (attn/rules/rule.hpp), with names of settings and chains
     /// and without the leading axes that all share; empty where the walk starts from it.
-    std::function<std::string(const PlannedStep&)> rule{};
+    std::function<Rule(const PlannedStep&)> rule{};
     /// Printed beside the rule: how the field writes it, `query @ key^T`. Without a rule where
     /// it comes from.
     std::function<std::string(const PlannedStep&)> formula{};

@@ -4,10 +4,10 @@
 #include <cctype>
 #include <charconv>
 #include <numbers>
-#include <set>
 
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/rules/complete.hpp"
+#include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
@@ -29,10 +29,6 @@ bool exists(const Step& step, const Plan& plan) {
 }
 
 bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-bool is_reduction(const std::string& word) {
-    return word == "sum" || word == "mean" || word == "max" || word == "min";
-}
 
 /// The step that a name in a rule of this step stands for.
 std::string step_called(const std::string& name, const PlannedStep& of) {
@@ -90,7 +86,8 @@ std::map<std::string, double> rule_settings(const Plan& plan) {
 RuleNames rule_names(const PlannedStep& of) {
     return {[of](const std::string& name) { return step_called(name, of); },
             [of](const std::string& name) { return find_step(of.table, name).outline(of.plan); },
-            rule_settings(of.plan)};
+            rule_settings(of.plan),
+            [of](const std::string& name) { return find_step(of.table, name).holds; }};
 }
 
 std::string tensor_called(const Ledger& ledger, const std::string& name, const std::string& step) {
@@ -107,31 +104,62 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
             rule_settings(plan)};
 }
 
-std::string told_rule(const PlannedStep& of) {
+namespace {
+
+Rule rule_as_written(const PlannedStep& of) {
     const bool has_rule = of.step.rule && exists(of.step, of.plan);
-    const std::string text = has_rule ? of.step.rule(of) : std::string();
-    const std::map<std::string, double> settings = rule_settings(of.plan);
-    std::string told;
-    std::string before;             // the last word
-    std::set<std::string> indices;  // those of sums, and all in front of the equals sign
-    for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
-        end = at + 1;
-        if (!is_letter(text[at])) {
-            told += text[at];
-            continue;
-        }
-        while (end < text.size() && is_letter(text[end])) ++end;
-        const std::string word = text.substr(at, end - at);
-        const auto setting = settings.find(word);
-        const bool is_cell = end < text.size() && text[end] == '[';
-        if (told.find('=') == told.npos || is_reduction(before)) indices.insert(word);
-        before = word;
-        told += is_cell && at > 0 && chain_called(word) != Chain::none ? step_called(word, of)
-                : !is_cell && setting != settings.end() && !indices.contains(word)
-                    ? json_number(setting->second)
-                    : word;
+    return has_rule ? of.step.rule(of) : Rule();
+}
+
+/// What is told in the place of words of a rule's text, by where they stand.
+class Told {
+public:
+    Told(const PlannedStep& of, const Rule& rule)
+        : of_(of), settings_(rule_settings(of.plan)), scope_(rule.indices) {
+        visit(*rule.value);
     }
-    return told;
+
+    std::string text(const std::string& written) const {
+        std::string told;
+        std::size_t at = 0;
+        for (const auto& [place, words] : instead_) {
+            told += written.substr(at, place - at) + words.second;
+            at = place + words.first.size();
+        }
+        return told + written.substr(at);
+    }
+
+private:
+    void visit(const RuleNode& node) {
+        const bool is_bound = std::ranges::find(scope_, node.word) != scope_.end();
+        if (node.kind == RuleNode::Kind::cell && chain_called(node.word) != Chain::none) {
+            instead_[node.at] = {node.word, step_called(node.word, of_)};
+        } else if (node.kind == RuleNode::Kind::name && !is_bound) {
+            const auto setting = settings_.find(node.word);
+            if (setting != settings_.end()) {
+                instead_[node.at] = {node.word, json_number(setting->second)};
+            }
+        }
+        for (const RuleTree& part : node.parts) {
+            const bool binds = node.kind == RuleNode::Kind::reduce && part == node.parts.back();
+            if (binds) scope_.push_back(node.index);
+            visit(*part);
+            if (binds) scope_.pop_back();
+        }
+    }
+
+    const PlannedStep& of_;
+    std::map<std::string, double> settings_;
+    std::vector<std::string> scope_;  ///< the indices around
+    std::map<std::size_t, std::pair<std::string, std::string>> instead_;
+};
+
+}  // namespace
+
+std::string told_rule(const PlannedStep& of) {
+    const Rule rule = rule_as_written(of);
+    if (rule.value == nullptr) return {};
+    return rule.text.empty() ? rule_text(rule) : Told(of, rule).text(rule.text);
 }
 
 namespace {
@@ -164,9 +192,9 @@ std::string formula_of(const Step& step, const Plan& plan, const StepTable& tabl
 }
 
 std::optional<Rule> rule_of(const PlannedStep& of) {
-    const std::string text = told_rule(of);
-    if (text.empty()) return std::nullopt;
-    const Rule rule = completed(parse_rule(text), of.step.outline(of.plan), rule_names(of));
+    const Rule written = rule_as_written(of);
+    if (written.value == nullptr) return std::nullopt;
+    const Rule rule = completed(written, of.step.outline(of.plan), rule_names(of));
     if (!of.plan.fused()) return rule;
     const Plan kept = keeping(of.plan);
     return inlined(rule, [&](const std::string& name) -> std::optional<Rule> {

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "attn/rules/arithmetic.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/rules/rule.hpp"
@@ -15,7 +14,6 @@
 namespace attn {
 namespace {
 
-using namespace rule_arithmetic;
 using Kind = RuleNode::Kind;
 
 /// More additions than this are not worth a derivation: nobody reads them.
@@ -93,7 +91,6 @@ MadeCell RuleCell::at(const std::vector<std::size_t>& indices) {
 }
 
 RuleCell::Range RuleCell::range(const BoundRule& reduction) {
-    if (reduction.parts.size() == 1) return {0, static_cast<Index>(reduction.length)};
     return {whole(reduction.parts[0]), whole(reduction.parts[1])};
 }
 
@@ -109,43 +106,13 @@ ReadCell RuleCell::read(const BoundRule& cell) {
     return {&cell.node->word, cell.tensor, place_in(cell)};
 }
 
-double RuleCell::value(const BoundRule& node) {
-    if (node.node->kind != Kind::reduce) {
-        return made_of(
-            node, [this](const BoundRule& part) { return value(part); },
-            [this](const BoundRule& part) { return truth(part); });
-    }
-    const std::string& word = node.node->word;
-    const Range over = range(node);
-    const double infinity = std::numeric_limits<double>::infinity();
-    double result = word == "max" ? -infinity : word == "min" ? infinity : 0;
-    for (Index i = over.first; i < over.end; ++i) {
-        index_[node.index] = i;
-        const double next = value(node.parts.back());
-        result = word == "max"   ? larger(next, result)
-                 : word == "min" ? smaller(next, result)
-                                 : result + next;
-    }
-    return word == "mean" ? result / static_cast<double>(over.end - over.first) : result;
-}
-
-bool RuleCell::truth(const BoundRule& node) {
-    const std::string& word = node.node->word;
-    if (node.node->kind == Kind::cell) return node.tensor->at(place_in(node)) != 0;
-    if (node.node->kind == Kind::choose) return truth(node.parts[truth(node.parts[0]) ? 1 : 2]);
-    if (word == "not") return !truth(node.parts[0]);
-    if (word == "and") return truth(node.parts[0]) && truth(node.parts[1]);
-    if (word == "or") return truth(node.parts[0]) || truth(node.parts[1]);
-    return compared(word, value(node.parts[0]), value(node.parts[1]));
-}
-
 /// The part of a node that counts: the side that an `if` takes, the largest of several.
 const BoundRule& RuleCell::settled(const BoundRule& node, MadeCell& made) {
     if (node.node->kind == Kind::choose) {
         const BoundRule& condition = node.parts[0];
         made.takes_side = true;
         if (condition.node->kind == Kind::cell) made.asked.push_back(read(condition));
-        return settled(node.parts[truth(condition) ? 1 : 2], made);
+        return settled(node.parts[value(condition) != 0 ? 1 : 2], made);
     }
     if (!is_largest(node) || !node.reads) return node;
     if (node.node->kind == Kind::call) {
@@ -208,7 +175,7 @@ RuleTree RuleCell::written(const BoundRule& node, MadeCell& made, std::vector<Re
     RuleNode copy = *it.node;
     for (std::size_t i = 0; i < it.parts.size(); ++i) {
         const BoundRule& part = it.parts[i];
-        const bool folds = !part.reads && part.type == RuleType::number;
+        const bool folds = !part.reads && !gives_truth(*part.node);
         copy.parts[i] = folds ? name_node(number_text(value(part))) : written(part, made, cells);
     }
     return tree_of(std::move(copy));

@@ -59,8 +59,6 @@ private:
         Index first, end;
     };
 
-    double value(const BoundRule& node);
-    bool truth(const BoundRule& node);
     Range range(const BoundRule& reduction);
     double cost(const BoundRule& node);
     const BoundRule& settled(const BoundRule& node, MadeCell& made);

@@ -1,0 +1,162 @@
+#include <algorithm>
+
+#include "app/commands/diagnose_setup.hpp"
+#include "app/flags/ledger_file.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "attn/cards/step_table.hpp"
+#include "attn/text/strings.hpp"
+
+// The gradients among somebody's tensors.
+
+namespace app {
+namespace {
+
+/// The loss of the flags, or the gradient that a probe begins with; nothing where neither says it.
+std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan& plan) {
+    const attn::StepTable& table = attn::step_table(plan);
+    if (arguments.has(flags::loss)) return loss_of(arguments, plan, table);
+    if (!arguments.has(flags::given)) return std::nullopt;
+    const attn::Ledger given = read_ledger(arguments[flags::given], true);
+    for (const attn::Step& step : table) {
+        if (!step.applies(plan) || step.chain != attn::Chain::contexts) continue;
+        const attn::Tensor *target = given.find("target"), *start = given.find("d_" + step.name);
+        const attn::Tensor* tensor = start != nullptr ? start : target;
+        if (tensor == nullptr || tensor->shape() != step.outline(plan).shape) continue;
+        using Kind = attn::Loss::Kind;
+        return attn::Loss{.kind = start != nullptr ? Kind::upstream : Kind::mse,
+                          .target = *tensor,
+                          .file = arguments[flags::given]};
+    }
+    return std::nullopt;
+}
+
+/// A mistake of the way back, as a line says it.
+std::string finding_text(const attn::GradientFinding& finding) {
+    const std::string at = finding.step + (finding.alone ? ", alone: " : ": ");
+    if (finding.mistake == nullptr) {
+        std::string text = "  " + finding.step + ": no known mistake of the way back makes it";
+        if (!finding.follows.empty()) {
+            text += "\n    it follows another rule, with " + finding.followed_by + ": " +
+                    finding.follows;
+        }
+        for (const std::string& line : finding.evidence) text += "\n    " + line;
+        return text + "\n";
+    }
+    std::string text;
+    std::vector<const attn::Mistake*> all{finding.mistake};
+    if (finding.second == nullptr) {
+        all.insert(all.end(), finding.ties.begin(), finding.ties.end());
+    } else {
+        all.push_back(finding.second);
+    }
+    for (const attn::Mistake* mistake : all) {
+        const bool is_first = mistake == all.front();
+        text +=
+            "  " +
+            (is_first ? (finding.step.empty() ? "" : at)
+                      : std::string(finding.second != nullptr ? "and "
+                                                              : "or, with the same numbers, ")) +
+            mistake->id + ": " + mistake->title + "\n    fix: " + mistake->fix_torch + "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& file) {
+    GradientsApart apart;
+    const auto is_mapped = [&](const std::string& name) {
+        return std::ranges::any_of(arguments[flags::map], [&](const std::string& entry) {
+            return entry.starts_with(name + ":d_");
+        });
+    };
+    for (const auto& [name, tensor] : file.entries()) {
+        const bool is_gradient = is_mapped(name) || !attn::differentiated(name, file).empty();
+        (is_gradient ? apart.gradients : apart.forward).record(name, tensor);
+    }
+    const bool asks = arguments.has(flags::backward) || arguments.has(flags::loss);
+    if (apart.gradients.entries().empty() && asks) {
+        throw attn::ConfigError(std::string(arguments.has(flags::loss) ? "--loss" : "--backward") +
+                                ": no tensor of " + arguments[flags::file] +
+                                " is called a gradient: name them as in dq, grad_q or q.grad");
+    }
+    // The loss itself is no step; what is made of it says which it is.
+    for (const auto& [name, tensor] : file.entries()) {
+        const bool is_loss = tensor.size() == 1 && attn::lower(name) == "loss";
+        if (is_loss && !apart.gradients.entries().empty()) {
+            apart.forward = apart.forward.without(name);
+        }
+    }
+    return apart;
+}
+
+attn::GradientDiagnosis diagnose_back(const Arguments& arguments, const GradientsApart& apart,
+                                      const attn::DiagnoseOptions& options,
+                                      attn::Diagnosis& diagnosis) {
+    if (apart.gradients.entries().empty() || diagnosis.plan->fused()) return {};
+    attn::Ledger all = apart.gradients;
+    for (const auto& [name, tensor] : apart.forward.entries()) all.record(name, tensor);
+    attn::GradientDiagnosis back =
+        attn::diagnose_gradients({diagnosis, options, said_loss(arguments, *diagnosis.plan)}, all);
+    std::erase_if(diagnosis.skipped, [&](const auto& each) { return each.name == back.used; });
+    return back;
+}
+
+std::string gradients_text(const attn::GradientDiagnosis& back) {
+    if (back.compared.empty() && back.skipped.empty()) return {};
+    std::string text =
+        "\ngradients: " +
+        (back.compared.empty() ? "none compared" : attn::joined(back.compared, ", ")) + "\n";
+    for (const attn::Skipped& each : back.skipped) {
+        text += "  not compared: " + attn::visible(each.name) + ": " + each.reason + "\n";
+    }
+    if (!back.assumed.empty()) {
+        text += "  assumed: the loss is " + back.assumed +
+                "; save the gradient of the output (out.grad) or pass --loss\n";
+    } else if (back.open) {
+        text +=
+            "  not a sum, a mean or squares of the output: which loss is it? Save its gradient "
+            "(out.grad) or pass --loss\n";
+    }
+    if (back.wrong.empty()) {
+        const char* whose = back.of_theirs ? "your own way forth" : "this walk";
+        return back.compared.empty() ? text
+                                     : text + "  right: the way back is that of " + whose + "\n";
+    }
+    text += "  wrong: " + attn::joined(back.wrong, ", ") + "\n";
+    for (const attn::GradientFinding& finding : back.findings) text += finding_text(finding);
+    return text;
+}
+
+attn::JsonText gradients_json(const attn::GradientDiagnosis& back) {
+    std::vector<std::string> ids;
+    std::vector<attn::JsonText> findings, skipped;
+    for (const attn::GradientFinding& each : back.findings) {
+        std::vector<std::string> own;
+        for (const attn::Mistake* mistake : {each.mistake, each.second}) {
+            if (mistake != nullptr) own.push_back(mistake->id);
+        }
+        for (const attn::Mistake* mistake : each.ties) own.push_back(mistake->id);
+        ids.insert(ids.end(), own.begin(), own.end());
+        findings.push_back({{"step", each.step},
+                            {"mistakes", own},
+                            {"alone", each.alone},
+                            {"follows", each.follows},
+                            {"evidence", each.evidence}});
+    }
+    for (const attn::Skipped& each : back.skipped) {
+        skipped.push_back({{"name", each.name}, {"reason", each.reason}});
+    }
+    return {{"compared", back.compared}, {"wrong", back.wrong},     {"mistakes", ids},
+            {"findings", findings},      {"not_compared", skipped}, {"assumed", back.assumed},
+            {"open", back.open}};
+}
+
+int gradients_code(const attn::GradientDiagnosis& back) {
+    const auto is_unknown = [](const auto& each) { return each.mistake == nullptr; };
+    if (back.open || std::ranges::any_of(back.findings, is_unknown)) return no_verdict;
+    return back.wrong.empty() ? 0 : 1;
+}
+
+}  // namespace app

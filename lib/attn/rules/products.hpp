@@ -1,0 +1,19 @@
+#pragma once
+#include "attn/rules/evaluate.hpp"
+
+namespace attn {
+
+/// Works the sums of products of two cells, `sum k: weights[q,k] * values[k,f]`, as products of
+/// matrices, and keeps what they make for the rule that is left: cells of these tensors.
+class Products {
+public:
+    /// The rule without such sums.
+    Rule taken_from(const Rule& rule, DType dtype, const RuleScope& scope);
+    /// What one of its cells reads; nothing of other names.
+    const Tensor* find(const std::string& name) const;
+
+private:
+    std::map<std::string, Tensor> made_;
+};
+
+}  // namespace attn

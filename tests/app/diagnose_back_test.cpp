@@ -1,0 +1,339 @@
+// Gradients that other code made, from numbers that no walk of the program draws.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "attn/io/array_files.hpp"
+#include "attn/io/output_files.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "tests/support/program.hpp"
+
+using program::run;
+
+namespace {
+
+bool tells(const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+}
+
+using Rows = std::vector<std::vector<double>>;
+
+Rows product(const Rows& a, const Rows& b) {
+    Rows c(a.size(), std::vector<double>(b[0].size()));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t j = 0; j < b[0].size(); ++j) {
+            for (std::size_t k = 0; k < b.size(); ++k) c[i][j] += a[i][k] * b[k][j];
+        }
+    }
+    return c;
+}
+
+Rows turned(const Rows& a) {
+    Rows b(a[0].size(), std::vector<double>(a.size()));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t j = 0; j < a[0].size(); ++j) b[j][i] = a[i][j];
+    }
+    return b;
+}
+
+template <class Cell>
+Rows each(Rows rows, Cell&& cell) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (std::size_t j = 0; j < rows[i].size(); ++j) rows[i][j] = cell(i, j);
+    }
+    return rows;
+}
+
+/// Attention of 6 tokens and its way back, as people write them by hand.
+struct Hand {
+    static constexpr std::size_t tokens = 6;
+    static constexpr double root = 2;  // of 4 features
+    bool causal = false;
+    Rows q = numbers(0.3), k = numbers(1.1), v = numbers(2.3), d_out = numbers(4.1);
+    std::string wrong{};  ///< what the way back does otherwise
+    Rows scores{}, weights{}, out{}, dp{}, ds{}, dq{}, dk{}, dv{};
+
+    static Rows numbers(double start) {
+        Rows rows(tokens, std::vector<double>(4));
+        return each(rows, [start](std::size_t i, std::size_t j) {
+            const double place = static_cast<double>(4 * i + j);
+            return 1.7 * std::sin(start + place * place * 0.37 + place);
+        });
+    }
+
+    void forth() {
+        scores = product(q, turned(k));
+        weights = each(scores, [&](std::size_t i, std::size_t j) {
+            double sum = 0;
+            for (std::size_t m = 0; m < (causal ? i + 1 : tokens); ++m) {
+                sum += std::exp(scores[i][m] / root);
+            }
+            return causal && j > i ? 0 : std::exp(scores[i][j] / root) / sum;
+        });
+        out = product(weights, v);
+    }
+
+    void back() {
+        dv = product(turned(weights), d_out);
+        dp = product(d_out, turned(v));
+        ds = each(dp, [&](std::size_t i, std::size_t j) {
+            double sum = 0;
+            for (std::size_t m = 0; m < tokens; ++m) sum += weights[i][m] * dp[i][m];
+            return weights[i][j] * (dp[i][j] - (wrong == "row" ? 0 : sum));
+        });
+        const double factor = wrong == "scale"         ? 1
+                              : wrong == "scale twice" ? 1 / root / root
+                                                       : 1 / root;
+        const Rows scaled =
+            each(ds, [&](std::size_t i, std::size_t j) { return ds[i][j] * factor; });
+        dq = product(scaled, k);
+        dk = product(wrong == "key" ? scaled : turned(scaled), q);
+        if (wrong == "dk alone") dk = each(dk, [&](auto i, auto j) { return dk[i][j] * root; });
+        if (wrong == "dv") dv = product(weights, d_out);
+    }
+
+    static Hand made(const std::string& wrong = "", bool causal = false) {
+        Hand hand;
+        hand.causal = causal;
+        hand.wrong = wrong;
+        hand.forth();
+        hand.back();
+        return hand;
+    }
+    /// With a loss of the output alone: each cell of its gradient from that of the output.
+    template <class Cell>
+    static Hand of_loss(Cell&& cell, const std::string& wrong = "") {
+        Hand hand;
+        hand.wrong = wrong;
+        hand.forth();
+        hand.d_out =
+            each(hand.out, [&](std::size_t i, std::size_t j) { return cell(hand.out[i][j]); });
+        hand.back();
+        return hand;
+    }
+};
+
+void write_file(const std::string& path, const std::map<std::string, Rows>& tensors,
+                bool in_floats = false) {
+    std::vector<attn::Tensor> kept;
+    std::vector<attn::TensorRef> arrays;
+    kept.reserve(tensors.size());
+    for (const auto& [name, rows] : tensors) {
+        const attn::Shape shape{rows.size(), rows[0].size()};
+        attn::Array<double> cells = attn::empty_array<double>(shape);
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            cells.data()[i] = rows[i / shape[1]][i % shape[1]];
+        }
+        const attn::Tensor tensor({"a", "b"}, std::move(cells));
+        kept.push_back(in_floats ? attn::cast(tensor, attn::DType::float32) : tensor);
+        arrays.push_back({name, kept.back()});
+    }
+    attn::OutputFile file(path);
+    attn::write_npz(file, arrays);
+    file.commit();
+}
+
+/// What diagnose says of these tensors.
+program::Result diagnosed(const std::map<std::string, Rows>& tensors, const std::string& flags = "",
+                          bool in_floats = false) {
+    const program::Folder folder;
+    const std::string path = folder / "mine.npz";
+    write_file(path, tensors, in_floats);
+    return run("diagnose " + path + " " + flags);
+}
+
+std::map<std::string, Rows> saved(const Hand& h) {
+    return {{"q", h.q},   {"k", h.k},   {"v", h.v},  {"out", h.out},
+            {"dq", h.dq}, {"dk", h.dk}, {"dv", h.dv}};
+}
+
+}  // namespace
+
+TEST_SUITE("diagnose_back") {
+    TEST_CASE("right gradients of given query, key and value are right") {
+        for (const bool in_floats : {false, true}) {
+            for (const bool causal : {false, true}) {
+                const Hand h = Hand::made("", causal);
+                auto tensors = saved(h);
+                tensors["d_out"] = h.d_out;
+                const auto result = diagnosed(tensors, causal ? "--mask causal" : "", in_floats);
+                INFO(result.out);
+                CHECK(result.exit_code == 0);
+                CHECK(tells(result.out, "right: the way back is that of this walk"));
+            }
+        }
+    }
+    TEST_CASE("mistakes are named from query, key, value, output and their gradients") {
+        const std::map<std::string, std::string> names{{"row", "grad-softmax-no-row-sum"},
+                                                       {"scale", "grad-scale-missing"},
+                                                       {"scale twice", "grad-scale-twice"},
+                                                       {"key", "grad-key-transpose"}};
+        for (const auto& [wrong, id] : names) {
+            const Hand h = Hand::made(wrong);
+            auto tensors = saved(h);
+            tensors["dout"] = h.d_out;
+            const auto result = diagnosed(tensors);
+            INFO(wrong << result.out);
+            CHECK(result.exit_code == 1);
+            CHECK(tells(result.out, id));
+            CHECK(
+                tells(diagnosed(saved(Hand::of_loss([](double) { return 1.0; }, wrong))).out, id));
+        }
+    }
+    TEST_CASE("a loss that nobody said is read off the gradients, and said") {
+        const auto mean = diagnosed(saved(Hand::of_loss([](double) { return 1.0 / 24; })));
+        CHECK(mean.exit_code == 0);
+        CHECK(tells(mean.out, "assumed: the loss is the mean of context; save the gradient"));
+        const auto squares = diagnosed(saved(Hand::of_loss([](double x) { return x / 12; })));
+        CHECK(squares.exit_code == 0);
+        CHECK(tells(squares.out, "the mean of the squares of context"));
+        // Any other factor is a question, and so is a loss that is none of these.
+        const auto third = diagnosed(saved(Hand::of_loss([](double) { return 0.3; })));
+        CHECK(third.exit_code == 3);
+        CHECK(tells(third.out, "0.3 times the sum of context"));
+        const auto cosine = diagnosed(saved(Hand::of_loss([](double x) { return std::cos(x); })));
+        CHECK(cosine.exit_code == 3);
+        CHECK(!tells(cosine.out, "wrong:"));
+        CHECK(tells(cosine.out, "which loss is it?"));
+    }
+    TEST_CASE("a loss can be said, and is then not guessed") {
+        const Hand h = Hand::of_loss([](double) { return 1.0 / 24; });
+        const auto said = diagnosed(saved(h), "--backward --loss mean");
+        CHECK(said.exit_code == 0);
+        CHECK(!tells(said.out, "assumed"));
+        const auto other = diagnosed(saved(h), "--loss sum");
+        CHECK(other.exit_code != 0);
+        CHECK(tells(other.out, "wrong: d_key, d_query, d_value"));
+        const auto none =
+            diagnosed({{"q", h.q}, {"k", h.k}, {"v", h.v}, {"out", h.out}}, "--backward");
+        CHECK(none.exit_code == 2);
+        CHECK(tells(none.err, "no tensor of"));
+    }
+    TEST_CASE("a target or an upstream gradient of any name is taken for what it fits") {
+        const Hand h = Hand::made();
+        auto tensors = saved(h);
+        tensors["cotangent"] = h.d_out;
+        const auto result = diagnosed(tensors);
+        INFO(result.out);
+        CHECK(result.exit_code == 0);
+        CHECK(tells(result.out, "the sum of context times cotangent"));
+    }
+    TEST_CASE("gradients alone are judged, and tell of a mask that nobody said") {
+        const Hand h = Hand::made("", true);
+        const auto result = diagnosed({{"q", h.q},
+                                       {"k", h.k},
+                                       {"v", h.v},
+                                       {"do", h.d_out},
+                                       {"dq", h.dq},
+                                       {"dk", h.dk},
+                                       {"dv", h.dv}});
+        INFO(result.out);
+        CHECK(result.exit_code == 3);
+        CHECK(tells(result.out, "with --mask causal the gradients are right"));
+        CHECK(!tells(result.out, "wrong:"));
+    }
+    TEST_CASE("a gradient goes by the step as which its tensor was read") {
+        const Hand h = Hand::made();
+        const Rows scaled = each(h.scores, [&](auto i, auto j) { return h.scores[i][j] / 2; });
+        auto tensors = saved(h);
+        tensors["scores"] = scaled;
+        tensors["d_scores"] = h.ds;
+        tensors["d_out"] = h.d_out;
+        const auto result = diagnosed(tensors);
+        INFO(result.out);
+        CHECK(result.exit_code == 0);
+        CHECK(tells(result.out, "d_scaled_scores"));
+    }
+    TEST_CASE("scores in units of log2 have a gradient in units of log2") {
+        const Hand h = Hand::made();
+        auto tensors = saved(h);
+        tensors["d_out"] = h.d_out;
+        tensors["ds"] = each(h.ds, [&](auto i, auto j) { return h.ds[i][j] * std::log(2.0); });
+        const auto result = diagnosed(tensors);
+        INFO(result.out);
+        CHECK(result.exit_code == 0);
+    }
+    TEST_CASE("a gradient that is wrong by itself is judged by theirs before it") {
+        const Hand h = Hand::made("dk alone");
+        auto tensors = saved(h);
+        tensors["d_out"] = h.d_out;
+        const auto alone = diagnosed(tensors);
+        CHECK(alone.exit_code == 1);
+        CHECK(tells(alone.out, "wrong: d_key\n  d_key, alone: grad-scale-missing"));
+        const Hand row = Hand::made("row");
+        const auto local = diagnosed({{"q", row.q},
+                                      {"k", row.k},
+                                      {"v", row.v},
+                                      {"P", row.weights},
+                                      {"dP", row.dp},
+                                      {"dS", row.ds}});
+        INFO(local.out);
+        CHECK(tells(local.out, "grad-softmax-no-row-sum"));
+        const Hand values = Hand::made("dv");
+        tensors = saved(values);
+        tensors["d_out"] = values.d_out;
+        const auto unknown = diagnosed(tensors);
+        CHECK(unknown.exit_code == 3);
+        CHECK(tells(unknown.out, "with two indices exchanged"));
+    }
+    TEST_CASE("two mistakes at once are looked for where pairs are asked for") {
+        Hand h = Hand::made("row");
+        h.dq = product(h.ds, h.k);
+        h.dk = product(turned(h.ds), h.q);
+        auto tensors = saved(h);
+        tensors["d_out"] = h.d_out;
+        CHECK(diagnosed(tensors).exit_code == 3);
+        const auto pairs = diagnosed(tensors, "--pairs");
+        CHECK(pairs.exit_code == 1);
+        CHECK(tells(pairs.out, "grad-softmax-no-row-sum"));
+        CHECK(tells(pairs.out, "and grad-scale-missing"));
+    }
+    TEST_CASE("what is made of parameters that nobody gave is not judged") {
+        const Hand h = Hand::made();
+        auto tensors = saved(h);
+        tensors["d_out"] = h.d_out;
+        tensors["x"] = h.v;
+        tensors["dx"] = h.q;
+        const auto result = diagnosed(tensors);
+        INFO(result.out);
+        CHECK(result.exit_code == 3);
+        CHECK(tells(result.out, "not compared: dx: there is no w_"));
+        CHECK(!tells(result.out, "wrong:"));
+    }
+    TEST_CASE("a probe of a way back has an uneven gradient to start from, or that of a loss") {
+        const program::Folder folder;
+        const std::string probe = folder / "p.npz";
+        const std::string walk = " --heads 2 --seq-len 5 --embed-dim 6 --batch 2 -o " + probe;
+        const auto start_of = [&](const std::string& loss) {
+            REQUIRE(run("probe --backward" + loss + walk).exit_code == 0);
+            for (const attn::NamedTensor& each : attn::read_tensors(probe)) {
+                if (each.name == "d_merged") return each.tensor.numbers();
+            }
+            return std::vector<double>();
+        };
+        const std::vector<double> uneven = start_of("");
+        CHECK(std::set<double>(uneven.begin(), uneven.end()).size() > 30);
+        CHECK(start_of(" --loss sum") == std::vector<double>(60, 1.0));
+        CHECK(run("probe --backward --loss 'weights[0,1]'" + walk).exit_code == 2);
+    }
+    TEST_CASE("the gradient of a probe is where the way back begins") {
+        const Hand h = Hand::made("", true);
+        const program::Folder folder;
+        write_file(folder / "given.npz", {{"d_context", h.d_out}});
+        const std::string flags = "--mask causal --given " + (folder / "given.npz");
+        const auto result = diagnosed(saved(h), flags);
+        INFO(result.out);
+        CHECK(result.exit_code == 0);
+        CHECK(tells(result.out, "right: the way back is that of this walk"));
+        CHECK(!tells(result.err, "not used"));
+        CHECK(tells(diagnosed(saved(Hand::made("row", true)), flags).out, "grad-softmax-no-row"));
+    }
+    TEST_CASE("in JSON the gradients say the same") {
+        const auto result =
+            diagnosed(saved(Hand::of_loss([](double) { return 1.0; }, "scale")), "--json");
+        CHECK(tells(result.out, "\"mistakes\": [\"grad-scale-missing\"]"));
+        CHECK(tells(result.out, "\"open\": false"));
+    }
+}

@@ -1,0 +1,194 @@
+// Names, layouts and forms of other libraries: tensors computed here, given to the program.
+
+#include <array>
+#include <cmath>
+
+#include "attn/io/output_files.hpp"
+#include "tests/support/program.hpp"
+
+// Several test files are compiled as one.
+namespace strangers {
+using program::Folder;
+using program::has;
+using program::run;
+namespace {
+
+constexpr std::size_t heads = 2, tokens = 4, width = 2, features = 4;
+
+/// Numbers in rows, and how many there are along each axis.
+struct Numbers {
+    std::vector<std::size_t> shape;
+    std::vector<double> cells = std::vector<double>(size());
+
+    std::size_t size() const {
+        std::size_t all = 1;
+        for (const std::size_t length : shape) all *= length;
+        return all;
+    }
+};
+
+std::string json(const Numbers& numbers, std::size_t axis = 0, std::size_t from = 0) {
+    if (axis == numbers.shape.size()) return std::to_string(numbers.cells[from]);
+    std::size_t inner = 1;
+    for (std::size_t i = axis + 1; i < numbers.shape.size(); ++i) inner *= numbers.shape[i];
+    std::string text;
+    for (std::size_t i = 0; i < numbers.shape[axis]; ++i) {
+        text += (i == 0 ? "[" : ", ") + json(numbers, axis + 1, from + i * inner);
+    }
+    return text + "]";
+}
+
+Numbers made(std::vector<std::size_t> shape, double start) {
+    Numbers all{std::move(shape)};
+    for (std::size_t i = 0; i < all.cells.size(); ++i) {
+        all.cells[i] =
+            std::sin(start + 1.7 * static_cast<double>(i) + start * static_cast<double>(i));
+    }
+    return all;
+}
+
+/// Attention of two heads over four tokens, causal, in plain loops.
+struct Attention {
+    Numbers x = made({tokens, features}, 0.3);
+    std::array<Numbers, 4> w{made({features, features}, 1.1), made({features, features}, 2.3),
+                             made({features, features}, 3.2), made({features, features}, 4.7)};
+    Numbers q{{heads, tokens, width}}, k{{heads, tokens, width}}, v{{heads, tokens, width}};
+    Numbers weights{{heads, tokens, tokens}}, mean{{tokens, tokens}}, lse{{heads, tokens}};
+    Numbers sum{{heads, tokens, width}}, merged{{tokens, features}}, out{{tokens, features}};
+
+    explicit Attention(double scale = std::sqrt(0.5)) {
+        for (std::size_t i = 0; i < 3; ++i) project(i);
+        for (std::size_t row = 0; row < heads * tokens; ++row) attend(row, scale);
+        for (std::size_t i = 0; i < tokens * features; ++i) {
+            for (std::size_t f = 0; f < features; ++f) {
+                out.cells[i] += merged.cells[i / features * features + f] *
+                                w[3].cells[i % features * features + f];
+            }
+        }
+    }
+
+    void project(std::size_t which) {
+        Numbers& made_of = which == 0 ? q : which == 1 ? k : v;
+        for (std::size_t i = 0; i < made_of.cells.size(); ++i) {
+            const std::size_t head = i / (tokens * width), token = i / width % tokens;
+            for (std::size_t f = 0; f < features; ++f) {
+                made_of.cells[i] += x.cells[token * features + f] *
+                                    w[which].cells[(head * width + i % width) * features + f];
+            }
+        }
+    }
+
+    void attend(std::size_t row, double scale) {
+        const std::size_t head = row / tokens, query = row % tokens;
+        double all = 0;
+        for (std::size_t key = 0; key <= query; ++key) {
+            double score = 0;
+            for (std::size_t f = 0; f < width; ++f) {
+                score += q.cells[row * width + f] * k.cells[(head * tokens + key) * width + f];
+            }
+            all += weights.cells[row * tokens + key] = std::exp(score * scale);
+        }
+        lse.cells[row] = std::log(all);
+        for (std::size_t key = 0; key < tokens; ++key) {
+            double& weight = weights.cells[row * tokens + key];
+            for (std::size_t f = 0; f < width; ++f) {
+                const double part = weight * v.cells[(head * tokens + key) * width + f];
+                sum.cells[row * width + f] += part;
+                merged.cells[query * features + head * width + f] += part / all;
+            }
+            weight /= all;
+            mean.cells[query * tokens + key] += weight / heads;
+        }
+    }
+};
+
+using Named = std::vector<std::pair<std::string, Numbers>>;
+
+program::Result diagnosed(const Attention& of, const Named& theirs, const std::string& more = "") {
+    const Folder folder;
+    std::string text;
+    Named all{{"x", of.x}, {"w_q", of.w[0]}, {"w_k", of.w[1]}, {"w_v", of.w[2]}, {"w_o", of.w[3]}};
+    all.insert(all.end(), theirs.begin(), theirs.end());
+    for (const auto& [name, numbers] : all) {
+        text += (text.empty() ? "{\"" : ", \"") + name + "\": " + json(numbers);
+    }
+    attn::write_file(folder / "mine.json", text + "}");
+    return run("diagnose '" + (folder / "mine.json") + "' --decimals 6 --heads 2 --mask causal " +
+               more);
+}
+
+Numbers head_of(const Numbers& all, std::size_t head) {
+    Numbers one{{all.shape[1], all.shape[2]}};
+    for (std::size_t i = 0; i < one.cells.size(); ++i) {
+        one.cells[i] = all.cells[head * one.cells.size() + i];
+    }
+    return one;
+}
+
+const Attention right;
+const Attention unscaled(1);
+
+}  // namespace
+}  // namespace strangers
+
+TEST_SUITE("app: diagnose strangers") {
+    using namespace strangers;
+
+    TEST_CASE("weights averaged over the heads are read as that, and one mistake is named alone") {
+        const auto good = diagnosed(right, {{"attn", right.mean}, {"out", right.out}});
+        CHECK(good.exit_code == 0);
+        CHECK(has(good.out, "weights-averaged, harmless"));
+        const auto bad = diagnosed(unscaled, {{"attn", unscaled.mean}, {"out", unscaled.out}});
+        CHECK(bad.exit_code == 1);
+        CHECK(has(bad.out, "averaged_weights: scale-missing"));
+        CHECK_FALSE(has(bad.out, "no known mistake"));
+    }
+
+    TEST_CASE("what a running softmax keeps is right: a sum not yet divided, lse, any maximum") {
+        Numbers zero{{heads, tokens}}, sums{{heads, tokens}};
+        for (std::size_t i = 0; i < sums.cells.size(); ++i) {
+            sums.cells[i] = std::exp(right.lse.cells[i]);
+        }
+        CHECK(diagnosed(right, {{"acc", right.sum}, {"m", zero}, {"l", sums}}).exit_code != 1);
+        const auto good =
+            diagnosed(right, {{"row_max", zero}, {"row_sum", sums}, {"out", right.out}});
+        CHECK(good.exit_code == 0);
+        CHECK(has(good.out, "other-row-max, harmless"));
+        const auto lse = diagnosed(right, {{"softmax_lse", right.lse}, {"out", right.out}});
+        CHECK(lse.exit_code == 0);
+        CHECK(has(lse.out, "softmax_lse is log_sum_exp"));
+        const auto bad = diagnosed(unscaled, {{"lse", unscaled.lse}, {"out", unscaled.out}});
+        CHECK(has(bad.out, "log_sum_exp: scale-missing"));
+    }
+
+    TEST_CASE(
+        "a tensor that cannot be what it is called, or is called nothing, goes by its shape") {
+        for (const char* name : {"m", "l", "mask", "hidden", "blorp", "k_out"}) {
+            CAPTURE(name);
+            CHECK(diagnosed(right, {{name, right.out}}).exit_code == 0);
+            const auto bad = diagnosed(unscaled, {{name, unscaled.out}});
+            CHECK(bad.exit_code == 1);
+            CHECK(has(bad.out, "output: scale-missing"));
+        }
+        Numbers later = right.out;
+        for (double& cell : later.cells) cell = std::tanh(cell);
+        const auto beside = diagnosed(right, {{"blorp", later}, {"out", right.out}});
+        CHECK(beside.exit_code == 3);
+        CHECK(has(beside.out, "not compared  blorp"));
+        CHECK_FALSE(has(beside.out, "no known mistake"));
+    }
+
+    TEST_CASE("tensors of one head each are put together") {
+        const Named each{{"q.0", head_of(right.q, 0)},
+                         {"q.1", head_of(right.q, 1)},
+                         {"w_head1", head_of(right.weights, 0)},
+                         {"w_head2", head_of(right.weights, 1)},
+                         {"out", right.out}};
+        const auto good = diagnosed(right, each);
+        CHECK(good.exit_code == 0);
+        CHECK(has(good.out, "weights"));
+        const Named wrong{{"w_head0", head_of(unscaled.weights, 0)},
+                          {"w_head1", head_of(unscaled.weights, 1)}};
+        CHECK(has(diagnosed(unscaled, wrong).out, "weights: scale-missing"));
+    }
+}

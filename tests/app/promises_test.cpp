@@ -1,0 +1,204 @@
+// "What you can rely on" in app/README.md, as far as no other suite holds it.
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/program.hpp"
+
+using program::check_refused;
+using program::Folder;
+using program::has;
+using program::read_file;
+using program::run;
+using program::shell;
+
+namespace {
+
+std::string written(const Folder& folder, const std::string& name, const std::string& text) {
+    std::ofstream(folder / name) << text;
+    return folder / name;
+}
+
+/// The lines of the page.
+std::string section() {
+    const std::string page = read_file(ATTN_SOURCE_DIR "/app/README.md");
+    return page.substr(page.find("## What you can rely on"));
+}
+
+}  // namespace
+
+TEST_SUITE("app: promises") {
+    TEST_CASE("each line of the page names suites that there are") {
+        std::set<std::string> suites;
+        for (const auto& entry :
+             std::filesystem::recursive_directory_iterator(ATTN_SOURCE_DIR "/tests")) {
+            if (!entry.path().string().ends_with("_test.cpp")) continue;
+            std::ifstream file(entry.path());
+            for (std::string line; std::getline(file, line);) {
+                if (!line.starts_with("TEST_SUITE(\"")) continue;
+                suites.insert(line.substr(12, line.find('"', 12) - 12));
+            }
+        }
+        std::istringstream lines(section());
+        int count = 0;
+        for (std::string line; std::getline(lines, line);) {
+            if (line.empty() || line[0] < '0' || line[0] > '9') continue;
+            ++count;
+            const std::size_t open = line.rfind('[');
+            REQUIRE_MESSAGE(line.ends_with("]"), line);
+            std::istringstream names(line.substr(open + 1, line.size() - open - 2));
+            for (std::string name; std::getline(names, name, ',');) {
+                if (name.starts_with(' ')) name.erase(0, 1);
+                CHECK_MESSAGE(suites.contains(name), name);
+            }
+        }
+        CHECK(count == 10);
+    }
+
+    TEST_CASE("a settings file names no file of rules, and its contents stay where they are") {
+        const Folder folder;
+        const std::string secret = written(folder, "secret", "root:x:0:0\n");
+        for (const std::string& rules : {"[\"@" + secret + "\"]", "\"@" + secret + "\""}) {
+            const auto result =
+                run("--config " + written(folder, "c.json", "{\"rules\": " + rules + "}"));
+            const std::string file = "{\"rule\": " + rules + "}";
+            const auto same = run("--config " + written(folder, "d.json", file));
+            for (const auto& each : {result, same}) {
+                CHECK(each.exit_code == 2);
+                CHECK_MESSAGE(!has(each.err, "root"), each.err);
+            }
+            CHECK_MESSAGE(has(same.err, "d.json:1: a file of settings names no file"), same.err);
+        }
+        // What is typed is followed, and saved as what it says.
+        const std::string rules =
+            written(folder, "r.txt", "scaled_scores[q,k] = scores[q,k] / 3\n");
+        const std::string saved = folder / "saved.json";
+        const auto typed = run("--rule @" + rules + " --save-config " + saved);
+        CHECK(typed.exit_code == 0);
+        CHECK(!has(read_file(saved), "@"));
+        CHECK(run("--config " + saved).out == typed.out);
+        check_refused("--rule @", "lacks its file");
+    }
+
+    TEST_CASE("no pipe and no device is read for a settings file") {
+        const Folder folder;
+        const std::string fifo = folder / "fifo";
+        REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+        for (const std::string& input : {fifo, std::string("/dev/zero")}) {
+            for (const char* key :
+                 {"x", "text_file", "weights", "memory", "mask_file", "tokenizer"}) {
+                CAPTURE(key);
+                const std::string json = std::string("{\"") + key + "\": \"" + input + "\"}";
+                const auto result =
+                    shell("timeout 10 attn-explain --config " + written(folder, "c.json", json));
+                CHECK(result.exit_code == 2);
+                CHECK_MESSAGE(has(result.err, "a pipe or a device"), result.err);
+            }
+        }
+    }
+
+    TEST_CASE("null in a settings file says nothing, which is said") {
+        const Folder folder;
+        const auto result = run("--config " + written(folder, "c.json", "{\"heads\": null}"));
+        CHECK(result.exit_code == 0);
+        CHECK_MESSAGE(has(result.err, "c.json:1: 'heads' is null"), result.err);
+        CHECK(result.out == run("").out);
+        check_refused("--config " + written(folder, "d.json", "{\"haeds\": null}"), "haeds");
+    }
+
+    TEST_CASE("a text that ends in an equals sign is a text") {
+        const std::string apart = run("--text '1 + 1 =' --only ids").out;
+        CHECK(has(apart, "tensor"));
+        CHECK(run("'--text=1 + 1 =' --only ids").out == apart);
+        CHECK(has(run("'--rule=weights[q,k] ='").err, "weights[q,k] ="));
+        check_refused("--text=", "empty text");
+        check_refused("--text ''", "empty text");
+    }
+
+    TEST_CASE("words that a spreadsheet would compute are written so that it does not") {
+        const auto table = run("--text 'a =1+1 +z x' --only weights --format csv");
+        for (const char* word : {",=1", ",+z"}) CHECK(!has(table.out, word));
+        for (const char* word : {",'=1+1", ",'+z", ",x"})
+            CHECK(has(table.out, word));
+    }
+
+    TEST_CASE("a walk that cannot be is refused before it takes memory") {
+        // 256 MB do not hold the names of so many tokens.
+        const Folder folder;
+        const std::string file = written(folder, "c.json", "{\"seq_len\": 16777216}");
+        for (const std::string& command : std::vector<std::string>{
+                 "--only weights --seq-len 16777216", "lint --seq-len 16777216",
+                 "why 'weights[0,0]' --seq-len 16777216", "compare '' '' --seq-len 16777216",
+                 "compare '--seq-len 16777216' ''", "--config " + file}) {
+            CAPTURE(command);
+            const auto result = shell("ulimit -v 262144; attn-explain " + command);
+            CHECK(result.exit_code == 2);
+            CHECK_MESSAGE(has(result.err, "this walk would need"), result.err);
+        }
+        // Parts of it can be had, and steps without a cell for each query and key.
+        CHECK(run("--only 'weights[5,:3]' --seq-len 50000 -q").exit_code == 0);
+        CHECK(run("--list-steps --seq-len 400000").exit_code == 0);
+    }
+
+    TEST_CASE("a reader that leaves ends the program by SIGPIPE") {
+        const auto result = shell(
+            "bash -c 'attn-explain --seq-len 300 --threshold 1000000 | true; "
+            "echo ${PIPESTATUS[0]}'");
+        CHECK_MESSAGE(result.out == "141\n", result.out);
+        CHECK(result.err.empty());
+    }
+
+    TEST_CASE("the digits of loop are those of every BLAS kernel") {
+        const std::string walk =
+            "attn-explain --random randn --seq-len 200 --embed-dim 16 --heads 2 --variant loop "
+            "--only context --format csv";
+        const std::string digits = shell(walk).out;
+        CHECK(!digits.empty());
+        for (const char* core : {"Haswell", "SkylakeX", "Nehalem"}) {
+            CHECK(shell("OPENBLAS_CORETYPE=" + std::string(core) + " " + walk).out == digits);
+        }
+        const std::string fast = walk.substr(0, walk.find("--variant")) + "--only context";
+        CHECK(shell(fast).out == shell(fast + " --threads 1").out);
+    }
+
+    TEST_CASE("no descriptor, no stack to speak of: nothing is left and nothing crashes") {
+        const Folder folder;
+        const std::string in = "cd '" + folder.path().string() + "' && ";
+        for (int files = 3; files < 8; ++files) {
+            shell(in + "ulimit -n " + std::to_string(files) + "; attn-explain --save-dir d");
+            shell(in + "ulimit -n " + std::to_string(files) +
+                  "; attn-explain quiz --sheet 2 --students 3 -o s.md --solutions k.md");
+        }
+        CHECK(shell(in + "ls -A | grep part").out == "");
+        const auto quiz = shell(in + "ulimit -s 96; attn-explain quiz --sheet 20 -o q.md");
+        CHECK(quiz.exit_code == 0);
+    }
+
+    TEST_CASE("sheets and keys that do not fit a disk are not there, and a set that is stays") {
+        const Folder folder;
+        const std::string in = "cd '" + folder.path().string() + "' && ";
+        REQUIRE(shell(in + "attn-explain quiz --sheet 2 --students 10 -o s.md --solutions k.md")
+                    .exit_code == 0);
+        const std::string before = shell(in + "cat *").out;
+        // The last key is to be a folder: nothing of the set may change.
+        const auto refused = shell(in +
+                                   "mkdir k-12.md; attn-explain quiz --sheet 3 --students 12 "
+                                   "-o s.md --solutions k.md; echo $?; rmdir k-12.md");
+        CHECK(has(refused.out, "2"));
+        CHECK(shell(in + "cat *").out == before);
+        CHECK(shell(in + "ls -A | wc -l").out == "20\n");
+        CHECK(run("man --save-dir " + folder.path().string()).exit_code == 0);
+        CHECK(shell(in + "ls -A s-01.md attn-explain.1").exit_code == 0);
+        // A size that no file may exceed is a disk that is full.
+        const auto limited = shell(in +
+                                   "rm *; ulimit -f 8; attn-explain quiz --sheet 200 "
+                                   "--students 3 -o s.md --solutions k.md");
+        CHECK(limited.exit_code == 2);
+        CHECK(shell(in + "ls -A").out == "");
+    }
+}

@@ -1,0 +1,57 @@
+// Where memory ends: tests/starved.cpp is the program with an allocator that fails.
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "tests/support/program.hpp"
+
+namespace {
+
+/// For some N, the Nth allocation of the command fails: what went otherwise than promised. The
+/// script counts its runs in the file `runs`.
+const char* const starve = R"sh(
+export ATTN_FAILED=mark
+n=1; step=$2
+all() { find . -name 'out*' -o -name '.?*' | sort; find out* -type f 2>/dev/null | sort | xargs cat; }
+eval "\"$1\" $3" >said 2>err </dev/null
+whole=$(all | cksum); rm -rf out*; none=$(all | cksum)
+while :; do
+    for more in '' +; do
+        rm -rf mark out*
+        export ATTN_FAIL_ALLOCATION=$n$more; eval "\"$1\" $3" >said 2>err </dev/null; code=$?
+        [ -e mark ] || exit 0
+        echo x >>runs
+        [ $code = 2 ] || echo "$n$more: ended with $code: $(cat err)"
+        [ "$(grep -v ': note: ' err)" = "$4" ] || echo "$n$more: said $(cat err)"
+        left=$(all | cksum)
+        [ "$left" = "$none" ] || [ "$left" = "$whole" ] || echo "$n$more: left $(all | head -3)"
+    done
+    n=$((n + 1 + n * step / 10))
+done)sh";
+
+}  // namespace
+
+TEST_SUITE("app: starved") {
+    TEST_CASE("an allocation that fails ends a command with one line and no file") {
+        const program::Folder folder;
+        std::ofstream(folder / "starve") << starve;
+        std::ifstream commands(ATTN_SOURCE_DIR "/tests/starved_commands.txt");
+        std::size_t count = 0;
+        for (std::string line; std::getline(commands, line); ++count) {
+            CAPTURE(line);
+            const std::string in = "cd '" + folder.path().string() + "' && ";
+            if (line.starts_with("! ")) {
+                REQUIRE(program::shell(in + "'" ATTN_STARVED "' " + line.substr(2)).exit_code == 0);
+                continue;
+            }
+            std::ofstream(folder / "line") << line;
+            const auto result = program::shell(in + "sh starve '" ATTN_STARVED
+                                                    "' 20 \"$(cat line)\" 'attn-explain: error: not "
+                                                    "enough memory: make the dimensions smaller'");
+            CHECK(result.exit_code == 0);
+            CHECK(result.out == "");
+        }
+        CHECK(count > 24);
+        CHECK(program::read_file(folder / "runs").size() > 2 * 24 * 6);
+    }
+}

@@ -1,0 +1,137 @@
+// One wrong call a function: each ends in an error of the library, none in a crash.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "attn/cards/step_table.hpp"
+#include "attn/plan/draw_list.hpp"
+#include "attn/plan/memory.hpp"
+#include "attn/quiz/question.hpp"
+#include "attn/steps/embedding.hpp"
+#include "attn/steps/heads.hpp"
+#include "attn/steps/rotary.hpp"
+#include "attn/steps/softmax.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/tensor/slice.hpp"
+#include "attn/walk/walk.hpp"
+#include "tests/support/refusal.hpp"
+
+using namespace attn;
+
+namespace {
+
+struct WrongCall {
+    std::string what;
+    std::function<void()> call;
+};
+
+WrongCall configured(const char* what, const std::function<void(WalkConfig&)>& change) {
+    return {what, [change] {
+                WalkConfig config;
+                config.query_len = 3;
+                change(config);
+                const Plan plan = resolve(config);
+                walk(plan, draw(plan));
+            }};
+}
+
+const Tensor three({"token"}, Array<float>{1, 2, 3});
+const Array<float> cells{{1, 2, 3}, {4, 5, 6}};
+const Array<float> heads = empty_array<float>({2, 3, 4});
+const Array<float> scalar(1.0F);
+
+const std::vector<WrongCall>& wrong_calls() {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    static const std::vector<WrongCall> all{
+        configured("window of 0", [](WalkConfig& c) { c.mask.window = 0; }),
+        configured("window of -3", [](WalkConfig& c) { c.mask.window = -3; }),
+        configured("chunk of 0", [](WalkConfig& c) { c.mask.chunk = 0; }),
+        configured("chunk of -1", [](WalkConfig& c) { c.mask.chunk = -1; }),
+        configured("prefix of -1", [](WalkConfig& c) { c.mask.prefix = -1; }),
+        configured("eps of nan", [](WalkConfig& c) { c.x_norm_eps = nan; }),
+        configured("eps of -1", [](WalkConfig& c) { c.x_norm_eps = -1; }),
+        configured("init 77",
+                   [](WalkConfig& c) {
+                       c.init = std::array{Init(77), Init(0), Init(0)};
+                   }),
+        configured("pairing 77", [](WalkConfig& c) { c.rotary.pairing = Pairing(77); }),
+        configured("norm over 77", [](WalkConfig& c) { c.qk_norm.over = NormOver(77); }),
+        configured("scale 77", [](WalkConfig& c) { c.scale.by = ScaleChoice::By(77); }),
+        configured(
+            "w_query of bool",
+            [](WalkConfig& c) {
+                c.parameters.record("w_query", Tensor({"out", "in"}, empty_array<bool>({4, 4})));
+            }),
+        {"strided beyond the end",
+         [] {
+             strided(three, {2, 2}, {1, 2});
+         }},
+        {"strided before the beginning", [] { strided(three, {2}, {std::size_t(0) - 1}); }},
+        {"strided with an offset beyond", [] { strided(three, {1}, {1}, 3); }},
+        {"strided without strides", [] { strided(three, {3}, {}); }},
+        {"strided of 2^62", [] { strided(three, {std::size_t{1} << 62}, {1}); }},
+        {"strided of 2^62 by 2^62", [] { strided(three, {2}, {std::size_t{1} << 62}); }},
+        {"slice without parts", [] { slice(three, std::vector<AxisPart>{}); }},
+        {"slice beyond",
+         [] {
+             slice(three, std::vector<AxisPart>{{2, 1, 2, false}});
+         }},
+        {"rows_of beyond", [] { rows_of(three, {3}); }},
+        {"rows_of a scalar", [] { rows_of(Tensor({}, scalar), {0}); }},
+        {"repeat_heads 0 times", [] { vectorized::repeat_heads(heads, 0); }},
+        {"loop repeat_heads 0 times", [] { loop::repeat_heads(heads, 0); }},
+        {"repeat_heads without heads", [] { vectorized::repeat_heads(cells, 2); }},
+        {"take_features of a scalar", [] { take_features(scalar, {0}); }},
+        {"take_features beyond", [] { take_features(cells, {3}); }},
+        {"split_heads of 2 into 4", [] { vectorized::split_heads(cells, 2); }},
+        {"merge_heads of a matrix", [] { loop::merge_heads(cells); }},
+        {"embed beyond", [] { loop::embed(Array<std::int64_t>{2}, cells); }},
+        {"embed in a row", [] { vectorized::embed(Array<std::int64_t>{0}, Array<float>{1}); }},
+        {"row_max along axis 9", [] { vectorized::row_max(cells, 9); }},
+        {"loop row_max along axis 9", [] { loop::row_max(cells, 9); }},
+        {"row_sum along axis 2", [] { vectorized::row_sum(cells, 2); }},
+        {"softmax along axis 2", [] { vectorized::softmax(cells, 2); }},
+        {"exponentials with one maximum",
+         [] { vectorized::exponentials(cells, Array<float>{1}, 1); }},
+        {"choices of none",
+         [] {
+             Question question;
+             Dice dice(1);
+             put_choices(question, {}, dice);
+         }},
+        {"ask_shape of none", [] { ask_shape({}); }},
+        {"below 0", [] { Dice(1).below(0); }},
+        {"between 5 and 4", [] { Dice(1).between(5, 4); }},
+        {"pick from none", [] { Dice(1).pick(std::initializer_list<int>{}); }},
+        {"a sheet of no form", [] { sheet_text("", {}, false, "docx"); }},
+        {"a topic that is none", [] { QuizSession("nothing", 1); }},
+        configured("16 million cells a side",
+                   [](WalkConfig& c) {
+                       c.query_len = 1 << 24;
+                       require_memory(c);
+                   }),
+    };
+    return all;
+}
+
+}  // namespace
+
+TEST_SUITE("wrong calls") {
+    TEST_CASE("each is refused with an error of the library") {
+        for (const WrongCall& each : wrong_calls()) {
+            INFO(each.what);
+            bool refused = false;
+            try {
+                each.call();
+            } catch (const Error& error) {
+                refused = std::string_view(error.what()).size() > 10;
+            } catch (const std::exception& error) {
+                FAIL_CHECK("a foreign error: " << error.what());
+                continue;
+            }
+            CHECK(refused);
+        }
+    }
+}
