@@ -9,6 +9,7 @@ TEST_SUITE("render: squeeze") {
     TEST_CASE("indents, comments and blanks around signs go") {
         CHECK(squeezed_script("    const a = b ? [1, 2] : c;\n    // why\n\n    f(a );\n") ==
               "const a=b?[1,2]:c;f(a);");
+        CHECK(squeezed_script("f(/** @type {any} */ { a = b / c + d });\n") == "f({a=b/c+d});");
         CHECK(squeezed_script("if (!a) {\n    f(a + 1);\n}\n") == "if(!a){f(a+1)}");
         CHECK(squeezed_script("/**\n * What it is.\n */\nclass A {\n    b() {\n    }\n}\n") ==
               "class A{b(){}}");

@@ -5,14 +5,26 @@
 namespace attn {
 namespace {
 
-/// A line of a script without the blanks around signs.
+/// Whether the slash at `at` of `line` divides: neither a pattern nor a remark begins there.
+bool divides(std::string_view line, std::size_t at) {
+    const std::string_view before = line.substr(0, at);
+    return before.size() > 1 && before.back() == ' ' && line.substr(at).starts_with("/ ") &&
+           std::string_view("=(,:?&|!;{}[").find(before[before.size() - 2]) == before.npos;
+}
+
+/// A line of a script without the blanks around signs and the remarks on types between them.
 std::string tight_script(std::string_view line) {
-    constexpr std::string_view signs = "=<>?:&|(){}[],;*!+-";
+    constexpr std::string_view signs = "=<>?:&|(){}[],;*/!+-";
     std::string tight;
     char quote = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {
         const char c = line[i];
-        if (quote == 0 && c == '/') return std::string(line);
+        const std::size_t end = line.substr(i).starts_with("/** ") ? line.find("*/ ", i) : line.npos;
+        if (quote == 0 && end != line.npos) {
+            i = end + 2;
+            continue;
+        }
+        if (quote == 0 && c == '/' && !divides(line, i)) return std::string(line);
         const bool is_quote = c == '"' || c == '\'' || c == '`';
         if (is_quote && (quote == 0 || quote == c) && (i == 0 || line[i - 1] != '\\')) {
             quote = quote == 0 ? c : 0;
