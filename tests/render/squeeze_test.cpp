@@ -22,8 +22,8 @@ TEST_SUITE("render: squeeze") {
         CHECK(squeezed_script("f(\"a = b\", 'c , d', `e : ${g}`);\n") ==
               "f(\"a = b\",'c , d',`e : ${g}`);");
         CHECK(squeezed_script("g(\"say \\\" = \\\"\" );\n") == "g(\"say \\\" = \\\"\");");
-        CHECK(squeezed_script("const r = / (a|b) +/;\nh();\n") == "const r = / (a|b) +/;h();");
-        CHECK(squeezed_script("x = 1; // one;\ny = 2;\n") == "x = 1; // one;\ny=2;");
+        CHECK(squeezed_script("const r = / (a|b) +/;\nh();\n") == "const r=/ (a|b) +/;h();");
+        CHECK(squeezed_script("x = 1; // one;\ny = 2;\n") == "x=1;// one;\ny=2;");
         CHECK(squeezed_script("a + b\nc - -d\n") == "a+b\nc- -d\n");
     }
 }

@@ -24,7 +24,7 @@ std::string tight_script(std::string_view line) {
             i = end + 2;
             continue;
         }
-        if (quote == 0 && c == '/' && !divides(line, i)) return std::string(line);
+        if (quote == 0 && c == '/' && !divides(line, i)) return tight.append(line.substr(i));
         const bool is_quote = c == '"' || c == '\'' || c == '`';
         if (is_quote && (quote == 0 || quote == c) && (i == 0 || line[i - 1] != '\\')) {
             quote = quote == 0 ? c : 0;

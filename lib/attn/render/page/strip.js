@@ -134,18 +134,16 @@ class Strip {
     answer(keys) {
         const seen = keys.filter((one) => !one.hidden && one.weight > 0);
         const [most, next] = seen.sort((a, b) => b.weight - a.weight);
-        const isTwice = (one) => keys.filter((other) => other.label === one.label).length > 1;
         const named = (one) => [
             element("b", { dir: "auto" }, `“${shortened(one.label, 40)}”`),
-            isTwice(one) ? `, word ${one.key + 1},` : "",
+            keys.some((other) => other !== one && other.label === one.label) ? `, word ${one.key + 1},` : "",
         ];
         const told = (one) => [...named(one), ` (${percent(one.weight)})`];
         const words = most ? [" looks most at "] : [" looks at no word"];
-        const alike = seen.filter((one) => Math.abs(one.weight - most.weight) <= 1e-6 * most.weight);
+        const alike = seen.filter((one) => one.weight >= 0.999999 * most.weight);
         if (alike.length > 1) {
-            words.push(...named(most), " and ", ...named(next));
-            if (alike.length > 2) words.push(` and ${alike.length - 2} more`);
-            words.push(` alike (${percent(most.weight)} each)`);
+            const more = alike.length > 2 ? ` and ${alike.length - 2} more` : "";
+            words.push(...named(most), " and ", ...named(next), more, ` alike (${percent(most.weight)} each)`);
         } else if (most) {
             words.push(...told(most));
             if (next) words.push(", then at ", ...told(next));
