@@ -60,6 +60,7 @@ int run_power(const Arguments& arguments) {
 int exit_code_of(const attn::Diagnosis& diagnosis, bool partial, bool judges_gradients) {
     if (diagnosis.has_unknown()) return no_verdict;
     if (diagnosis.has_mistake()) return 1;
+    if (!diagnosis.open.empty()) return no_verdict;
     if (!diagnosis.judges_a_step() && !judges_gradients) return no_verdict;
     return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
 }

@@ -229,6 +229,40 @@ struct Taken {
           tensors(their_tensors(plan, about.judge, intake.theirs, options, skipped)) {}
 };
 
+/// Whether a finding that is called harmless may be a mistake: one of those that give the same
+/// numbers, or one of the scores, whose weights are right only as far as these numbers tell.
+bool may_be_mistake(const Finding& finding) {
+    const auto is_mistake = [](const Mistake* each) {
+        return std::ranges::none_of(harmless_differences(), [each](const Mistake& harmless) {
+            return harmless.id == each->id;
+        });
+    };
+    return finding.harmless && finding.replayed &&
+           ((is_scores(finding.step) && is_mistake(finding.mistake)) ||
+            std::ranges::any_of(finding.ties, is_mistake));
+}
+
+/// What a diagnosis cannot say: see Diagnosis::open.
+std::vector<std::string> open_questions(const Diagnosis& diagnosis) {
+    std::vector<std::string> open;
+    for (const Finding& finding : diagnosis.findings) {
+        if (!may_be_mistake(finding)) continue;
+        open.push_back(finding.step +
+                       " may be a mistake: these numbers are too small or too alike to show what "
+                       "it does to the output. Larger ones would tell");
+    }
+    const auto differs = [](const StepVerdict& step) {
+        return step.global == Verdict::wrong && step.local == Verdict::right;
+    };
+    const auto first = std::ranges::find_if(diagnosis.steps, differs);
+    if (diagnosis.findings.empty() && first != diagnosis.steps.end()) {
+        open.push_back(first->name +
+                       " differs from the reference, though each step before it is right by "
+                       "itself: save more of the steps before it");
+    }
+    return open;
+}
+
 Diagnosis diagnosed(const Taken& taken) {
     const Intake& intake = taken.about.intake;
     const bool is_empty = taken.tensors.empty();
@@ -241,6 +275,7 @@ Diagnosis diagnosed(const Taken& taken) {
     } else {
         diagnosis = Readers(taken.about, taken.tensors).best();
     }
+    diagnosis.open = open_questions(diagnosis);
     diagnosis.plan = taken.about.plan;
     diagnosis.given = intake.given;
     diagnosis.remarks = intake.remarks;

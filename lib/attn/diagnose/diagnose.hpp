@@ -83,6 +83,8 @@ struct Diagnosis {
     std::vector<Finding> findings;
     std::vector<Skipped> skipped;
     std::vector<std::string> remarks;  ///< what to know before all else
+    /// What these numbers leave undecided: with such a question nothing is called right.
+    std::vector<std::string> open{};
     bool in_numpy = false;             ///< fixes for people are written for NumPy, not PyTorch
     /// Of what was found: what has no name weighs most, then a mistake, then what is only written
     /// otherwise; infinite where it is more than was asked for.

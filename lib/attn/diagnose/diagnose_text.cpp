@@ -267,6 +267,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
         text += "\n";
         add_paragraph(text, "", summary(diagnosis));
     }
+    for (const std::string& question : diagnosis.open) add_paragraph(text, "open: ", question);
     return text;
 }
 
@@ -296,6 +297,7 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
         json["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason}});
     }
     json["remarks"] = diagnosis.remarks;
+    if (!diagnosis.open.empty()) json["open"] = diagnosis.open;
     return json_text(json);
 }
 
