@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn/io/output_files.hpp"
+#include "attn/text/number_text.hpp"
 #include "tests/support/program.hpp"
 
 // Several test files are compiled as one.
@@ -28,7 +29,7 @@ struct Numbers {
 };
 
 std::string json(const Numbers& numbers, std::size_t axis = 0, std::size_t from = 0) {
-    if (axis == numbers.shape.size()) return std::to_string(numbers.cells[from]);
+    if (axis == numbers.shape.size()) return attn::shortest_text(numbers.cells[from]);
     std::size_t inner = 1;
     for (std::size_t i = axis + 1; i < numbers.shape.size(); ++i) inner *= numbers.shape[i];
     std::string text;
@@ -56,7 +57,13 @@ struct Attention {
     Numbers weights{{heads, tokens, tokens}}, mean{{tokens, tokens}}, lse{{heads, tokens}};
     Numbers sum{{heads, tokens, width}}, merged{{tokens, features}}, out{{tokens, features}};
 
-    explicit Attention(double scale = std::sqrt(0.5)) {
+    /// `loud` multiplies the values of head 0, which the output does not read where it is not 1.
+    explicit Attention(double scale = std::sqrt(0.5), double loud = 1) {
+        for (std::size_t i = 0; i < features * width; ++i) {
+            w[2].cells[i] *= loud;
+            double& read = w[3].cells[i / width * features + i % width];
+            read = loud == 1 ? read : 0;
+        }
         for (std::size_t i = 0; i < 3; ++i) project(i);
         for (std::size_t row = 0; row < heads * tokens; ++row) attend(row, scale);
         for (std::size_t i = 0; i < tokens * features; ++i) {
@@ -104,7 +111,8 @@ struct Attention {
 
 using Named = std::vector<std::pair<std::string, Numbers>>;
 
-program::Result diagnosed(const Attention& of, const Named& theirs, const std::string& more = "") {
+program::Result diagnosed(const Attention& of, const Named& theirs,
+                          const std::string& more = "--decimals 6") {
     const Folder folder;
     std::string text;
     Named all{{"x", of.x}, {"w_q", of.w[0]}, {"w_k", of.w[1]}, {"w_v", of.w[2]}, {"w_o", of.w[3]}};
@@ -113,8 +121,7 @@ program::Result diagnosed(const Attention& of, const Named& theirs, const std::s
         text += (text.empty() ? "{\"" : ", \"") + name + "\": " + json(numbers);
     }
     attn::write_file(folder / "mine.json", text + "}");
-    return run("diagnose '" + (folder / "mine.json") + "' --decimals 6 --heads 2 --mask causal " +
-               more);
+    return run("diagnose '" + (folder / "mine.json") + "' --heads 2 --mask causal " + more);
 }
 
 Numbers head_of(const Numbers& all, std::size_t head) {
@@ -176,6 +183,24 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK(beside.exit_code == 3);
         CHECK(has(beside.out, "not compared  blorp"));
         CHECK_FALSE(has(beside.out, "no known mistake"));
+    }
+
+    TEST_CASE("a loud head excuses nothing in another one") {
+        const Attention loud(std::sqrt(0.5), 1000);
+        const Named good{{"w", loud.weights}, {"merged", loud.merged}, {"out", loud.out}};
+        CHECK(diagnosed(loud, good, "").exit_code == 0);
+        for (const double factor : {1.0002, 1.01, 1.05}) {
+            Attention wrong = loud;
+            for (std::size_t i = 0; i < wrong.merged.cells.size(); ++i) {
+                if (i % features >= width) wrong.merged.cells[i] *= factor;
+            }
+            for (double& cell : wrong.out.cells) cell *= factor;
+            const Named bad{{"w", loud.weights}, {"merged", wrong.merged}, {"out", wrong.out}};
+            const auto answer = diagnosed(loud, bad, "");
+            CAPTURE(answer.out);
+            CHECK(answer.exit_code != 0);
+            CHECK(has(answer.out, "merged: "));
+        }
     }
 
     TEST_CASE("tensors of one head each are put together") {

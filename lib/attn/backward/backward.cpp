@@ -36,15 +36,22 @@ private:
         return name == "row_max" || name == "exponentials" || name == "row_sum";
     }
 
-    /// In PyTorch the loss goes back by itself, and each gradient is that of its tensor.
+    /// In PyTorch the loss goes back by itself, and each gradient is that of its tensor. Of a rule
+    /// that users wrote a tensor may depend on nothing, or the loss not on it: there it is 0.
     void let_torch_go_back() {
+        const bool is_sure = plan_.config.rules.empty();
         std::string tensors;
         for (Step& step : table_) {
             if (!step.name.starts_with("d_")) continue;
             tensors += (tensors.empty() ? "" : ", ") + step.gradient_of;
             const DrawList drawn = draw_list(plan_);
             const DrawnTensor* const row = find_drawn(drawn, step.gradient_of);
-            std::string line = step.name + " = " + step.gradient_of + ".grad";
+            const std::string& tensor = step.gradient_of;
+            std::string line = step.name + " = " + tensor + ".grad";
+            if (!is_sure) {
+                line = step.name + " = (torch.zeros_like(" + tensor + ") if " + tensor +
+                       ".grad is None else " + tensor + ".grad)";
+            }
             if (row != nullptr && row->zero_row) {
                 line += ".index_fill(0, torch.tensor([" + std::to_string(*row->zero_row) +
                         "]), 0)  # Embedding learns nothing for padding";
@@ -54,11 +61,14 @@ private:
             };
         }
         Step& loss = *std::ranges::find(table_, "loss", &Step::name);
-        loss.code = [tensors, line = loss.code](const StepLines& of) {
+        loss.code = [tensors, is_sure, line = loss.code](const StepLines& of) {
             if (!goes_back_by_itself(of.table, of.language)) return line(of);
             if (tensors.empty()) return line(of);
-            return line(of) + "\nfor tensor in (" + tensors +
-                   ",):\n    tensor.retain_grad()\nloss.backward()";
+            const std::string each = "\nfor tensor in (" + tensors + ",):\n    ";
+            return line(of) + each +
+                   (is_sure ? "tensor.retain_grad()\nloss.backward()"
+                            : "if tensor.requires_grad:\n        tensor.retain_grad()\n"
+                              "if loss.requires_grad:\n    loss.backward()");
         };
     }
 

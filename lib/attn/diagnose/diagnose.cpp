@@ -229,17 +229,15 @@ struct Taken {
           tensors(their_tensors(plan, about.judge, intake.theirs, options, skipped)) {}
 };
 
-/// Whether a finding that is called harmless may be a mistake: one of those that give the same
-/// numbers, or one of the scores, whose weights are right only as far as these numbers tell.
+/// Whether a finding that is called harmless may be a mistake of the scores that a row sees: their
+/// weights are right only as far as these numbers tell.
 bool may_be_mistake(const Finding& finding) {
-    const auto is_mistake = [](const Mistake* each) {
-        return std::ranges::none_of(harmless_differences(), [each](const Mistake& harmless) {
-            return harmless.id == each->id;
-        });
+    const auto changes_scores = [](const Mistake* each) {
+        return is_scores(each->step) && each->step != "masked_scores" &&
+               std::ranges::count(mistakes(), each->id, &Mistake::id) > 0;
     };
-    return finding.harmless && finding.replayed &&
-           ((is_scores(finding.step) && is_mistake(finding.mistake)) ||
-            std::ranges::any_of(finding.ties, is_mistake));
+    return finding.harmless && finding.replayed && is_scores(finding.step) &&
+           (changes_scores(finding.mistake) || std::ranges::any_of(finding.ties, changes_scores));
 }
 
 /// What a diagnosis cannot say: see Diagnosis::open.

@@ -37,18 +37,17 @@ Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
     return {within ? Verdict::right : Verdict::wrong, farthest};
 }
 
-/// Whether cells in quiet rows and columns are right too, in each matrix of the last two axes.
-///
-/// A sum of products is rounded by as much as its row times its column is large: one loud head or
-/// channel excuses no cell of another. With few rows or columns their sizes say nothing, as sums
-/// that cancel are small: there the matrix has one size.
-bool is_right_where_quiet(const Tensor& theirs, const Tensor& expected, double relative) {
-    if (expected.dimension() < 2 || expected.size() == 0) return true;
+/// How large the sums of products are that the cells may be, in each matrix of the last two axes:
+/// row times column. One loud head or channel excuses no cell of another. With few rows or columns
+/// their sizes say nothing, as sums that cancel are small: there the matrix has one size.
+std::vector<double> sizes_of_cells(const Tensor& expected) {
+    const double usual = usual_size(expected);
+    std::vector<double> sizes(expected.size(), usual);
+    if (expected.dimension() < 2) return sizes;
     const std::size_t columns = expected.shape().back();
     const std::size_t rows = expected.shape()[expected.dimension() - 2];
-    const double least = 1e-6 * usual_size(expected);
-    const bool is_known = std::min(rows, columns) >= 4;
-    for (std::size_t begin = 0; begin < expected.size(); begin += rows * columns) {
+    const bool tells = std::min(rows, columns) >= 4;
+    for (std::size_t begin = 0; begin < sizes.size(); begin += rows * columns) {
         double largest = 0;
         std::vector<double> of_row(rows), of_column(columns);
         for (std::size_t i = 0; i < rows * columns; ++i) {
@@ -59,26 +58,35 @@ bool is_right_where_quiet(const Tensor& theirs, const Tensor& expected, double r
             of_column[i % columns] = std::max(of_column[i % columns], size);
         }
         for (std::size_t i = 0; i < rows * columns; ++i) {
-            const double right = expected.at(begin + i), off = std::abs(theirs.at(begin + i) - right);
-            const double here = is_known && largest > 0
-                                    ? of_row[i / columns] * of_column[i % columns] / largest
-                                    : largest;
-            // Not so of a nan and of equal infinities, which were compared before.
-            if (off > relative * (std::max(here, least) + std::abs(right))) return false;
+            const double product = of_row[i / columns] * of_column[i % columns];
+            const double here = tells && largest > 0 ? product / largest : largest;
+            sizes[begin + i] = std::max(here, 1e-6 * usual);
         }
+    }
+    return sizes;
+}
+
+/// Whether no cell is farther off than rounding of numbers of its size. Neither nan nor two equal
+/// infinities are: they are compared before.
+bool is_right_where_quiet(const Tensor& theirs, const Tensor& expected,
+                          const std::vector<double>& sizes, double relative) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const double right = expected.at(i);
+        if (std::abs(theirs.at(i) - right) > relative * (sizes[i] + std::abs(right))) return false;
     }
     return true;
 }
 
 /// Whether what parts two tensors is as small as the digits say, goes up here and down there, and
-/// is everywhere about as much.
-bool looks_rounded(const Tensor& tensor, const Tensor& expected, double epsilon) {
+/// is everywhere about as much, for numbers of these sizes.
+bool looks_rounded(const Tensor& tensor, const Tensor& expected, const std::vector<double>& sizes,
+                   double epsilon) {
     std::vector<double> rights, offs;
     for (std::size_t i = 0; i < tensor.size(); ++i) {
         const double off = tensor.at(i) - expected.at(i);
-        if (!std::isfinite(off) || off == 0) continue;
-        rights.push_back(expected.at(i));
-        offs.push_back(off);
+        if (!std::isfinite(off) || off == 0 || sizes[i] == 0) continue;
+        rights.push_back(expected.at(i) / sizes[i]);
+        offs.push_back(off / sizes[i]);
     }
     if (offs.size() < 8) return offs.empty();
     const auto count = static_cast<double>(offs.size());
@@ -226,14 +234,17 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
     const Tolerance allowed = tolerance(step, theirs, expected, from_theirs);
     Judged answer = judged(seen, expected, allowed);
     const bool by_size = !options_.tolerance && !options_.decimals && expected.is_floating();
-    if (answer.right() && answer.difference > 0 && by_size &&
-        !is_right_where_quiet(seen, expected, allowed.relative)) {
+    if (!answer.right() || answer.difference == 0 || !by_size) return answer;
+    const std::vector<double> sizes = sizes_of_cells(expected);
+    const auto is_within = [&](const Tolerance& tolerance) {
+        return judged(seen, expected, tolerance).right() &&
+               is_right_where_quiet(seen, expected, sizes, tolerance.relative);
+    };
+    const bool is_rounded = epsilon_ != 0 && looks_rounded(seen, expected, sizes, epsilon_);
+    if (!is_within(allowed) ||
+        (epsilon_ != 0 && !is_rounded && !is_within(rounding(step, expected, DType::float32)))) {
         answer.verdict = Verdict::wrong;
     }
-    const bool exact =
-        epsilon_ == 0 || judged(seen, expected, rounding(step, expected, DType::float32)).right();
-    if (answer.right() && !exact && !looks_rounded(seen, expected, epsilon_))
-        answer.verdict = Verdict::wrong;
     return answer;
 }
 

@@ -19,7 +19,8 @@ std::string tight_script(std::string_view line) {
     char quote = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {
         const char c = line[i];
-        const std::size_t end = line.substr(i).starts_with("/** ") ? line.find("*/ ", i) : line.npos;
+        const std::size_t end =
+            line.substr(i).starts_with("/** ") ? line.find("*/ ", i) : line.npos;
         if (quote == 0 && end != line.npos) {
             i = end + 2;
             continue;
