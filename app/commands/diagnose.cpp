@@ -266,6 +266,13 @@ int run_diagnose(const Arguments& typed) {
         is_open = try_other_ways_back(arguments, asked, apart, options, diagnosis, back);
     }
     progress.clear();
+    if (is_right(diagnosis) && !diagnosis.steps.empty() && !options.tolerance &&
+        !options.decimals) {
+        const std::vector<const attn::Mistake*> below = attn::below_rounding(diagnosis);
+        if (!below.empty()) {
+            diagnosis.remarks.push_back("these numbers cannot show: " + attn::ids_of(below));
+        }
+    }
     diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
     const bool is_open_end = std::ranges::any_of(diagnosis.findings, [](const auto& finding) {
         return finding.mistake == nullptr && finding.follows.empty();

@@ -58,7 +58,11 @@ struct Attention {
     Numbers sum{{heads, tokens, width}}, merged{{tokens, features}}, out{{tokens, features}};
 
     /// `loud` multiplies the values of head 0, which the output does not read where it is not 1.
-    explicit Attention(double scale = std::sqrt(0.5), double loud = 1) {
+    /// `size` is that of x and the weights.
+    explicit Attention(double scale = std::sqrt(0.5), double loud = 1, double size = 1) {
+        for (Numbers* each : {&x, &w[0], &w[1], &w[2], &w[3]}) {
+            for (double& cell : each->cells) cell *= size;
+        }
         for (std::size_t i = 0; i < features * width; ++i) {
             w[2].cells[i] *= loud;
             double& read = w[3].cells[i / width * features + i % width];
@@ -201,6 +205,17 @@ TEST_SUITE("app: diagnose strangers") {
             CHECK(answer.exit_code != 0);
             CHECK(has(answer.out, "merged: "));
         }
+    }
+
+    TEST_CASE("where numbers are small, what they cannot show is said") {
+        for (const double size : {0.02, 0.002}) {
+            const Attention small(std::sqrt(0.5), 1, size);
+            const auto answer = diagnosed(small, {{"out", small.out}}, "");
+            CHECK(answer.exit_code == 0);
+            CHECK(has(answer.out, "these numbers cannot show: "));
+            CHECK(has(answer.out, "scale-num-heads"));
+        }
+        CHECK_FALSE(has(diagnosed(right, {{"out", right.out}}, "").out, "cannot show"));
     }
 
     TEST_CASE("tensors of one head each are put together") {

@@ -25,6 +25,22 @@ bool any_step_differs(const Plan& plan, const Ledger& wrong, const Ledger& refer
     return false;
 }
 
+/// x and the weights with numbers as large as 1, where they are as small as a model's at birth.
+Ledger with_usual_sizes(const Ledger& given) {
+    Ledger louder;
+    for (const auto& [name, tensor] : given.entries()) {
+        const double size = usual_size(tensor);
+        const bool is_quiet =
+            size > 0 && size < 0.1 && tensor.is_floating() && tensor.dimension() > 1;
+        louder.record(name, !is_quiet ? tensor : with_floating(tensor.dtype(), [&](auto zero) {
+                          Array<decltype(zero)> cells = tensor.as<decltype(zero)>();
+                          for (auto& cell : cells) cell = static_cast<decltype(zero)>(cell / size);
+                          return Tensor(tensor.axes(), std::move(cells));
+                      }));
+    }
+    return louder;
+}
+
 }  // namespace
 
 Power power(const Plan& plan, const Ledger& given) {
@@ -58,6 +74,32 @@ Power power(const Plan& plan, const Ledger& given) {
         result.groups[group].push_back(&mistake);
     }
     return result;
+}
+
+std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis) {
+    constexpr std::size_t most_scores = 4096;  // two walks for each mistake take no time
+    std::vector<const Mistake*> below;
+    const Plan& plan = *diagnosis.plan;
+    if (plan.batch * plan.heads * plan.query_len * plan.key_len > most_scores) return below;
+    const Ledger louder = with_usual_sizes(diagnosis.given);
+    const DiagnoseOptions options;
+    const Judge judge(plan, diagnosis.given, options), loud_judge(plan, louder, options);
+    const auto shows = [&](const Mistake& mistake, const Ledger& given, const Judge& judges) {
+        const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
+        return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& step) {
+            const Tensor *const right = judges.reference().find(step.name), *const other =
+                                                                                wrong.find(
+                                                                                    step.name);
+            return right && other && !judges(step.name, {}, *other, *right, false).right();
+        });
+    };
+    for (const Mistake& mistake : mistakes()) {
+        if (mistake.by_chance || !mistake.applies(plan)) continue;
+        if (!shows(mistake, diagnosis.given, judge) && shows(mistake, louder, loud_judge)) {
+            below.push_back(&mistake);
+        }
+    }
+    return below;
 }
 
 WalkConfig probe_config() {

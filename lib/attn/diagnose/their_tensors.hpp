@@ -101,6 +101,10 @@ struct Power {
 /// Makes every mistake of the catalogue on this input and sees what it changes.
 Power power(const Plan& plan, const Ledger& given);
 
+/// Mistakes that would show in what they saved if x and the weights were not as small as they are:
+/// a verdict of right says nothing of them. None of a long walk, where looking would take long.
+std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis);
+
 /// The answer for people, and as JSON.
 std::string power_text(const Power& power);
 std::string power_json(const Power& power);
