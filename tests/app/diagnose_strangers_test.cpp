@@ -213,7 +213,7 @@ TEST_SUITE("app: diagnose strangers") {
             const auto answer = diagnosed(small, {{"out", small.out}}, "");
             CHECK(answer.exit_code == 0);
             CHECK(has(answer.out, "these numbers cannot show: "));
-            CHECK(has(answer.out, "scale-num-heads"));
+            CHECK(has(answer.out, "scale-missing"));
         }
         CHECK_FALSE(has(diagnosed(right, {{"out", right.out}}, "").out, "cannot show"));
     }
