@@ -36,14 +36,15 @@ private:
         return name == "row_max" || name == "exponentials" || name == "row_sum";
     }
 
-    /// In PyTorch the loss goes back by itself, and each gradient is that of its tensor. Of a rule
-    /// that users wrote a tensor may depend on nothing, or the loss not on it: there it is 0.
+    /// In PyTorch the loss goes back by itself, and each gradient is that of its tensor. A tensor
+    /// that a user's rule makes may depend on nothing, and the loss not on one that it should read.
     void let_torch_go_back() {
         const bool is_sure = plan_.config.rules.empty();
         std::string tensors;
         for (Step& step : table_) {
             if (!step.name.starts_with("d_")) continue;
             tensors += (tensors.empty() ? "" : ", ") + step.gradient_of;
+            if (!is_sure) let_torch_begin_at(step.gradient_of);
             const DrawList drawn = draw_list(plan_);
             const DrawnTensor* const row = find_drawn(drawn, step.gradient_of);
             const std::string& tensor = step.gradient_of;
@@ -61,14 +62,23 @@ private:
             };
         }
         Step& loss = *std::ranges::find(table_, "loss", &Step::name);
-        loss.code = [tensors, is_sure, line = loss.code](const StepLines& of) {
+        loss.code = [tensors, line = loss.code](const StepLines& of) {
             if (!goes_back_by_itself(of.table, of.language)) return line(of);
             if (tensors.empty()) return line(of);
-            const std::string each = "\nfor tensor in (" + tensors + ",):\n    ";
-            return line(of) + each +
-                   (is_sure ? "tensor.retain_grad()\nloss.backward()"
-                            : "if tensor.requires_grad:\n        tensor.retain_grad()\n"
-                              "if loss.requires_grad:\n    loss.backward()");
+            return line(of) + "\nfor tensor in (" + tensors +
+                   ",):\n    tensor.retain_grad()\nloss.backward()";
+        };
+    }
+
+    /// A tensor made by a rule is one of its own, also where it depends on nothing or is another.
+    void let_torch_begin_at(const std::string& tensor) {
+        const auto is_its = [&](const std::string& rule) { return rule.starts_with(tensor + "["); };
+        if (std::ranges::none_of(plan_.config.rules, is_its)) return;
+        Step& step = *std::ranges::find(table_, tensor, &Step::name);
+        step.code = [tensor, line = step.code](const StepLines& of) {
+            const bool by_itself = goes_back_by_itself(of.table, of.language);
+            return line(of) +
+                   (by_itself ? "\n" + tensor + " = " + tensor + ".clone().requires_grad_()" : "");
         };
     }
 

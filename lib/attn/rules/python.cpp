@@ -59,9 +59,10 @@ Written Writer::filling(const RuleNode& node, const Frame& frame, bool in_index)
     }
     const std::string shape = "(" + sizes_text(frame) + (frame.size() == 1 ? ",)" : ")");
     if (text->is_number) {
+        const bool is_typed = needs_type() && !in_index && node.type != RuleType::truth;
         is_loose_ = is_loose_ || !(in_index || needs_type());
-        text->text = module_ + "full(" + shape + ", " + text->text +
-                     (needs_type() && !in_index ? of_type() : "") + ")";
+        text->text =
+            module_ + "full(" + shape + ", " + text->text + (is_typed ? of_type() : "") + ")";
     } else if (only_ones && text->along != 0) {
         text->text = text->held() + taken(missing);
     } else {
