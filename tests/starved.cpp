@@ -54,6 +54,10 @@ void* allocated(std::size_t size, std::size_t alignment) {
 
 void* operator new(std::size_t size) { return allocated(size, 1); }
 void* operator new[](std::size_t size) { return allocated(size, 1); }
+// Of temporary buffers, which may be had or not.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return fails() ? nullptr : std::malloc(size + 1);
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
     return allocated(size, static_cast<std::size_t>(alignment));
 }

@@ -123,11 +123,11 @@ TEST_SUITE("app: promises") {
     TEST_CASE("words that a spreadsheet would compute are written so that it does not") {
         const auto table = run("--text 'a =1+1 +z x' --only weights --format csv");
         for (const char* word : {",=1", ",+z"}) CHECK(!has(table.out, word));
-        for (const char* word : {",'=1+1", ",'+z", ",x"})
-            CHECK(has(table.out, word));
+        for (const char* word : {",'=1+1", ",'+z", ",x"}) CHECK(has(table.out, word));
     }
 
     TEST_CASE("a walk that cannot be is refused before it takes memory") {
+#if !defined(__SANITIZE_ADDRESS__)  // which takes terabytes of addresses
         // 256 MB do not hold the names of so many tokens.
         const Folder folder;
         const std::string file = written(folder, "c.json", "{\"seq_len\": 16777216}");
@@ -140,6 +140,7 @@ TEST_SUITE("app: promises") {
             CHECK(result.exit_code == 2);
             CHECK_MESSAGE(has(result.err, "this walk would need"), result.err);
         }
+#endif
         // Parts of it can be had, and steps without a cell for each query and key.
         CHECK(run("--only 'weights[5,:3]' --seq-len 50000 -q").exit_code == 0);
         CHECK(run("--list-steps --seq-len 400000").exit_code == 0);

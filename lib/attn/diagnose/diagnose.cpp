@@ -250,7 +250,8 @@ std::vector<std::string> open_questions(const Diagnosis& diagnosis) {
                        "it does to the output. Larger ones would tell");
     }
     const auto differs = [](const StepVerdict& step) {
-        return step.global == Verdict::wrong && step.local == Verdict::right;
+        return is_result_step(step.name) && step.global == Verdict::wrong &&
+               step.local == Verdict::right;
     };
     const auto first = std::ranges::find_if(diagnosis.steps, differs);
     if (diagnosis.findings.empty() && first != diagnosis.steps.end()) {
