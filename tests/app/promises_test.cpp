@@ -176,8 +176,10 @@ TEST_SUITE("app: promises") {
                   "; attn-explain quiz --sheet 2 --students 3 -o s.md --solutions k.md");
         }
         CHECK(shell(in + "ls -A | grep part").out == "");
+#if !defined(__SANITIZE_ADDRESS__)  // whose frames are larger
         const auto quiz = shell(in + "ulimit -s 96; attn-explain quiz --sheet 20 -o q.md");
         CHECK(quiz.exit_code == 0);
+#endif
     }
 
     TEST_CASE("sheets and keys that do not fit a disk are not there, and a set that is stays") {

@@ -44,7 +44,6 @@ private:
         for (Step& step : table_) {
             if (!step.name.starts_with("d_")) continue;
             tensors += (tensors.empty() ? "" : ", ") + step.gradient_of;
-            if (!is_sure) let_torch_begin_at(step.gradient_of);
             const DrawList drawn = draw_list(plan_);
             const DrawnTensor* const row = find_drawn(drawn, step.gradient_of);
             const std::string& tensor = step.gradient_of;
@@ -67,18 +66,6 @@ private:
             if (tensors.empty()) return line(of);
             return line(of) + "\nfor tensor in (" + tensors +
                    ",):\n    tensor.retain_grad()\nloss.backward()";
-        };
-    }
-
-    /// A tensor made by a rule is one of its own, also where it depends on nothing or is another.
-    void let_torch_begin_at(const std::string& tensor) {
-        const auto is_its = [&](const std::string& rule) { return rule.starts_with(tensor + "["); };
-        if (std::ranges::none_of(plan_.config.rules, is_its)) return;
-        Step& step = *std::ranges::find(table_, tensor, &Step::name);
-        step.code = [tensor, line = step.code](const StepLines& of) {
-            const bool by_itself = goes_back_by_itself(of.table, of.language);
-            return line(of) +
-                   (by_itself ? "\n" + tensor + " = " + tensor + ".clone().requires_grad_()" : "");
         };
     }
 

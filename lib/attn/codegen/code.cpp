@@ -34,6 +34,24 @@ bool is_another_name(const std::string& step, const std::string& code) {
     return end == line && code.find_first_of(" .[(", end + step.size() + 3) == std::string::npos;
 }
 
+/// Whether code that makes a tensor reads another one that has a gradient: a rule may read none.
+bool reads_gradients(const StepTable& table, const Plan& plan, const std::string& step,
+                     const std::string& code) {
+    const auto stands = [&](const std::string& name) {
+        const auto is_letter = [&](std::size_t at) {
+            return at < code.size() &&
+                   (std::isalnum(static_cast<unsigned char>(code[at])) != 0 || code[at] == '_');
+        };
+        for (std::size_t at = code.find(name); at != code.npos; at = code.find(name, at + 1)) {
+            if (!is_letter(at - 1) && !is_letter(at + name.size())) return true;
+        }
+        return false;
+    };
+    return std::ranges::any_of(table, [&](const Step& other) {
+        return other.name != step && has_step(table, plan, "d_" + other.name) && stands(other.name);
+    });
+}
+
 std::string seed_code(const WalkConfig& config) {
     const std::string seed = std::to_string(config.seed);
     switch (config.rng) {
@@ -115,6 +133,9 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
             code += (code.empty() ? "" : "\n") + step.code({{plan, table, step}, language});
             const bool goes_back = records && has_step(table, plan, "d_" + step.name);
             if (goes_back && is_another_name(step.name, code)) code += ".clone()";
+            if (goes_back && !reads_gradients(table, plan, step.name, code)) {
+                code += "\n" + step.name + ".requires_grad_()";
+            }
         }
         program.push_back({step.name, std::move(code)});
     }
