@@ -40,11 +40,11 @@ private:
     /// that a user's rule makes may depend on nothing, and the loss not on one that it should read.
     void let_torch_go_back() {
         const bool is_sure = plan_.config.rules.empty();
+        const DrawList drawn = draw_list(plan_);
         std::string tensors;
         for (Step& step : table_) {
             if (!step.name.starts_with("d_")) continue;
             tensors += (tensors.empty() ? "" : ", ") + step.gradient_of;
-            const DrawList drawn = draw_list(plan_);
             const DrawnTensor* const row = find_drawn(drawn, step.gradient_of);
             const std::string& tensor = step.gradient_of;
             std::string line = step.name + " = " + tensor + ".grad";

@@ -37,18 +37,9 @@ bool is_another_name(const std::string& step, const std::string& code) {
 /// Whether code that makes a tensor reads another one that has a gradient: a rule may read none.
 bool reads_gradients(const StepTable& table, const Plan& plan, const std::string& step,
                      const std::string& code) {
-    const auto stands = [&](const std::string& name) {
-        const auto is_letter = [&](std::size_t at) {
-            return at < code.size() &&
-                   (std::isalnum(static_cast<unsigned char>(code[at])) != 0 || code[at] == '_');
-        };
-        for (std::size_t at = code.find(name); at != code.npos; at = code.find(name, at + 1)) {
-            if (!is_letter(at - 1) && !is_letter(at + name.size())) return true;
-        }
-        return false;
-    };
     return std::ranges::any_of(table, [&](const Step& other) {
-        return other.name != step && has_step(table, plan, "d_" + other.name) && stands(other.name);
+        return other.name != step && has_step(table, plan, "d_" + other.name) &&
+               has_name(code, other.name);
     });
 }
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 
 #include <fmt/format.h>
@@ -118,8 +117,7 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
         for (const StepVerdict& each : diagnosis.steps) {
             const bool is_it = std::ranges::count(steps->second, each.name) > 0;
             const bool is_later = place_of(table, each.name) > place_of(table, finding.step);
-            const bool is_word = std::ranges::all_of(
-                each.theirs_name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+            const bool is_word = std::ranges::all_of(each.theirs_name, is_of_name);
             if (is_it && is_word && (name == word || !is_later)) name = each.theirs_name;
         }
         return name;
@@ -129,18 +127,18 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
     std::string text, word;
     char before = ' ';
     for (std::size_t i = 0; i <= fix.size(); ++i) {
-        const auto c = static_cast<unsigned char>(i < fix.size() ? fix[i] : ' ');
-        if (std::isalnum(c) != 0 || c == '_') {
-            word += static_cast<char>(c);
+        const char c = i < fix.size() ? fix[i] : ' ';
+        if (is_of_name(c)) {
+            word += c;
             continue;
         }
         const bool is_name = before != '.' && before != '\'';
         text += is_name ? name_of(word) : word;
         word.clear();
-        if (i < fix.size()) text += static_cast<char>(c);
+        if (i < fix.size()) text += c;
         if (c == '#') return text + fix.substr(i + 1);
         if (c == '\n') text += std::string(12, ' ');
-        before = static_cast<char>(c);
+        before = c;
     }
     return text;
 }

@@ -81,13 +81,10 @@ bool is_right_where_quiet(const Tensor& theirs, const Tensor& expected,
 /// is everywhere about as much, for numbers of these sizes: no head alone is exact.
 bool looks_rounded(const Tensor& tensor, const Tensor& expected, const std::vector<double>& sizes,
                    double epsilon) {
-    const bool has_heads = expected.has_axis("head") && tensor.size() > 0;
-    const std::size_t at = has_heads ? expected.axis("head") : 0;
-    const std::size_t heads = has_heads ? expected.shape()[at] : 1;
-    std::size_t in_head = has_heads ? 1 : tensor.size();
-    for (std::size_t i = at + 1; has_heads && i < expected.dimension(); ++i) {
-        in_head *= expected.shape()[i];
-    }
+    const bool has_heads = expected.has_axis("head");
+    const std::size_t axis = has_heads ? expected.axis("head") : 0;
+    const std::size_t heads = has_heads ? expected.shape()[axis] : 1;
+    const std::size_t in_head = has_heads ? row_strides(expected.shape())[axis] : tensor.size();
     std::vector<double> rights, offs, of_head(heads);
     for (std::size_t i = 0; i < tensor.size(); ++i) {
         const double off = tensor.at(i) - expected.at(i);
@@ -245,15 +242,13 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
     const bool by_size = !options_.tolerance && !options_.decimals && expected.is_floating();
     if (!answer.right() || answer.difference == 0 || !by_size) return answer;
     const std::vector<double> sizes = sizes_of_cells(expected);
-    const auto is_within = [&](const Tolerance& tolerance) {
-        return judged(seen, expected, tolerance).right() &&
-               is_right_where_quiet(seen, expected, sizes, tolerance.relative);
-    };
-    const bool is_rounded = epsilon_ != 0 && looks_rounded(seen, expected, sizes, epsilon_);
-    if (!is_within(allowed) ||
-        (epsilon_ != 0 && !is_rounded && !is_within(rounding(step, expected, DType::float32)))) {
-        answer.verdict = Verdict::wrong;
+    bool is_right = is_right_where_quiet(seen, expected, sizes, allowed.relative);
+    if (is_right && epsilon_ != 0 && !looks_rounded(seen, expected, sizes, epsilon_)) {
+        const Tolerance of_float = rounding(step, expected, DType::float32);
+        is_right = judged(seen, expected, of_float).right() &&
+                   is_right_where_quiet(seen, expected, sizes, of_float.relative);
     }
+    if (!is_right) answer.verdict = Verdict::wrong;
     return answer;
 }
 

@@ -1,6 +1,7 @@
 #include "attn/diagnose/their_tensors.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/compare/compare.hpp"
@@ -25,20 +26,28 @@ bool any_step_differs(const Plan& plan, const Ledger& wrong, const Ledger& refer
     return false;
 }
 
-/// x and the weights with numbers as large as 1, where they are as small as a model's at birth.
-Ledger with_usual_sizes(const Ledger& given) {
+/// A floating tensor times a number, in its own type.
+Tensor times(const Tensor& tensor, double factor) {
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        Array<decltype(zero)> cells = tensor.as<decltype(zero)>();
+        for (auto& cell : cells) cell = static_cast<decltype(zero)>(cell * factor);
+        return {tensor.axes(), std::move(cells)};
+    });
+}
+
+/// x and the weights with numbers as large as 1, where they are as small as a model's at birth;
+/// nothing where none is.
+std::optional<Ledger> with_usual_sizes(const Ledger& given) {
     Ledger louder;
+    bool any = false;
     for (const auto& [name, tensor] : given.entries()) {
         const double size = usual_size(tensor);
         const bool is_quiet =
             size > 0 && size < 0.1 && tensor.is_floating() && tensor.dimension() > 1;
-        louder.record(name, !is_quiet ? tensor : with_floating(tensor.dtype(), [&](auto zero) {
-                          Array<decltype(zero)> cells = tensor.as<decltype(zero)>();
-                          for (auto& cell : cells) cell = static_cast<decltype(zero)>(cell / size);
-                          return Tensor(tensor.axes(), std::move(cells));
-                      }));
+        louder.record(name, is_quiet ? times(tensor, 1 / size) : tensor);
+        any = any || is_quiet;
     }
-    return louder;
+    return any ? std::optional(std::move(louder)) : std::nullopt;
 }
 
 }  // namespace
@@ -81,21 +90,21 @@ std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis) {
     std::vector<const Mistake*> below;
     const Plan& plan = *diagnosis.plan;
     if (plan.batch * plan.heads * plan.query_len * plan.key_len > most_scores) return below;
-    const Ledger louder = with_usual_sizes(diagnosis.given);
+    const std::optional<Ledger> louder = with_usual_sizes(diagnosis.given);
+    if (!louder) return below;
     const DiagnoseOptions options;
-    const Judge judge(plan, diagnosis.given, options), loud_judge(plan, louder, options);
+    const Judge judge(plan, diagnosis.given, options), loud_judge(plan, *louder, options);
     const auto shows = [&](const Mistake& mistake, const Ledger& given, const Judge& judges) {
         const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
         return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& step) {
-            const Tensor *const right = judges.reference().find(step.name), *const other =
-                                                                                wrong.find(
-                                                                                    step.name);
+            const Tensor* const right = judges.reference().find(step.name);
+            const Tensor* const other = wrong.find(step.name);
             return right && other && !judges(step.name, {}, *other, *right, false).right();
         });
     };
     for (const Mistake& mistake : mistakes()) {
         if (mistake.by_chance || !mistake.applies(plan)) continue;
-        if (!shows(mistake, diagnosis.given, judge) && shows(mistake, louder, loud_judge)) {
+        if (!shows(mistake, diagnosis.given, judge) && shows(mistake, *louder, loud_judge)) {
             below.push_back(&mistake);
         }
     }
@@ -128,13 +137,7 @@ WalkConfig probe_config(WalkConfig asked) {
         // As loud as the cap asks: scores that do not come near it are not bounded.
         const double loudest = usual_size(walk(plan, drawn)["scaled_scores"]);
         const double factor = std::sqrt(0.3 * plan.config.softcap / loudest);
-        if (factor > 1) {
-            asked.input = with_floating(x->dtype(), [&](auto zero) -> Tensor {
-                Array<decltype(zero)> louder = x->as<decltype(zero)>();
-                for (auto& cell : louder) cell = static_cast<decltype(zero)>(cell * factor);
-                return {x->axes(), std::move(louder)};
-            });
-        }
+        if (factor > 1) asked.input = times(*x, factor);
     }
     std::size_t gains = 0;  // each of its own numbers: one for another shows
     for (const auto& [name, ones] : drawn.entries()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdio>
 
@@ -33,6 +34,17 @@ std::string escaped(utf8proc_int32_t point) {
 }
 
 }  // namespace
+
+bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+bool has_name(std::string_view text, std::string_view name) {
+    for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        const bool begins = at == 0 || !is_of_name(text[at - 1]);
+        if (begins && (end == text.size() || !is_of_name(text[end]))) return true;
+    }
+    return false;
+}
 
 std::string replaced_all(std::string text, std::string_view word, std::string_view by) {
     for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; at += by.size()) {

@@ -28,8 +28,6 @@ bool exists(const Step& step, const Plan& plan) {
     return step.applies(plan) || (plan.fused() && step.applies(keeping(plan)));
 }
 
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 /// The step that a name in a rule of this step stands for.
 std::string step_called(const std::string& name, const PlannedStep& of) {
     const auto itself = std::ranges::find(of.table, of.step.name, &Step::name);
@@ -172,7 +170,7 @@ std::string shortened(const std::string& text) {
         const char* const first = text.data() + at;
         double number = 0;
         const bool begins = std::isdigit(static_cast<unsigned char>(*first)) &&
-                            (at == 0 || !is_letter(text[at - 1]));
+                            (at == 0 || !is_of_name(text[at - 1]));
         const char* const last =
             begins ? std::from_chars(first, text.data() + text.size(), number).ptr : first + 1;
         end = static_cast<std::size_t>(last - text.data());
