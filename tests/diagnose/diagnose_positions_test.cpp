@@ -143,6 +143,37 @@ TEST_SUITE("explain: diagnose positions") {
         }
     }
 
+    TEST_CASE("another base beside a query one further: both are named, neither is harmless") {
+        const Plan plan = turning_plan(Pairing::half);
+        const Ledger given = draw(plan);
+        const Ledger theirs = their_attention(walk(plan, given), {.base = 1000, .query_shift = 1});
+        const Diagnosis steps = diagnose(plan, given, theirs);
+        CHECK(says_mistake(steps, "rope-theta=1e3"));
+        CHECK(says_mistake(steps, "rope-offset-drift"));
+        for (const Finding& finding : steps.findings) CHECK_FALSE(finding.harmless);
+
+        Ledger end;
+        end.record("context", theirs["context"]);
+        DiagnoseOptions options;
+        options.pairs = true;
+        const Diagnosis both = diagnose(plan, given, end, options);
+        REQUIRE(both.findings.size() == 1);
+        REQUIRE(both.findings[0].second != nullptr);
+        CHECK(both.findings[0].mistake->id == "rope-theta=1e3");
+        CHECK(both.findings[0].second->id == "rope-offset-drift");
+    }
+
+    TEST_CASE("another base where all positions are one further: the base alone is a mistake") {
+        const Plan plan = turning_plan(Pairing::half);
+        const Ledger given = draw(plan);
+        const Ledger theirs = their_attention(walk(plan, given), {.base = 1000, .shift = 1});
+        const Diagnosis found = diagnose(plan, given, theirs);
+        REQUIRE(found.findings.size() == 1);
+        REQUIRE(found.findings[0].mistake != nullptr);
+        CHECK(found.findings[0].mistake->id == "rope-theta=1e3");
+        CHECK(found.findings[0].beside != nullptr);
+    }
+
     TEST_CASE("what changes no score is never accused") {
         struct Case {
             Pairing pairing;

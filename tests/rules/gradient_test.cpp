@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "attn/rules/complete.hpp"
 #include "attn/rules/evaluate.hpp"
@@ -220,24 +221,33 @@ TEST_SUITE("rules: gradients") {
     TEST_CASE("axes of other lengths are read where the index is within both") {
         World world;
         world.add("x", {4, 8}).add("w", {4, 4}).add("v", {4, 3}).add("context", {4, 3});
+        world.add("query", {3, 4}).add("value", {3, 4}).add("scores", {3, 3});
         const std::string gated = "context[q,f] = sigmoid(x[q,f + 0]) * (sum k: w[q,k] * v[k,f])";
-        for (const auto& [tensor, indices] : std::map<std::string, std::vector<std::string>>{
-                 {"v", {"k", "f"}}, {"x", {"t", "c"}}}) {
-            const Rule gradient = world.gradient(gated, tensor, indices);
-            INFO(gradient.text);
+        // The range of the sum alone keeps j among the tokens: no factor may leave it.
+        const std::string guarded =
+            "scores[q,k] = (mean j in 0..k + 1: query[q,j] * value[j,j]) - query[q,1]";
+        for (const auto& [rule, tensor, indices] :
+             std::vector<std::tuple<std::string, std::string, std::vector<std::string>>>{
+                 {gated, "v", {"k", "f"}},
+                 {gated, "x", {"t", "c"}},
+                 {guarded, "query", {"t", "f"}},
+                 {guarded, "value", {"t", "f"}}}) {
+            const std::string step = parse_rule(rule).step;
             World all = world;
-            all.add("d_context", {4, 3}, 1.3);
+            all.add("d_" + step, world.tensors.at(step).shape(), 1.3);
+            const Rule gradient = world.gradient(rule, tensor, indices);
+            INFO(gradient.text);
             const Tensor made = all.evaluated(gradient, tensor);
-            for (const std::size_t cell : {0U, 2U, 5U, 11U}) {
+            for (std::size_t cell = 0; cell < made.size(); ++cell) {
                 double change = 0;
                 for (const double sign : {1.0, -1.0}) {
                     World moved = world;
                     Array<double> cells = world.tensors.at(tensor).as<double>();
                     cells.data()[cell] += sign * 1e-5;
                     moved.put(tensor, cells);
-                    const Tensor result = moved.evaluated(parse_rule(gated), "context");
+                    const Tensor result = moved.evaluated(parse_rule(rule), step);
                     for (std::size_t i = 0; i < result.size(); ++i) {
-                        change += sign * result.at(i) * all.tensors.at("d_context").at(i) / 2e-5;
+                        change += sign * result.at(i) * all.tensors.at("d_" + step).at(i) / 2e-5;
                     }
                 }
                 CHECK(made.at(cell) == doctest::Approx(change).epsilon(1e-7));

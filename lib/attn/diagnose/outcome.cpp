@@ -177,7 +177,7 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
     read_off(about.plan, step, tensor, replay, finding.evidence);
 }
 
-void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone) {
+void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone, bool results_are_wrong) {
     bool right = true;
     bool judged = false, after = false, behind_scores = false;
     for (const StepVerdict& verdict : diagnosis.steps) {
@@ -193,6 +193,11 @@ void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone) {
         finding.difference = 0;
     }
     if (finding.mistake != nullptr && judged && right) finding.harmless = true;
+    // What a result needs, though it was done before, is not without harm.
+    if (finding.mistake != nullptr && finding.replayed && is_result_step(finding.step) &&
+        !is_result_step(finding.mistake->step)) {
+        finding.harmless = finding.harmless && !results_are_wrong;
+    }
     for (StepVerdict& verdict : diagnosis.steps) {
         if (verdict.name == finding.step && finding.harmless) verdict.harmless = true;
     }

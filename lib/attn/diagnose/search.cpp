@@ -84,8 +84,10 @@ public:
                 tried.try_made(made);
             }
             tried.drop_refuted();
-            if (tried.matches_.empty()) continue;
-            Match match = tried.best_match();
+            std::optional<Match> numbers;
+            if (tried.matches_.empty() && shows) numbers = numbered_behind(harmless);
+            if (tried.matches_.empty() && !numbers) continue;
+            Match match = numbers ? *std::move(numbers) : tried.best_match();
             match.finding.beside = harmless.front();
             if (harmless.size() > 1) match.finding.also_beside = harmless.back();
             return match;
@@ -115,6 +117,10 @@ public:
                 result = scene_.match_of(*one, found.reading, found.difference);
                 result->finding.second = two;
             }
+        }
+        for (std::size_t i = 0; i < mistakes_.size() && !result; ++i) {
+            result = numbered_behind({mistakes_[i]});
+            if (result) result->finding.second = mistakes_[i];
         }
         return result;
     }
@@ -188,6 +194,25 @@ private:
             }
             note_runner_up(made.back(), answer.difference);
         }
+    }
+
+    /// A mistake with a number of its own, where these are made as well.
+    std::optional<Match> numbered_behind(const Made& made) const {
+        Replay replay = scene_.replay;
+        for (const Mistake* each : made) replay.make(*each);
+        const Tensor* expected = replay.step(scene_.step);
+        if (expected == nullptr) return std::nullopt;
+        return numbered({scene_.about,
+                         scene_.judge,
+                         replay,
+                         {},
+                         scene_.theirs,
+                         scene_.step,
+                         scene_.uses_theirs,
+                         scene_.later,
+                         scene_.only_harmless,
+                         scene_.refuted,
+                         *expected});
     }
 
     /// Drops what would have made wrong what is right.

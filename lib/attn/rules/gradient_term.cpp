@@ -89,6 +89,30 @@ bool reads_cells(const RuleNode& node) {
            std::ranges::any_of(node.parts, [](const RuleTree& part) { return reads_cells(*part); });
 }
 
+/// Whether the conditions alone keep an index of a cell within its tensor, as in `f < k + 1` of
+/// `value[f,f]` where there are more features than tokens; in that case the deepest level of those.
+std::size_t guarded_level(const RuleNode& factor, const GradientTerm& term,
+                          const IndexSpans& spans) {
+    std::size_t level = 0;
+    for (const RuleTree& part : factor.parts) {
+        level = std::max(level, guarded_level(*part, term, spans));
+    }
+    if (factor.kind != Kind::cell) return level;
+    for (std::size_t axis = 0; axis < factor.parts.size(); ++axis) {
+        const auto length = static_cast<double>(factor.outline->shape[axis]);
+        const IndexSpan span = span_of(*factor.parts[axis], spans);
+        if (length == 1 || (span.first >= 0 && span.last < length)) continue;
+        for (const RuleTree& condition : term.conditions) {
+            for (const auto& [index, of] : spans) {
+                if (!holds_index(*factor.parts[axis], index)) continue;
+                if (!holds_index(*condition, index)) continue;
+                level = std::max(level, level_of(*condition, term.loops));
+            }
+        }
+    }
+    return level;
+}
+
 /// Whether anything changes with the loop at that place.
 bool is_used(const GradientTerm& term, std::size_t loop) {
     const auto names = [&](const RuleTree& tree) {
@@ -104,19 +128,22 @@ bool is_used(const GradientTerm& term, std::size_t loop) {
 }
 
 /// The place of factors within the first loops: a factor stands before a sum that it does not
-/// change with.
-RuleTree nest(const GradientTerm& term, std::size_t level, bool& negative) {
+/// change with, but after the conditions under which there is such a cell.
+RuleTree nest(const GradientTerm& term, std::size_t level, const IndexSpans& spans,
+              bool& negative) {
     Product product;
     for (const auto& [factors, power] : {std::pair(&term.over, 1.0), {&term.under, -1.0}}) {
         for (const RuleTree& factor : *factors) {
-            if (level_of(*factor, term.loops) == level) product.multiply(factor, power);
+            const std::size_t place =
+                std::max(level_of(*factor, term.loops), guarded_level(*factor, term, spans));
+            if (place == level) product.multiply(factor, power);
         }
     }
     if (level < term.loops.size()) {
         const GradientLoop& loop = term.loops[level];
-        product.multiply(
-            reduce_node("sum", loop.index, loop.first, loop.end, nest(term, level + 1, negative)),
-            1);
+        product.multiply(reduce_node("sum", loop.index, loop.first, loop.end,
+                                     nest(term, level + 1, spans, negative)),
+                         1);
     }
     negative = negative != product.negative();
     RuleTree value = product.tree();
@@ -258,7 +285,7 @@ RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>&
             term.loops.erase(term.loops.begin() + static_cast<std::ptrdiff_t>(i));
         }
         bool negative = term.negative;
-        RuleTree value = Letters().tree(nest(term, 0, negative), taken);
+        RuleTree value = Letters().tree(nest(term, 0, spans, negative), taken);
         if (sum == nullptr) {
             sum = negative ? operate_node("-", {value}) : value;
         } else {
