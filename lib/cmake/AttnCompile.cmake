@@ -7,8 +7,6 @@ target_include_directories(attn_compile SYSTEM INTERFACE
     $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 # Only an explicit std::fma may fuse a product and a sum.
 target_compile_options(attn_compile INTERFACE -ffp-contract=off)
-# What is compiled does not know where the repository lies: caches of compilers know it again.
-target_compile_options(attn_compile INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 target_compile_options(attn_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                               -Wno-sign-conversion -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -22,9 +20,7 @@ endif()
 function(attn_compile_rooms_at_once target)
     get_target_property(sources ${target} SOURCES)
     foreach(source IN LISTS sources)
-        get_filename_component(folder ${source} ABSOLUTE)
-        get_filename_component(folder ${folder} DIRECTORY)
-        file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
+        get_filename_component(folder ${source} DIRECTORY)
         string(MAKE_C_IDENTIFIER "${folder}" room)
         math(EXPR part "${files_in_${room}}0 / 80")
         math(EXPR files_in_${room} "${files_in_${room}}0 / 10 + 1")
