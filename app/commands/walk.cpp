@@ -134,7 +134,7 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
 
 /// The type that a program prints without a note: that of the walk, where it has but one.
 attn::DType default_dtype_of(const attn::Plan& plan) {
-    return plan.dtype == plan.compute_dtype ? plan.dtype : attn::DType::float32;
+    return plan.dtype == plan.compute_dtype ? plan.default_dtype() : attn::DType::float32;
 }
 
 /// Marks the steps whose numbers are not those of the model's own walk.
@@ -227,6 +227,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     const attn::Ledger ledger = attn::walk(plan, given, table);
     note_empty_rows(plan, ledger);
     document = attn::document_of(plan, ledger, table);
+    if (arguments.has(flags::detail)) attn::add_rounding(document, plan, table, ledger);
     document.config = config_entries(arguments, plan);
     add_verdict(ledger, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
@@ -279,7 +280,7 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
     if (format_of(arguments).answers) check_page(static_cast<double>(numbers_of(document)));
     const bool is_program = format_of(arguments).is_program;
     write_document(arguments, document, form_of(plan),
-                   is_program ? default_dtype_of(plan) : plan.compute_dtype);
+                   is_program ? default_dtype_of(plan) : plan.default_dtype());
     const Format& format = format_of(arguments, form_of(plan));
     if (format.printed == nullptr && format.name != "json" && !document.verdict.empty()) {
         report_note(document.verdict);

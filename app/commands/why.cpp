@@ -46,7 +46,7 @@ std::string page_line(const Arguments& arguments, const attn::Walked& walk, std:
     if (shown.remake) shown.content = shown.remake(plan, ledger);
     shown.suffix.clear();
     attn::PrintOptions options;
-    options.default_dtype = plan.compute_dtype;
+    options.default_dtype = plan.default_dtype();
     const std::string all = section->parts;
     const attn::Tensor& tensor = ledger[before(all, '[')];
     std::string indices = "0";

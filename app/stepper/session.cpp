@@ -28,7 +28,7 @@ Scene walk_scene(const Arguments& arguments) {
     scene.document = attn::document_of(plan, ledger, table);
     scene.document.config = config_entries(arguments, plan);
     scene.form = form_of(plan);
-    scene.default_dtype = plan.compute_dtype;
+    scene.default_dtype = plan.default_dtype();
     scene.plan = std::move(plan);
     scene.table = std::move(table);
     scene.ledger = std::move(ledger);

@@ -55,8 +55,8 @@ TEST_SUITE("printed arrays") {
         CHECK(pasted("tensor([1.], device='cuda:0', requires_grad=True)").tensor.shape() ==
               Shape{1});
         CHECK(pasted("tensor([0.1000], dtype=torch.float64)").tensor.at(0) == 0.1);
-        CHECK(pasted("tensor([0.1000], dtype=torch.float16)").widened == Widened::float16);
-        CHECK(pasted("tensor([0.1], dtype=torch.bfloat16)").widened == Widened::bfloat16);
+        CHECK(pasted("tensor([0.1000], dtype=torch.float16)").tensor.dtype() == DType::float16);
+        CHECK(pasted("tensor([0.1], dtype=torch.bfloat16)").tensor.dtype() == DType::bfloat16);
         CHECK(pasted("tensor([[True, False]])").tensor.as<bool>() == Array<bool>{{true, false}});
         CHECK(pasted("tensor([5, 4])").tensor.as<std::int64_t>() == Array<std::int64_t>{5, 4});
         CHECK(pasted("tensor(2.5000)").tensor.shape() == Shape{});

@@ -132,7 +132,7 @@ TEST_SUITE("safetensors") {
         CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(1));
         REQUIRE(tensors.size() == 1);
         CHECK(tensors[0].tensor.as<float>() == Array<float>{1.0F, -2.0F});
-        CHECK(tensors[0].widened == Widened::float16);
+        CHECK(tensors[0].tensor.dtype() == DType::float16);
     }
 
     TEST_CASE("a type that is not supported hinders none of the others") {

@@ -71,9 +71,9 @@ TEST_SUITE("torch file") {
         CHECK(stored("scalar").tensor.at(0) == 2.5);
         CHECK(stored("empty").tensor.shape() == Shape{0, 4});
         CHECK(stored("parameter").tensor.at(0) == 0.25);
-        CHECK(stored("half").widened == Widened::float16);
-        CHECK(stored("brain").widened == Widened::bfloat16);
-        CHECK(stored("x").widened == Widened::no);
+        CHECK(stored("half").tensor.dtype() == DType::float16);
+        CHECK(stored("brain").tensor.dtype() == DType::bfloat16);
+        CHECK(stored("x").tensor.dtype() == DType::float32);
     }
 
     TEST_CASE("views of one storage are what they show") {

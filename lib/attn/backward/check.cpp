@@ -16,7 +16,7 @@
 namespace attn {
 namespace {
 
-constexpr double of_float = 0x1p-23, of_double = 0x1p-52;  // what 1 is rounded by
+constexpr double of_double = 0x1p-52;  // what 1 is rounded by
 
 /// The forward steps in float64, walked once for all gradients.
 class Differences {
@@ -54,7 +54,7 @@ public:
                 other.data()[i] += by;
                 Ledger ledger = walked_;
                 ledger.record(name, Tensor(tensor.axes(), std::move(other)));
-                perform(after, plan_, given_, Details::kept, ledger);
+                perform(after, forward_, plan_, given_, Details::kept, ledger);
                 return ledger["loss"].at(0);
             };
             const double up = (moved(h) - loss) / h, down = (loss - moved(-h)) / h;
@@ -119,9 +119,11 @@ Tolerance rounding_in(const Ledger& ledger) {
         for (const double cell : tensor.numbers()) {
             if (std::isfinite(cell)) size = std::max(size, std::abs(cell));
         }
-        if (tensor.dtype() == DType::float32) type = of_float;
+        type = std::max(type, epsilon(tensor.dtype()));
     }
     const double loss = std::abs(ledger["loss"].at(0));
+    // In 16 bits each step was rounded by more than what is left of the sums before it.
+    if (type > 1e-4) return {8 * type * size, 8 * type};
     return {256 * type * size + 1e-9 * (1 + loss), std::max(1e-6, 1e4 * type)};
 }
 

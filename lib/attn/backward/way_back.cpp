@@ -36,14 +36,14 @@ WayBack::WayBack(Plan of, const Ledger& given, StepTable forward, const Loss& lo
     }
     first_ = place_of(table, "loss") + 1;
     forth_ = Ledger(chains_of(table));
-    perform(std::span(table).first(first_), plan, known, Details::kept, forth_);
+    perform(std::span(table).first(first_), table, plan, known, Details::kept, forth_);
 }
 
 template <class After>
 Ledger WayBack::go_back(const StepTable& made, const Ledger& taken, Ledger ledger,
                         After&& after) const {
     for (std::size_t i = first_; i < made.size(); ++i) {
-        perform(std::span(made).subspan(i, 1), plan, taken, Details::kept, ledger);
+        perform(std::span(made).subspan(i, 1), made, plan, taken, Details::kept, ledger);
         if (ledger.has(made[i].name)) after(made[i].name, ledger);
     }
     return ledger;

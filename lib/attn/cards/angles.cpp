@@ -193,6 +193,7 @@ Step inverse_frequencies_card() {
             [](const Plan& plan) {
                 return Outline{{"pair"}, {plan.rotary_pairs()}};
             },
+        .in_float32 = true,
         .rule = texts({{stretched_as<Kind::linear>, "{step}[i] = {power} / {factor}"},
                        {stretched_as<Kind::longrope>, "{step}[i] = {power} / ({divisors})"},
                        {is_stretched,
@@ -246,6 +247,7 @@ Step angles_card(const Standing& standing) {
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
         .reads = these({positions, "inverse_frequencies"}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
+        .in_float32 = true,
         .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
         .compute =
             in_type([positions]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
@@ -275,6 +277,7 @@ Step circle_card(const Standing& standing, const std::string& function) {
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
         .reads = these({angles}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
+        .at_once = always_so,
         .rule =
             [name, function, angles](const PlannedStep& of) {
                 const double factor = of.plan.rotary_factor();

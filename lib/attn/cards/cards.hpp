@@ -206,6 +206,9 @@ Step::Compute in_type(Make make) {
     };
 }
 
+/// Of every plan.
+inline bool always_so(const Plan&) { return true; }
+
 /// The inputs of a step, whatever the plan.
 inline std::function<std::vector<Input>(const Plan&)> these(std::vector<Input> inputs) {
     return [inputs = std::move(inputs)](const Plan&) { return inputs; };

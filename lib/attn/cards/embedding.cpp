@@ -65,6 +65,7 @@ Step position_embedding_card() {
             [](const Plan& plan) {
                 return Outline{{"token", "feature"}, {plan.query_len, plan.embed_dim}};
             },
+        .at_once = [](const Plan& plan) { return !learns_positions(plan); },
         .rule = texts(
             {{learns_positions, "position_embedding[t,c] = position_table[positions[t], c]"},
              {"position_embedding[t,c] = if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
@@ -84,7 +85,7 @@ Step position_embedding_card() {
             {{learns_positions, nullptr, nullptr},
              {"angles_of_positions = positions{as_type}[:, None] * "
               "(1 / 10000 ** ({np}.arange(0, {C}, 2, dtype={type}) / {C}))\n"
-              "position_embedding = {np}.empty(({shape}), dtype={type})\n"
+              "position_embedding = {np}.empty(({shape}), dtype={stored_type})\n"
               "position_embedding[:, 0::2] = {np}.sin(angles_of_positions)\n"
               "position_embedding[:, 1::2] = {np}.cos(angles_of_positions[:, :{C} // 2])"}}),
     };

@@ -71,6 +71,7 @@ StepTable norm_cards() {
                     return inputs;
                 },
             .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
+            .at_once = [](const Plan& plan) { return plan.config.x_norm == NormKind::layer; },
             .rule = texts(
                 {{is_rms, "normed_x[t,c] = x[t,c] / sqrt((mean i: x[t,i] ^ 2) + {eps}){gained}"},
                  {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "

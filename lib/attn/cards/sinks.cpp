@@ -80,6 +80,7 @@ Step sink_weight_card() {
         .applies = keeps_sink_weight,
         .reads = these({Chain::scores, "sink"}),
         .outline = sink_weight_outline,
+        .at_once = always_so,
         .exponentiates = true,
         .rule = texts({{has_heads, "sink_weight[h,q] = exp(sink[h] - row_max[h,q]) / row_sum[h,q]"},
                        {"sink_weight[q] = exp(sink[0] - row_max[q]) / row_sum[q]"}}),

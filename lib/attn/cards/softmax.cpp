@@ -59,6 +59,9 @@ std::optional<std::string> softmax_word(std::string_view word, const StepLines& 
         return at.along == "k" ? "-1" : at.along == "q" ? "-2" : at.along == "h" ? "-3" : "0";
     }
     if (word == "over") return softmax_axis(of.plan);
+    const bool rounds = type_within(of) != of.plan.compute_dtype;
+    if (word == "open") return rounds ? "(" : "";
+    if (word == "close") return rounds ? filled("){narrow}", of) : "";
     if (word == "exponential") {
         const bool are_users = find_step(of.table, "exponentials").mistake_ids == users_rule;
         return filled(are_users ? "exponentials[{cell}]" : "exp(scores[{cell}] - row_max[{row}])",
@@ -66,8 +69,8 @@ std::optional<std::string> softmax_word(std::string_view word, const StepLines& 
     }
     if (word != "softmax") return std::nullopt;
     return filled(
-        "exponentials = np.exp({scores} - {scores}.max(axis={axis}, keepdims=True))\n"
-        "weights = exponentials / exponentials.sum(axis={axis}, keepdims=True)",
+        "exponentials = np.exp({scores}{wide} - {scores}.max(axis={axis}, keepdims=True))\n"
+        "weights = {open}exponentials / exponentials.sum(axis={axis}, keepdims=True){close}",
         of, softmax_word);
 }
 
@@ -178,6 +181,7 @@ StepTable softmax_cards() {
             .applies = keeps_scores,
             .reads = these({Chain::scores, "sink"}),
             .outline = score_outline,
+            .at_once = [](const Plan& plan) { return !plan.config.sigmoid; },
             .exponentiates = true,
             .rule = texts({{is_sigmoid, "weights[q,k] = sigmoid(scores[q,k])"},
                            {zeroes_empty_rows,
@@ -209,8 +213,8 @@ StepTable softmax_cards() {
                   "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
                   "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
                   "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
-                  "shares = np.exp(with_sink - with_sink.max(axis=-1, keepdims=True))\n"
-                  "shares = shares / shares.sum(axis=-1, keepdims=True)\n"
+                  "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
+                  "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
                   "weights = shares[..., :-1]"},
                  {is_sigmoid, nullptr, nullptr},
                  {zeroes_empty_rows,

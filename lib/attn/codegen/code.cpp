@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/codegen/field_lines.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/rules/rule.hpp"
@@ -104,11 +105,22 @@ std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptio
     if (portable) {
         code += "os.environ[\"ATEN_CPU_CAPABILITY\"] = \"default\"  # before torch is imported\n\n";
     }
+    const bool has_brains = plan.dtype == DType::bfloat16 || plan.compute_dtype == DType::bfloat16;
+    if (has_brains && language == CodeLanguage::numpy) {
+        throw ConfigError(
+            "NumPy has no bfloat16: pass $code torch, or $dtype float16 or float32"_told);
+    }
     if (!torch_draws || language == CodeLanguage::numpy) code += "import numpy as np\n";
     if (torch_draws || language == CodeLanguage::torch) code += "import torch\n";
     if (language == CodeLanguage::torch) code += "import torch.nn.functional as F\n";
-    code += "\n" + print_options + seed_code(config);
-    return code;
+    code += "\n";
+    if (language == CodeLanguage::torch && is_16_bit(plan.compute_dtype)) {
+        code +=
+            "# Sums run in float32, as in newer builds: 1.13 adds up small products in 16 bits.\n"
+            "matmul = torch.Tensor.__matmul__\n"
+            "torch.Tensor.__matmul__ = lambda a, b: matmul(a.float(), b.float()).to(a.dtype)\n\n";
+    }
+    return code + print_options + seed_code(config);
 }
 
 std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeLanguage language,
@@ -135,15 +147,22 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
 
 std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made) {
     const bool counts = rule.step == of.step.name && of.step.holds == RuleType::whole;
-    const DType type = counts ? DType::int64 : of.plan.compute_dtype;
+    const DType type = counts ? DType::int64 : type_within(of);
     const bool records = of.step.gradient_of.empty() && goes_back_by_itself(of.table, of.language);
     return rule_python(rule, {of.torch(), made.shape, std::string(dtype_name(type)), records});
+}
+
+DType type_within(const StepLines& of) {
+    const bool is_wide = of.step.in_float32 || of.step.at_once(of.plan);
+    return is_wide && is_16_bit(of.plan.compute_dtype) ? DType::float32 : of.plan.compute_dtype;
 }
 
 std::string lines_by_rule(const StepLines& of) {
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return {};
-    return rule_lines(*rule, of, of.step.outline(of.plan));
+    const std::string lines = rule_lines(*rule, of, of.step.outline(of.plan));
+    if (of.step.in_float32 || type_within(of) == of.plan.compute_dtype) return lines;
+    return lines + filled("\n{step} = {step}{narrow}", of);
 }
 
 std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,
@@ -158,7 +177,7 @@ std::string step_code(std::string_view step, const Plan& plan, const StepTable& 
 namespace {
 
 template <class T>
-std::string number_code(T value) {
+std::string number_code(T value, DType type) {
     if constexpr (std::is_same_v<T, bool>) {
         return value ? "True" : "False";
     } else if constexpr (std::is_integral_v<T>) {
@@ -166,20 +185,21 @@ std::string number_code(T value) {
     } else {
         if (std::isnan(value)) return "float(\"nan\")";
         if (std::isinf(value)) return value > 0 ? "float(\"inf\")" : "-float(\"inf\")";
+        if constexpr (std::is_same_v<T, float>) value = as_printed(value, type);
         return scalar_text(value);
     }
 }
 
 /// The nested lists of one axis and all below it; `place` is the next element.
 template <class T>
-std::string nested_lists(const T* data, const Shape& shape, std::size_t axis, std::size_t& place,
-                         std::size_t indent) {
-    if (axis == shape.size()) return number_code<T>(data[place++]);
+std::string nested_lists(const T* data, const Shape& shape, DType type, std::size_t axis,
+                         std::size_t& place, std::size_t indent) {
+    if (axis == shape.size()) return number_code<T>(data[place++], type);
     const bool innermost = axis + 1 == shape.size();
     std::string text = "[";
     for (std::size_t i = 0; i < shape[axis]; ++i) {
         if (i > 0) text += innermost ? ", " : ",\n" + std::string(indent + axis + 1, ' ');
-        text += nested_lists(data, shape, axis + 1, place, indent);
+        text += nested_lists(data, shape, type, axis + 1, place, indent);
     }
     return text + "]";
 }
@@ -209,7 +229,8 @@ std::string tensor_literal(const Tensor& tensor, DType dtype, CodeLanguage langu
     std::size_t place = 0;
     const std::string lists = std::visit(
         [&](const auto& values) {
-            return nested_lists(values.data(), tensor.shape(), 0, place, call.size());
+            return nested_lists(values.data(), tensor.shape(), tensor.dtype(), 0, place,
+                                call.size());
         },
         tensor.values());
     // Lists of integers and bools have the right type by themselves.

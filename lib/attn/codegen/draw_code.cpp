@@ -98,7 +98,9 @@ private:
     }
 
     std::string torch_dtype() const {
-        return plan_.dtype == DType::float64 ? ", dtype=torch.float64" : "";
+        return plan_.dtype == DType::float32
+                   ? ""
+                   : ", dtype=" + dtype_code(plan_.dtype, CodeLanguage::torch);
     }
 
     /// A parameter of a PyTorch layer.
@@ -110,8 +112,9 @@ private:
     std::string handed_over(std::string expression) const {
         if (rng_ == Rng::torch && numpy_) expression += ".numpy()";
         if (rng_ != Rng::torch) {
-            if (plan_.dtype == DType::float32) expression += ".astype(np.float32)";
+            if (plan_.dtype != DType::float64) expression += ".astype(np.float32)";
             if (!numpy_) expression = "torch.from_numpy(" + expression + ")";
+            if (is_16_bit(plan_.dtype)) expression += to(plan_.dtype);
         }
         return expression + to_compute_dtype();
     }

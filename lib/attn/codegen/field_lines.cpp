@@ -25,9 +25,15 @@ std::string meaning(const std::string& word, const StepLines& of) {
     if (word == "before") return of.before();
     if (word == "step") return of.step.name;
     if (word == "shape") return size_list(of.step.outline(of.plan).shape);
-    const std::string type = dtype_code(of.plan.compute_dtype, of.language);
-    if (word == "type") return type;
-    if (word == "as_type") return (of.torch() ? ".to(" : ".astype(") + type + ")";
+    const auto to = [&](DType type) {
+        return (of.torch() ? ".to(" : ".astype(") + dtype_code(type, of.language) + ")";
+    };
+    const DType within = type_within(of), stored = of.plan.compute_dtype;
+    if (word == "type") return dtype_code(within, of.language);
+    if (word == "stored_type") return dtype_code(stored, of.language);
+    if (word == "as_type") return to(within);
+    if (word == "wide") return within == stored ? "" : to(within);
+    if (word == "narrow") return within == stored ? "" : to(stored);
     const std::map<std::string, double> settings = rule_settings(of.plan);
     const auto setting = settings.find(word);
     if (setting == settings.end()) throw std::logic_error("texts of cards have no {" + word + "}");

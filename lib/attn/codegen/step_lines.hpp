@@ -28,6 +28,10 @@ struct StepLines : PlannedStep {
     }
 };
 
+/// The type in which a step is computed: float32 where 16 bits are only what the result is rounded
+/// to.
+DType type_within(const StepLines& of);
+
 /// The lines of Python that make the tensor of a completed rule in the type of the walk.
 std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made);
 

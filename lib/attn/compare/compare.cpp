@@ -33,11 +33,6 @@ std::uint64_t steps_between(double a, double b) {
                  : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
 }
 
-double epsilon(DType dtype) {
-    return dtype == DType::float64 ? std::numeric_limits<double>::epsilon()
-                                   : static_cast<double>(std::numeric_limits<float>::epsilon());
-}
-
 /// The card of that name; a file may hold tensors that are no step.
 const Step* card_of(const StepTable& table, const std::string& name) {
     const auto step = std::find_if(table.begin(), table.end(),
@@ -107,6 +102,9 @@ double usual_size(const Tensor& tensor) {
 }
 
 DType coarser_type(const Tensor& a, const Tensor& b) {
+    if (is_16_bit(a.dtype()) && is_16_bit(b.dtype())) {
+        return epsilon(a.dtype()) < epsilon(b.dtype()) ? b.dtype() : a.dtype();
+    }
     return a.dtype() == DType::float64 && b.dtype() == DType::float64 ? DType::float64
                                                                       : DType::float32;
 }

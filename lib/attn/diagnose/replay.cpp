@@ -85,7 +85,7 @@ void Replay::run(const StepTable& table, std::size_t from, std::size_t to, Ledge
     for (std::size_t i = from; i <= to; ++i) {
         if (i < to && !kept_[i]) continue;
         const std::size_t end = kept_[i] && i < to ? i : i + 1;
-        perform(std::span(table).subspan(from, end - from), *plan_, given_, details, ledger);
+        perform(std::span(table).subspan(from, end - from), table, *plan_, given_, details, ledger);
         from = i + 1;
     }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/walk/step_rule.hpp"
@@ -70,6 +71,7 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         section.formula = formula_of(step, plan, table);
         section.margin = step.mistake;
         section.note = step_note({plan, table, step}, ledger, Excerpt(), chunks);
+        notes::say(section.note, overflow_note({plan, table, step}, ledger));
         section.content = *tensor;
         section.shown = step.shown;
         section.detail = step.kind == Step::Kind::detail;

@@ -95,6 +95,12 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
 
 /// The rules of the steps that are computed, completed (attn/rules/complete.hpp).
 void add_rules(Document& document, const Plan& plan, const StepTable& table);
+/// Says in the notes of a 16-bit walk where it was rounded, and by how much.
+void add_rounding(Document& document, const Plan& plan, const StepTable& table,
+                  const Ledger& ledger);
+/// What made numbers of a step infinite that float32 holds, and what people do about it; empty
+/// where none is.
+std::string overflow_note(const PlannedStep& of, const Ledger& ledger);
 /// Says beside each section how its cells were made, for pages that answer when touched.
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
                      const Ledger& ledger);

@@ -274,7 +274,7 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
     if (!second.empty()) rows.add(second, lines.line());
     while (const std::vector<std::string>* fields = lines.next()) rows.add(*fields, lines.line());
     std::vector<NamedTensor> result;
-    result.push_back({"", rows.tensor(), Widened::no, rows.names()});
+    result.push_back({"", rows.tensor(), rows.names()});
     return result;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/sixteen_bits.hpp"
 
 namespace attn {
 namespace {
@@ -23,9 +24,9 @@ constexpr TypeNames type_names[] = {
     {{Kind::floating, 8}, "f8", "F64", "torch DoubleStorage"},
     {{Kind::signed_integer, 8}, "i8", "I64", "torch LongStorage"},
     {{Kind::boolean, 1}, "b1", "BOOL", "torch BoolStorage"},
-    {{Kind::boolean, 1}, "?", "", ""},
     {{Kind::floating, 2}, "f2", "F16", "torch HalfStorage"},
     {{Kind::brain_floating, 2}, "", "BF16", "torch BFloat16Storage"},
+    {{Kind::boolean, 1}, "?", "", ""},
     {{Kind::signed_integer, 1}, "i1", "I8", "torch CharStorage"},
     {{Kind::signed_integer, 2}, "i2", "I16", "torch ShortStorage"},
     {{Kind::signed_integer, 4}, "i4", "I32", "torch IntStorage"},
@@ -34,24 +35,6 @@ constexpr TypeNames type_names[] = {
     {{Kind::unsigned_integer, 4}, "u4", "U32", ""},
     {{Kind::unsigned_integer, 8}, "u8", "U64", ""},
 };
-
-// Every half-precision number is a float32 exactly: the exponent is moved from bias 15 to bias 127.
-float half_to_float(std::uint16_t half) {
-    const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16U;
-    const std::uint32_t exponent = half >> 10U & 0x1FU;
-    const std::uint32_t fraction = half & 0x3FFU;
-    if (exponent == 0) {
-        const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
-        return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
-    }
-    const std::uint32_t wide = exponent == 0x1F ? 0xFFU : exponent + 112U;
-    return std::bit_cast<float>(sign | wide << 23U | fraction << 13U);
-}
-
-// A brain float is the upper half of a float32.
-float brain_to_float(std::uint16_t brain) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16U);
-}
 
 // The values that `convert` makes of those stored, piece by piece, so that they lie in memory once
 // and not twice; what needs no change is read to where it stays.
@@ -148,15 +131,18 @@ Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fe
         return type.size == 4 ? integers(four) : integers(eight);
     };
     const auto same = [](auto number, std::size_t) { return number; };
-    const auto as_float = [](float (*wide)(std::uint16_t)) {
-        return [wide](std::uint16_t bits, std::size_t) { return wide(bits); };
+    const auto sixteen_bits = [&](float (*wide)(std::uint16_t), DType dtype) {
+        return values_of<float, std::uint16_t>(
+                   type, shape, fetch,
+                   [wide](std::uint16_t bits, std::size_t) { return wide(bits); })
+            .of_type(dtype);
     };
     switch (type.kind) {
         case Kind::boolean:
             return values_of<bool, std::uint8_t>(
                 type, shape, fetch, [](std::uint8_t bits, std::size_t) { return bits != 0; });
         case Kind::brain_floating:
-            return values_of<float, std::uint16_t>(type, shape, fetch, as_float(brain_to_float));
+            return sixteen_bits(brain_to_float, DType::bfloat16);
         case Kind::signed_integer:
             return of_size(std::int8_t{}, std::int16_t{}, std::int32_t{}, std::int64_t{});
         case Kind::unsigned_integer:
@@ -166,10 +152,20 @@ Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fe
     }
     if (type.size == 8) return values_of<double, double>(type, shape, fetch, same);
     if (type.size == 4) return values_of<float, float>(type, shape, fetch, same);
-    return values_of<float, std::uint16_t>(type, shape, fetch, as_float(half_to_float));
+    return sixteen_bits(half_to_float, DType::float16);
 }
 
-std::string_view value_bytes(const Tensor& tensor) {
+std::string_view value_bytes(const Tensor& tensor, std::string& room) {
+    if (is_16_bit(tensor.dtype())) {
+        const Array<float>& cells = tensor.as<float>();
+        const auto narrow = tensor.dtype() == DType::float16 ? float_to_half : float_to_brain;
+        room.resize(2 * cells.size());
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            const std::uint16_t bits = narrow(cells.data()[i]);
+            std::memcpy(room.data() + 2 * i, &bits, 2);
+        }
+        return room;
+    }
     return std::visit(
         [](const auto& array) {
             return std::string_view(reinterpret_cast<const char*>(array.data()),

@@ -16,15 +16,10 @@ namespace attn {
 /// More axes than any tensor of a walk, and NumPy's own limit.
 constexpr std::size_t most_axes = 32;
 
-/// The 16-bit types that are widened to float32 when they are read. What was computed in them is
-/// right to 11 or 8 bits only.
-enum class Widened { no, float16, bfloat16 };
-
 /// A tensor under the name that a file gives it; the name is empty where the format has none.
 struct NamedTensor {
     std::string name;
     Tensor tensor;
-    Widened widened = Widened::no;
     std::vector<std::string> row_names{};  ///< where the first column of a table holds them
 };
 
@@ -72,11 +67,6 @@ struct StoredType {
     Kind kind = Kind::floating;
     std::size_t size = 4;  // in bytes: 1, 2, 4 or 8
     bool big_endian = false;
-
-    Widened widened() const {
-        if (kind == Kind::brain_floating) return Widened::bfloat16;
-        return kind == Kind::floating && size == 2 ? Widened::float16 : Widened::no;
-    }
 };
 
 /// What files call a type that can be read.
@@ -88,7 +78,7 @@ struct TypeNames {
 };
 /// Nothing for a word that is none of that column.
 std::optional<StoredType> type_called(std::string_view word, std::string_view TypeNames::*column);
-/// The row of what is written as it lies in memory.
+/// The row of what is written.
 const TypeNames& names_of(DType dtype);
 
 /// The number of bytes that `shape` takes with elements of `item_size` bytes, or nothing when no
@@ -104,14 +94,19 @@ Fetch fetch_rows(const InputFile& file, std::uint64_t place, std::size_t row_byt
                  std::vector<std::size_t> rows);
 
 /// Reads byte_count(shape, type.size) bytes, in row-major order, into a tensor with axes `axis0`,
-/// `axis1`, ... Floating types of 2 and 4 bytes become float32, of 8 float64; integers int64;
-/// booleans bool.
+/// `axis1`, ... Floating types stay what they are; integers become int64, booleans bool.
 ///
 /// Errors  InputError, starting with `label`, for an integer that int64 cannot hold.
 Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fetch,
                      const std::string& label);
 
-/// The bytes of a tensor's values as they lie in memory, which is row-major and little-endian.
-std::string_view value_bytes(const Tensor& tensor);
+/// How many bytes the values of a tensor take in a file.
+inline std::size_t stored_size(const Tensor& tensor) {
+    return tensor.size() * names_of(tensor.dtype()).type.size;
+}
+
+/// The bytes of a tensor's values, row-major and little-endian: as they lie in memory, or put into
+/// `room` for a 16-bit type.
+std::string_view value_bytes(const Tensor& tensor, std::string& room);
 
 }  // namespace attn

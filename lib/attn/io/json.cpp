@@ -117,7 +117,8 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
 
     const auto type_name = step_entry<std::string>(step, "dtype", label);
     std::optional<DType> dtype;
-    for (DType each : {DType::float32, DType::float64, DType::int64, DType::boolean}) {
+    for (DType each : {DType::float32, DType::float64, DType::int64, DType::boolean, DType::float16,
+                       DType::bfloat16}) {
         if (dtype_name(each) == type_name) dtype = each;
     }
     if (!dtype) fail(label, "unknown dtype " + shown(type_name), advice);

@@ -11,6 +11,7 @@
 
 #include "attn/io/number_lists.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
@@ -195,7 +196,9 @@ void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& a
             if (axis) append_number(lines, index[*axis]);
         }
         lines += ',';
-        append_number(lines, array.data()[flat]);
+        T number = array.data()[flat];
+        if constexpr (std::is_same_v<T, float>) number = as_printed(number, tensor.tensor.dtype());
+        append_number(lines, number);
         for (const WordColumn& column : words) lines += ',' + quoted_field(column.at(index));
         lines += '\n';
         if (lines.size() >= piece) {
@@ -270,7 +273,7 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
         Tensor tensor = step.needs_integers && step.integers.size() == step.values.size()
                             ? assembled(step, step.integers, columns, step_label)
                             : assembled(step, step.values, columns, step_label);
-        tensors.push_back({step.name, std::move(tensor), Widened::no});
+        tensors.push_back({step.name, std::move(tensor)});
     }
     return tensors;
 }

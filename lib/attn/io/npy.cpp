@@ -140,16 +140,15 @@ NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
 }
 
 NamedTensor read_npy_values(const NpyLayout& layout, const Fetch& fetch, const std::string& label) {
-    const Widened widened = layout.type.widened();
     if (!layout.column_major || layout.shape.size() < 2) {
-        return {"", read_elements(layout.type, layout.shape, fetch, label), widened};
+        return {"", read_elements(layout.type, layout.shape, fetch, label)};
     }
     const Tensor flat = read_elements(layout.type, {element_count(layout.shape)}, fetch, label);
     Shape strides(layout.shape.size(), 1);
     for (std::size_t axis = 1; axis < strides.size(); ++axis) {
         strides[axis] = strides[axis - 1] * layout.shape[axis - 1];
     }
-    return {"", strided(flat, layout.shape, strides), widened};
+    return {"", strided(flat, layout.shape, strides)};
 }
 
 std::vector<StoredArray> npy_arrays(const InputFile& file) {
@@ -193,9 +192,16 @@ std::string npy_header(const Tensor& tensor) {
     return header + little_endian_bytes(text.size(), 2) + text;
 }
 
+/// NumPy has no bfloat16: float32 holds the same numbers.
+Tensor as_numpy(const Tensor& tensor) {
+    return tensor.dtype() == DType::bfloat16 ? tensor.of_type(DType::float32) : tensor;
+}
+
 void write_npy(OutputFile& file, const Tensor& tensor) {
-    file.write(npy_header(tensor));
-    file.write(value_bytes(tensor));
+    const Tensor known = as_numpy(tensor);
+    std::string room;
+    file.write(npy_header(known));
+    file.write(value_bytes(known, room));
 }
 
 namespace {
@@ -257,8 +263,10 @@ std::vector<StoredArray> npz_arrays(const InputFile& file) {
 void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors, std::string_view comment) {
     check_names(file.path(), tensors);
     ZipWriter archive(file);
+    std::string room;
     for (const TensorRef& each : tensors) {
-        archive.add(each.name + ".npy", npy_header(each.tensor), value_bytes(each.tensor));
+        const Tensor known = as_numpy(each.tensor);
+        archive.add(each.name + ".npy", npy_header(known), value_bytes(known, room));
     }
     archive.finish(comment);
 }

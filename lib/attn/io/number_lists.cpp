@@ -97,7 +97,9 @@ Tensor NumberLists::tensor(DType dtype, const Shape& shape, Axes axes) const {
     if (dtype == DType::boolean && booleans_ != size()) {
         fail("the type is bool, but not all are true or false", "give nested lists of numbers");
     }
-    if (dtype == DType::float32) return {std::move(axes), values<float>(shape)};
+    if (dtype == DType::float32 || is_16_bit(dtype)) {
+        return cast({std::move(axes), values<float>(shape)}, dtype);
+    }
     if (dtype == DType::float64) return {std::move(axes), values<double>(shape)};
     if (dtype == DType::int64) return {std::move(axes), values<std::int64_t>(shape)};
     return {std::move(axes), values<bool>(shape)};
@@ -114,15 +116,6 @@ Array<T> NumberLists::values(const Shape& shape) const {
         }
     }
     return array;
-}
-
-void NumberLists::round_to(int binary_digits) {
-    for (Leaf& leaf : leaves_) {
-        int exponent = 0;
-        const double fraction = std::frexp(leaf.number, &exponent);
-        leaf.number = std::ldexp(std::nearbyint(std::ldexp(fraction, binary_digits)),
-                                 exponent - binary_digits);
-    }
 }
 
 namespace {
@@ -288,14 +281,13 @@ private:
         const bool is_torch = call.find("tensor") != call.npos;
         const bool is_single =
             type == "float32" || type.ends_with("float16") || (type.empty() && is_torch);
-        if (dtype == DType::float64 && is_single) dtype = DType::float32;
-        const Widened widened = type == "bfloat16"  ? Widened::bfloat16
-                                : type == "float16" ? Widened::float16
-                                                    : Widened::no;
+        if (dtype == DType::float64 && is_single) {
+            dtype = type == "bfloat16"  ? DType::bfloat16
+                    : type == "float16" ? DType::float16
+                                        : DType::float32;
+        }
         const Shape shape = lists_.size() > 0 ? lists_.shape() : empty_shape(behind);
-        // Printed numbers have fewer digits than the type: the nearest number of it was meant.
-        if (widened != Widened::no) lists_.round_to(widened == Widened::bfloat16 ? 8 : 11);
-        return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size())), widened};
+        return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size()))};
     }
 
     // An empty array says its shape after the brackets: size=(2, 0) or shape=(2, 0).

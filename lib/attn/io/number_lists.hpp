@@ -25,8 +25,6 @@ public:
     /// What stands in quotes: "nan", "inf" and "-inf", for which JSON has no number.
     /// Errors  NotATensor for any other text.
     void add_quoted(std::string_view text);
-    /// The added numbers become the nearest numbers of so many binary digits.
-    void round_to(int binary_digits);
 
     /// The lengths of the lists, when all are closed.
     const Shape& shape() const { return shape_; }
@@ -36,6 +34,7 @@ public:
     /// Errors  true or false among numbers: more likely a slip than a one or a zero.
     DType natural_dtype() const;
 
+    /// Printed numbers may have fewer digits than the type: the nearest number of it was meant.
     /// Errors  values that are not of the type.
     Tensor tensor(DType dtype, const Shape& shape, Axes axes) const;
 

@@ -132,8 +132,7 @@ StoredArray stored_array(Entry described, std::uint64_t values_offset, const Inp
         const std::size_t parts = rows.empty() ? 1 : entry.shape[0];
         const Fetch fetch = fetch_rows(file, values_offset + entry.begin, bytes / parts,
                                        rows.empty() ? std::vector<std::size_t>{0} : rows);
-        return NamedTensor{entry.name, read_elements(*entry.type, shape, fetch, entry.place),
-                           entry.type->widened()};
+        return NamedTensor{entry.name, read_elements(*entry.type, shape, fetch, entry.place)};
     };
     const auto read_rows = [read, shared](const std::vector<std::size_t>& rows) {
         Shape shape = shared->shape;
@@ -186,7 +185,7 @@ void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors) 
     Json header = Json::object();
     std::size_t offset = 0;
     for (const TensorRef* each : order) {
-        const std::size_t end = offset + value_bytes(each->tensor).size();
+        const std::size_t end = offset + stored_size(each->tensor);
         header[each->name] = {{"dtype", names(each).safetensors},
                               {"shape", each->tensor.shape()},
                               {"data_offsets", {offset, end}}};
@@ -197,7 +196,8 @@ void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors) 
 
     // Write length, header and values.
     file.write(little_endian_bytes(text.size(), length_size) + text);
-    for (const TensorRef* each : order) file.write(value_bytes(each->tensor));
+    std::string room;
+    for (const TensorRef* each : order) file.write(value_bytes(each->tensor, room));
 }
 
 }  // namespace attn

@@ -127,8 +127,7 @@ NamedTensor read_described(Archive& archive, const Described& tensor, const std:
         reader.finish();
         archive.latest = wanted;
     }
-    return {"", strided(archive.flat, tensor.shape, tensor.strides, tensor.offset),
-            tensor.type.widened()};
+    return {"", strided(archive.flat, tensor.shape, tensor.strides, tensor.offset)};
 }
 
 const ZipEntry* pickle_entry(const std::vector<ZipEntry>& entries) {

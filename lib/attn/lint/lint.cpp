@@ -31,6 +31,8 @@ constexpr Row rows[] = {
     {"saturated-softmax", saturated},
     {"no-gradient", no_gradient},
     {"exp-overflow", exp_overflow},
+    {"float16-scores", float16_scores},
+    {"narrow-sums", narrow_sums},
     {"rank-one-scores", rank_one},
     {"init-positive", positive_init},
     {"no-position", no_position},

@@ -13,7 +13,7 @@ using Check = Answer(const Plan&, const Ledger&);
 
 // Scale, softmax and what the scores look like.
 Check softmax_axis, scale_dmodel, scale_missing, scale_number, saturated, no_gradient, exp_overflow,
-    rank_one;
+    float16_scores, narrow_sums, rank_one;
 // Tokens, masks and parameters.
 Check hidden_rows, unmasked_padding, not_finite, huge_numbers, positive_init, no_position,
     vocabulary_gaps, blind_padding;

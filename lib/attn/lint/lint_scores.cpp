@@ -3,8 +3,10 @@
 
 #include "attn/lint/lint_checks.hpp"
 #include "attn/notes/attention_rows.hpp"
+#include "attn/notes/labels.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/matrix_view.hpp"
+#include "attn/tensor/sixteen_bits.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 
@@ -162,13 +164,54 @@ Answer no_gradient(const Plan&, const Ledger& ledger) {
 }
 
 Answer exp_overflow(const Plan& plan, const Ledger& ledger) {
-    const bool in_double = plan.compute_dtype == DType::float64;
-    const double limit = in_double ? 709.78 : 88.72;
+    const DType type = plan.compute_dtype;
+    const double limit = type == DType::float64 ? 709.78 : type == DType::float16 ? 11.09 : 88.72;
     const double largest = largest_of(softmax_input(ledger));
     if (largest <= limit) return std::nullopt;
     return "the largest score is " + brief(largest) + ": exp() without subtracting the maximum " +
-           "overflows " + std::string(dtype_name(plan.compute_dtype)) + " from " + brief(limit) +
-           " on";
+           "overflows " + std::string(dtype_name(type)) + " from " + brief(limit) + " on";
+}
+
+Answer float16_scores(const Plan&, const Ledger& ledger) {
+    const Tensor* const scores = ledger.find("scores");
+    double largest = 0;
+    std::size_t beyond = 0;
+    for (std::size_t i = 0; scores != nullptr && i < scores->size(); ++i) {
+        const double size = std::abs(scores->at(i));
+        if (!(size > 65504)) continue;
+        ++beyond;
+        largest = std::max(largest, size);
+    }
+    if (beyond == 0) return std::nullopt;
+    return notes::counted(beyond, "score") + " before the scale, the largest of them " +
+           brief(largest) + ": float16 ends at 65504";
+}
+
+Answer narrow_sums(const Plan& plan, const Ledger& ledger) {
+    const Tensor* const weights = ledger.find("weights");
+    if (!is_16_bit(plan.compute_dtype) || weights == nullptr || weights->size() == 0) {
+        return std::nullopt;
+    }
+    const std::size_t keys = weights->shape().back();
+    double lost = 0.01, narrow = 0, whole = 0;
+    for (std::size_t row = 0; row < weights->size() / keys; ++row) {
+        float sum = 0;
+        double exact = 0;
+        for (std::size_t k = 0; k < keys; ++k) {
+            const double weight = weights->at(row * keys + k);
+            sum = nearest(sum + static_cast<float>(weight), plan.compute_dtype);
+            exact += weight;
+        }
+        const double apart = std::abs(double{sum} - exact);
+        if (!(apart > lost)) continue;
+        lost = apart;
+        narrow = double{sum};
+        whole = exact;
+    }
+    if (narrow == whole) return std::nullopt;
+    const std::string type(dtype_name(plan.compute_dtype));
+    return "added up in " + type + ", the " + std::to_string(keys) + " weights of a row come to " +
+           brief(narrow) + " in the place of " + brief(whole);
 }
 
 Answer rank_one(const Plan& plan, const Ledger& ledger) {

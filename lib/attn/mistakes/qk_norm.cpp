@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "attn/mistakes/change.hpp"
 #include "attn/steps/rotary.hpp"
 
@@ -83,11 +81,7 @@ TableEdit norm_after_rotation() {
 }
 
 /// The eps of nn.RMSNorm where nobody says otherwise.
-double smallest_step(const Plan& plan) {
-    return with_floating(plan.compute_dtype, [](auto zero) {
-        return static_cast<double>(std::numeric_limits<decltype(zero)>::epsilon());
-    });
-}
+double smallest_step(const Plan& plan) { return epsilon(plan.compute_dtype); }
 
 }  // namespace
 

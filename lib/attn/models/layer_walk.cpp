@@ -99,7 +99,7 @@ void LayerWalk::prepare(std::size_t tokens) {
         if (!step.applies(*plan_)) continue;
         (step.kind == Step::Kind::parameter ? first : steps_).push_back(std::move(step));
     }
-    perform(first, *plan_, plan_->config.parameters, Details::skipped, parameters_);
+    perform(first, first, *plan_, plan_->config.parameters, Details::skipped, parameters_);
 }
 
 Ledger LayerWalk::advance(Tensor x) {
@@ -112,7 +112,7 @@ Ledger LayerWalk::advance(Tensor x) {
         given.record("past_value", past_value_);
     }
     Ledger ledger = parameters_;
-    perform(steps_, *plan_, given, Details::skipped, ledger);
+    perform(steps_, steps_, *plan_, given, Details::skipped, ledger);
     past_key_ = ledger.latest(Chain::keys, "repeated_key");
     past_value_ = ledger.latest(Chain::values, "repeated_value");
     past_ += tokens;

@@ -10,8 +10,12 @@
 namespace attn::notes {
 
 Cells::Cells(const Tensor& tensor) : tensor_(&tensor) {
-    if (tensor.dtype() == DType::float32) singles_ = tensor.as<float>().data();
-    if (tensor.dtype() == DType::float64) doubles_ = tensor.as<double>().data();
+    if (!tensor.is_floating()) return;
+    if (tensor.dtype() == DType::float64) {
+        doubles_ = tensor.as<double>().data();
+    } else {
+        singles_ = tensor.as<float>().data();
+    }
 }
 
 Matrices::Matrices(const Tensor& tensor) {
@@ -93,11 +97,7 @@ std::string of_first_matrix(const Subject& subject, const std::string& sentence)
     return place.empty() ? capitalised(sentence) : place + sentence;
 }
 
-double rounding(const Tensor& tensor) {
-    return 8 * (tensor.dtype() == DType::float64
-                    ? std::numeric_limits<double>::epsilon()
-                    : static_cast<double>(std::numeric_limits<float>::epsilon()));
-}
+double rounding(const Tensor& tensor) { return 8 * epsilon(tensor.dtype()); }
 
 std::optional<MatrixCell> largest_cell(const Tensor& tensor, std::size_t group) {
     const Matrices matrices(tensor);

@@ -9,10 +9,11 @@ namespace {
 
 /// Draws the part of one turn.
 template <class T>
-void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, Generator& generator) {
+void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType dtype,
+               Generator& generator) {
     const std::size_t count = array.size() / row.turns;
     const std::span<T> cells(array.data() + turn * count, count);
-    initialise(cells, row.how, row.in, row.out, generator);
+    initialise(cells, row.how, row.in, row.out, generator, dtype);
     if (row.zero_row) {
         const std::size_t width = row.extents.back().length();
         std::ranges::fill(cells.subspan(*row.zero_row * width, width), T{0});
@@ -60,7 +61,7 @@ Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
         return {row.axes(), std::move(ids)};
     }
     const Tensor& given = std::get<Tensor>(*row.taken);
-    return with_floating(dtype, [&](auto zero) -> Tensor {
+    const Tensor taken = with_floating(dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         Array<T> array = empty_array<T>(shape);
         for (std::size_t i = 0; i < array.size(); ++i) {
@@ -68,6 +69,7 @@ Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
         }
         return {row.axes(), std::move(array)};
     });
+    return cast(taken, dtype);
 }
 
 Ledger draw(const DrawList& list, DType dtype, Generator& generator) {
@@ -85,15 +87,16 @@ Ledger draw(const DrawList& list, DType dtype, Generator& generator) {
             for (std::size_t turn = 0; turn < turns * times; ++turn) {
                 for (std::size_t i = first; i < end; ++i) {
                     if (list[i].taken) continue;
-                    draw_turn(list[i], turn % turns, arrays[i], generator);
+                    draw_turn(list[i], turn % turns, arrays[i], dtype, generator);
                 }
             }
         }
         for (std::size_t i = 0; i < list.size(); ++i) {
             if (list[i].name.empty()) continue;
-            ledger.record(list[i].name, list[i].taken
-                                            ? taken_tensor(list[i], dtype)
-                                            : Tensor(list[i].axes(), std::move(arrays[i])));
+            ledger.record(list[i].name,
+                          list[i].taken
+                              ? taken_tensor(list[i], dtype)
+                              : Tensor(list[i].axes(), std::move(arrays[i])).of_type(dtype));
         }
     });
     return ledger;

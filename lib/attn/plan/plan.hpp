@@ -30,6 +30,10 @@ struct Plan {
 
     DType dtype = DType::float32;
     DType compute_dtype = DType::float32;
+    /// What PyTorch prints without a note in a walk of this type: 16 bits are always noted.
+    DType default_dtype() const {
+        return is_16_bit(compute_dtype) ? DType::float32 : compute_dtype;
+    }
     bool merges = true;
     ScaleFactor scale;                ///< divide by 1 when there is no scaling
     Arithmetic arithmetic;            ///< of the projections

@@ -65,8 +65,11 @@ template <>
 inline constexpr std::array<std::pair<std::string_view, TorchBuild>, 2> words<TorchBuild>{
     {{"avx2", TorchBuild::avx2}, {"portable", TorchBuild::portable}}};
 template <>
-inline constexpr std::array<std::pair<std::string_view, DType>, 2> words<DType>{
-    {{"float32", DType::float32}, {"float64", DType::float64}}};
+inline constexpr std::array<std::pair<std::string_view, DType>, 4> words<DType>{
+    {{"float32", DType::float32},
+     {"float64", DType::float64},
+     {"float16", DType::float16},
+     {"bfloat16", DType::bfloat16}}};
 
 template <>
 inline constexpr std::array<std::pair<std::string_view, NormKind>, 2> words<NormKind>{

@@ -9,6 +9,7 @@
 #include "attn/random/numpy_generator.hpp"
 #include "attn/random/torch_generator.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/sixteen_bits.hpp"
 
 namespace attn {
 namespace {
@@ -57,8 +58,12 @@ double linear_weight_bound(double in) {
 
 template <class T>
 void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::size_t out,
-                Generator& generator) {
-    const auto within = [&](double bound) { generator.uniform(cells, -bound, bound); };
+                Generator& generator, DType type) {
+    const auto within = [&](double bound) { generator.uniform(cells, -bound, bound, type); };
+    // In PyTorch both the factor and the product are numbers of the type.
+    const auto in_type = [type](T cell) {
+        return is_16_bit(type) ? static_cast<T>(nearest(static_cast<float>(cell), type)) : cell;
+    };
     const double rows = static_cast<double>(in);
     switch (how) {
         case Initialisation::zeros:
@@ -68,15 +73,15 @@ void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::siz
             std::ranges::fill(cells, T{1});
             return;
         case Initialisation::uniform:
-            generator.rand(cells);
+            generator.uniform(cells, 0, 1, type);
             return;
         case Initialisation::normal:
         case Initialisation::embedding:
-            generator.randn(cells);
+            generator.randn(cells, type);
             return;
         case Initialisation::small_normal:
-            generator.randn(cells);
-            for (T& cell : cells) cell *= static_cast<T>(0.1);
+            generator.randn(cells, type);
+            for (T& cell : cells) cell = in_type(cell * in_type(static_cast<T>(0.1)));
             return;
         case Initialisation::linear_weight:
             within(linear_weight_bound(rows));
@@ -91,7 +96,9 @@ void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::siz
     }
 }
 
-template void initialise(std::span<float>, Initialisation, std::size_t, std::size_t, Generator&);
-template void initialise(std::span<double>, Initialisation, std::size_t, std::size_t, Generator&);
+template void initialise(std::span<float>, Initialisation, std::size_t, std::size_t, Generator&,
+                         DType);
+template void initialise(std::span<double>, Initialisation, std::size_t, std::size_t, Generator&,
+                         DType);
 
 }  // namespace attn

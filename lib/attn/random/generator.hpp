@@ -4,6 +4,8 @@
 #include <memory>
 #include <span>
 
+#include "attn/tensor/tensor.hpp"
+
 namespace attn {
 
 /// Which library's random numbers are drawn.
@@ -19,18 +21,20 @@ enum class TorchBuild { avx2, portable };
 /// elements: PyTorch's normals depend on the length of the tensor, so one call is one tensor.
 ///
 /// NumPy draws float64 only: a float32 span gets those numbers rounded, as by
-/// `.astype(np.float32)`.
+/// `.astype(np.float32)`. Cells of a 16-bit type are drawn into a float32 span.
 class Generator {
 public:
     virtual ~Generator() = default;
 
     /// Standard normal.
-    virtual void randn(std::span<float> out) = 0;
-    virtual void randn(std::span<double> out) = 0;
+    virtual void randn(std::span<float> out, DType type = DType::float32) = 0;
+    virtual void randn(std::span<double> out, DType type = DType::float64) = 0;
 
     /// Uniform in [low, high).
-    virtual void uniform(std::span<float> out, double low, double high) = 0;
-    virtual void uniform(std::span<double> out, double low, double high) = 0;
+    virtual void uniform(std::span<float> out, double low, double high,
+                         DType type = DType::float32) = 0;
+    virtual void uniform(std::span<double> out, double low, double high,
+                         DType type = DType::float64) = 0;
 
     /// Uniform in [0, 1).
     void rand(std::span<float> out) { uniform(out, 0, 1); }
@@ -58,11 +62,11 @@ enum class Initialisation {
     xavier,         ///< PyTorch's `xavier_uniform_`: uniform within sqrt(6 / (in + out))
 };
 
-/// Fills the cells of a tensor that belongs to a layer of `in` and `out` features.
+/// Fills the cells of a tensor of this type that belongs to a layer of `in` and `out` features.
 ///
 /// Source  Glorot and Bengio 2010, eq. (16), for xavier.
 template <class T>
 void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::size_t out,
-                Generator& generator);
+                Generator& generator, DType type);
 
 }  // namespace attn

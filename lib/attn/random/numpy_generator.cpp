@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "attn/tensor/sixteen_bits.hpp"
+
 namespace attn {
 
 /// Uniform in [0, 1): 53 bits of two words.
@@ -34,19 +36,21 @@ double NumpyGenerator::standard_normal() {
     return factor * y;
 }
 
-void NumpyDraws::randn(std::span<float> out) {
-    for (float& value : out) value = static_cast<float>(standard_normal());
+void NumpyDraws::randn(std::span<float> out, DType type) {
+    for (float& value : out) value = nearest(static_cast<float>(standard_normal()), type);
 }
 
-void NumpyDraws::randn(std::span<double> out) {
+void NumpyDraws::randn(std::span<double> out, DType) {
     for (double& value : out) value = standard_normal();
 }
 
-void NumpyDraws::uniform(std::span<float> out, double low, double high) {
-    for (float& value : out) value = static_cast<float>(low + (high - low) * unit());
+void NumpyDraws::uniform(std::span<float> out, double low, double high, DType type) {
+    for (float& value : out) {
+        value = nearest(static_cast<float>(low + (high - low) * unit()), type);
+    }
 }
 
-void NumpyDraws::uniform(std::span<double> out, double low, double high) {
+void NumpyDraws::uniform(std::span<double> out, double low, double high, DType) {
     for (double& value : out) value = low + (high - low) * unit();
 }
 

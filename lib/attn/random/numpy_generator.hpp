@@ -9,13 +9,13 @@
 namespace attn {
 
 /// The base of NumPy's generators: numbers are drawn in float64, one after another; a float32 span
-/// holds them rounded, as `.astype(np.float32)` gives them.
+/// holds them rounded, as `.astype(np.float32)` gives them, and then rounded to a 16-bit type.
 class NumpyDraws : public Generator {
 public:
-    void randn(std::span<float> out) override;
-    void randn(std::span<double> out) override;
-    void uniform(std::span<float> out, double low, double high) override;
-    void uniform(std::span<double> out, double low, double high) override;
+    void randn(std::span<float> out, DType type) override;
+    void randn(std::span<double> out, DType type) override;
+    void uniform(std::span<float> out, double low, double high, DType type) override;
+    void uniform(std::span<double> out, double low, double high, DType type) override;
 
 private:
     /// Uniform in [0, 1).

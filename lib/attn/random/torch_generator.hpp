@@ -19,25 +19,23 @@ public:
     explicit TorchGenerator(std::uint64_t seed, TorchBuild build = TorchBuild::avx2)
         : engine_(static_cast<std::uint32_t>(seed)), build_(build) {}
 
-    void randn(std::span<float> out) override { fill_normal(out); }
-    void randn(std::span<double> out) override { fill_normal(out); }
+    void randn(std::span<float> out, DType type) override { fill_normal(out, type); }
+    void randn(std::span<double> out, DType type) override { fill_normal(out, type); }
 
-    /// Uniform in [low, high). In float32 the limits are rounded first.
-    void uniform(std::span<float> out, double low, double high) override {
-        fill_uniform(out, low, high);
-    }
-    void uniform(std::span<double> out, double low, double high) override {
+    /// Uniform in [low, high). But for float64 the limits are rounded first.
+    void uniform(std::span<float> out, double low, double high, DType type) override;
+    void uniform(std::span<double> out, double low, double high, DType) override {
         fill_uniform(out, low, high);
     }
 
 private:
     double unit();
-    void fill_unit(std::span<float> out);
-    void fill_unit(std::span<double> out);
+    void fill_unit(std::span<float> out, DType type = DType::float32);
+    void fill_unit(std::span<double> out, DType type = DType::float64);
     template <class T>
     void fill_uniform(std::span<T> out, double low, double high);
     template <class T>
-    void fill_normal(std::span<T> out);
+    void fill_normal(std::span<T> out, DType type);
     double single_normal();
 
     MersenneTwister engine_;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string_view>
 
+#include "attn/tensor/sixteen_bits.hpp"
 #include "attn/text/number_text.hpp"
 
 namespace attn {
@@ -23,11 +24,25 @@ std::size_t decimals_of(std::string_view text) {
     return point == text.npos ? 0 : end - point - 1;
 }
 
+/// `value` of a type that float cells are of, by the number that has its digits.
+template <class T>
+T by_digits(T value, DType type) {
+    if constexpr (std::is_same_v<T, float>) return as_printed(value, type);
+    return value;
+}
+
+/// The same without an exponent: whole numbers keep all digits.
+template <class T>
+std::string fixed_digits(T value, DType type) {
+    return shortest_fixed_text(value == std::trunc(value) ? value : by_digits(value, type));
+}
+
 /// The decimals that NumPy prints: those that identify the value, or as many as `precision` allows
 /// without the zeros at their end.
 template <class T>
-std::size_t decimals_wanted(T value, int precision, bool scientific) {
-    std::string text = scientific ? shortest_text(value) : shortest_fixed_text(value);
+std::size_t decimals_wanted(T value, int precision, bool scientific, DType type) {
+    std::string text =
+        scientific ? shortest_text(by_digits(value, type)) : fixed_digits(value, type);
     if (decimals_of(text) <= static_cast<std::size_t>(precision)) return decimals_of(text);
     const auto exact = static_cast<double>(value);
     text = scientific ? scientific_text(exact, precision) : fixed_text(exact, precision);
@@ -37,25 +52,28 @@ std::size_t decimals_wanted(T value, int precision, bool scientific) {
 
 /// The most decimals that any printed finite value wants.
 template <class T>
-int most_decimals_wanted(const T* data, const Shown& shown, int precision, bool scientific) {
+int most_decimals_wanted(const T* data, const Shown& shown, int precision, bool scientific,
+                         DType type) {
     std::size_t result = 0;
     shown.for_each_range([&](std::size_t begin, std::size_t end) {
         for (; begin < end && result < static_cast<std::size_t>(precision); ++begin) {
             if (!std::isfinite(data[begin])) continue;
-            result = std::max(result, decimals_wanted(data[begin], precision, scientific));
+            result = std::max(result, decimals_wanted(data[begin], precision, scientific, type));
         }
     });
     return static_cast<int>(result);
 }
 
 template <class T>
-bool is_scientific_in_numpy(const Survey& found, SciMode sci_mode) {
+bool is_scientific_in_numpy(const Survey& found, SciMode sci_mode, DType type) {
     if (!found.has_nonzero()) return false;
     if (sci_mode == SciMode::on || found.maximum() >= 1e8) return true;
     if (sci_mode == SciMode::off) return false;
     // The quotient is taken in the type of the array, and may overflow to infinity.
     const T quotient = static_cast<T>(found.maximum()) / static_cast<T>(found.minimum());
-    return found.minimum() < 1e-4 || quotient > T{1000};
+    const bool is_wide = sizeof(T) == 8;
+    return found.minimum() < 1e-4 ||
+           (is_wide ? quotient > T{1000} : nearest(static_cast<float>(quotient), type) > 1000);
 }
 
 /// The decimals that identify the number, or as many as there is room for, without zeros at their
@@ -64,7 +82,7 @@ template <class T>
 std::string numpy_decimals(T value, const NumberForm& form) {
     const int precision = form.kind == Kind::whole ? 0 : form.precision;
     const auto wanted = static_cast<std::size_t>(precision);
-    std::string text = shortest_fixed_text(value);
+    std::string text = fixed_digits(value, form.type);
     if (decimals_of(text) > wanted) text = fixed_text(static_cast<double>(value), precision);
     if (text.find('.') == text.npos) text += '.';
     text.resize(text.find_last_not_of('0') + 1);
@@ -115,15 +133,15 @@ NumberForm plain_form(const Survey& survey, const Settings& settings) {
 }
 
 template <class T>
-NumberForm numpy_form(const T* data, const Shown& shown, const Settings& settings) {
+NumberForm numpy_form(const T* data, const Shown& shown, const Settings& settings, DType type) {
     const Survey found = survey(data, shown);
-    const bool scientific = is_scientific_in_numpy<T>(found, settings.sci_mode);
-    NumberForm form{.precision = settings.precision, .of_numpy = true};
+    const bool scientific = is_scientific_in_numpy<T>(found, settings.sci_mode, type);
+    NumberForm form{.precision = settings.precision, .of_numpy = true, .type = type};
 
     // Measure the columns before the point, then those behind it.
     if (scientific) {
         form.kind = Kind::scientific;
-        form.precision = most_decimals_wanted(data, shown, settings.precision, true);
+        form.precision = most_decimals_wanted(data, shown, settings.precision, true, type);
         form.exponent_digits = found.longest([&](double value) {
             const std::string text = scientific_text(value, form.precision);
             return text.size() - text.find('e') - 2;
@@ -140,7 +158,7 @@ NumberForm numpy_form(const T* data, const Shown& shown, const Settings& setting
         const std::size_t left =
             std::max<std::size_t>(found.longest(before_point), found.negative_zero ? 2 : 1);
         form.precision =
-            found.whole ? 0 : most_decimals_wanted(data, shown, settings.precision, false);
+            found.whole ? 0 : most_decimals_wanted(data, shown, settings.precision, false, type);
         if (form.precision == 0) form.kind = Kind::whole;
         form.width = left + 1 + static_cast<std::size_t>(form.precision);
     }
@@ -189,20 +207,20 @@ Cells word_cells(const bool* data, std::size_t width) {
 }
 
 std::string scalar_text(const Tensor& tensor, std::size_t i) {
-    const auto text = [](auto value) -> std::string {
+    const auto text = [&](auto value) -> std::string {
         if constexpr (std::is_same_v<decltype(value), bool>) {
             return value ? "True" : "False";
         } else if constexpr (std::is_integral_v<decltype(value)>) {
             return std::to_string(value);
         } else {
-            return scalar_text(value);
+            return scalar_text(by_digits(value, tensor.dtype()));
         }
     };
     return std::visit([&](const auto& array) { return text(array.data()[i]); }, tensor.values());
 }
 
-template NumberForm numpy_form(const float*, const Shown&, const Settings&);
-template NumberForm numpy_form(const double*, const Shown&, const Settings&);
+template NumberForm numpy_form(const float*, const Shown&, const Settings&, DType);
+template NumberForm numpy_form(const double*, const Shown&, const Settings&, DType);
 template std::string number_text(float, const NumberForm&);
 template std::string number_text(double, const NumberForm&);
 template Cells number_cells(const float*, const NumberForm&);

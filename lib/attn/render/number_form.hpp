@@ -23,6 +23,7 @@ struct NumberForm {
     /// identify the number, and every mantissa has a point.
     bool of_numpy = false;
     std::size_t exponent_digits = 2;  ///< of NumPy
+    DType type = DType::float32;      ///< of NumPy: what a float's digits identify it among
 };
 
 /// PyTorch's choice. A tensor without a finite non-zero value is in whole form, even where
@@ -38,7 +39,7 @@ NumberForm plain_form(const Survey& survey, const Settings& settings);
 /// values from 1e8 on in exponent form; `SciMode::on` takes the exponent form as soon as there is
 /// a finite value other than zero.
 template <class T>
-NumberForm numpy_form(const T* data, const Shown& shown, const Settings& settings);
+NumberForm numpy_form(const T* data, const Shown& shown, const Settings& settings, DType type);
 
 /// One number in a form.
 template <class T>

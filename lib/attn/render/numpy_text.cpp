@@ -52,7 +52,11 @@ void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions&
         const Shown shown(tensor.shape(), settings);
         // NumPy's slice of the last 0 items is everything, so everything decides the style.
         const Shown measured = settings.edgeitems == 0 ? Shown(tensor.shape()) : shown;
-        const auto form_of = [&](const auto* data) { return numpy_form(data, measured, settings); };
+        // NumPy has no bfloat16, and would show its numbers as float32.
+        const DType type = tensor.dtype() == DType::bfloat16 ? DType::float32 : tensor.dtype();
+        const auto form_of = [&](const auto* data) {
+            return numpy_form(data, measured, settings, type);
+        };
         const Cells cells = cells_of(array.data(), measured, 5, form_of);
         NumpyLayout(text, shown, cells, settings.linewidth).write_axis(0, 0);
     };

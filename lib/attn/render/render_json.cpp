@@ -11,12 +11,13 @@ namespace attn {
 namespace {
 
 template <class T>
-void write_number(TextPieces& out, T value) {
+void write_number(TextPieces& out, T value, DType type) {
     if constexpr (std::is_same_v<T, bool>) {
         out << (value ? "true" : "false");
     } else if constexpr (std::is_integral_v<T>) {
         out << std::to_string(value);
     } else if (std::isfinite(value)) {
+        if constexpr (std::is_same_v<T, float>) value = as_printed(value, type);
         out << scalar_text(value);
     } else {
         out << (std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"");
@@ -25,15 +26,16 @@ void write_number(TextPieces& out, T value) {
 
 /// Writes one axis of the data and what is inside it as nested lists.
 template <class T>
-const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::size_t axis) {
+const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::size_t axis,
+                    DType type) {
     if (axis == shape.size()) {
-        write_number(out, *cells);
+        write_number(out, *cells, type);
         return cells + 1;
     }
     out << '[';
     for (std::size_t i = 0; i < shape[axis]; ++i) {
         if (i > 0) out << ',';
-        cells = write_axis(out, cells, shape, axis + 1);
+        cells = write_axis(out, cells, shape, axis + 1, type);
     }
     out << ']';
     return cells;
@@ -43,7 +45,7 @@ void write_tensor(TextPieces& out, const Tensor& tensor) {
     const Shape shape = tensor.shape();
     out << ",\"axes\":" << json_list(tensor.axes()) << ",\"shape\":" << json_numbers(shape)
         << ",\"dtype\":\"" << dtype_name(tensor.dtype()) << "\",\"data\":";
-    std::visit([&](const auto& array) { write_axis(out, array.data(), shape, 0); },
+    std::visit([&](const auto& array) { write_axis(out, array.data(), shape, 0, tensor.dtype()); },
                tensor.values());
 }
 

@@ -12,6 +12,7 @@
 #include "attn/rules/products.hpp"
 #include "attn/rules/rows.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/sixteen_bits.hpp"
 
 namespace attn {
 namespace {
@@ -31,8 +32,8 @@ constexpr Index longest_row = 4096;
 template <class T>
 class Evaluator : RuleRows {
 public:
-    Evaluator(const Rule& rule, BoundTree tree)
-        : RuleRows(rule, tree.indices), tree_(std::move(tree)) {
+    Evaluator(const Rule& rule, BoundTree tree, DType type)
+        : RuleRows(rule, tree.indices), tree_(std::move(tree)), type_(type) {
         const std::vector<std::size_t>& lengths = tree_.lengths;
         row_ = lengths.empty() ? BoundRule::none : lengths.size() - 1;
         count_ = lengths.empty() ? 1 : lengths.back();
@@ -51,7 +52,7 @@ public:
             }
             numbers(tree_.root, nullptr, cells.data() + first);
         }
-        if (!gives_truth(*tree_.root.node)) return {axes, std::move(cells)};
+        if (!gives_truth(*tree_.root.node)) return cast({axes, std::move(cells)}, type_);
         Array<bool> truths = empty_array<bool>(tree_.lengths);
         for (std::size_t i = 0; i < cells.size(); ++i) truths.data()[i] = cells.data()[i] != 0;
         return {axes, std::move(truths)};
@@ -116,16 +117,18 @@ private:
     /// `sqrt(4)` is worked out once.
     double folded(const BoundRule& node) {
         const std::size_t count = std::exchange(count_, 1);
+        const DType type = std::exchange(type_, DType::float32);
         T number{};
         numbers(node, nullptr, &number);
         count_ = count;
+        type_ = type;
         return static_cast<double>(number);
     }
 
     void numbers(const BoundRule& node, Active active, T* out) {
         if (node.is_constant) {
             std::fill_n(out, count_, static_cast<T>(node.number));
-            return;
+            return store(node, out);
         }
         switch (node.node->kind) {
             case Kind::name:
@@ -143,9 +146,20 @@ private:
                 break;
             case Kind::reduce:
                 reduce(node, active, out);
+                store(node, out);
                 break;
             default:
                 calculate(node, active, out);
+                store(node, out);
+        }
+    }
+
+    /// Rounds a row to a 16-bit type, as libraries store what each operation makes, but for whole
+    /// numbers and truths; a sum is added up in float32 before.
+    void store(const BoundRule& node, T* row) const {
+        if constexpr (std::is_same_v<T, float>) {
+            if (!is_16_bit(type_) || node.node->type != RuleType::number) return;
+            for (std::size_t r = 0; r < count_; ++r) row[r] = nearest(row[r], type_);
         }
     }
 
@@ -344,6 +358,7 @@ private:
     }
 
     BoundTree tree_;
+    DType type_;
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
     std::map<const BoundRule*, Kept> kept_;
@@ -366,8 +381,8 @@ void require_room(const Rule& rule, const Shape& shape) {
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
                      const RuleScope& scope) {
     if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
-    if (dtype != DType::float32 && dtype != DType::float64) {
-        throw ConfigError("a rule is worked out in float32 or float64, not in " +
+    if (dtype == DType::int64 || dtype == DType::boolean) {
+        throw ConfigError("a rule is worked out in a floating type, not in " +
                           std::string(dtype_name(dtype)));
     }
     require_room(rule, shape);
@@ -392,7 +407,7 @@ Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DTy
                                   scope.settings};
     BoundTree tree = bind_rule(whole, axes, shape, with_products);
     return with_floating(dtype, [&](auto zero) {
-        return Evaluator<decltype(zero)>(whole, std::move(tree)).result(axes);
+        return Evaluator<decltype(zero)>(whole, std::move(tree), dtype).result(axes);
     });
 }
 

@@ -2,23 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "attn/tensor/sixteen_bits.hpp"
 
 namespace attn {
 namespace {
 
 using Use = RuleFunction::Kind;
 using Terms = std::vector<const char*>;
-
-/// The nearest number that a 16-bit float can hold.
-template <class T>
-T in_float16(T number) {
-    if (number == 0 || !std::isfinite(number)) return number;
-    const T step = std::ldexp(T{1}, std::max(std::ilogb(number), -14) - 10);
-    const T rounded = std::nearbyint(number / step) * step;
-    return std::abs(rounded) > 65504 ? std::copysign(std::numeric_limits<T>::infinity(), number)
-                                     : rounded;
-}
 
 template <class T, class How>
 void each(T* x, const T* y, std::size_t count) {
@@ -77,7 +68,8 @@ std::vector<RuleFunction> all_functions() {
             "floor", [](auto x, auto) { return std::floor(x); }, {}, "torch.floor", "np.floor"),
         // Passed on as it is, though PyTorch rounds what goes back, too.
         of_one(
-            "half", [](auto x, auto) { return in_float16(x); }, {"1"}, nullptr, nullptr),
+            "half", [](auto x, auto) { return nearest(static_cast<float>(x), DType::float16); },
+            {"1"}, nullptr, nullptr),
         // Equal ones share it, as in PyTorch.
         entry("min", 2, Use::called, smaller,
               {"if x < y then 1 else 0", "if x == y then 1 / 2 else 0"},

@@ -118,7 +118,7 @@ struct Product {
             Array<T> result = matmul(left.laid<T>(shared, rows, sums),
                                      right.laid<T>(shared, columns, sums), Second::transposed);
             result.reshape(shape);
-            return {letters(), std::move(result)};
+            return cast({letters(), std::move(result)}, dtype);
         });
     }
 };

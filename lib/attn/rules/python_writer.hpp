@@ -23,7 +23,7 @@ private:
     /// Whether indices are numbers of the result's type.
     bool has_type(bool in_index) const { return !in_index && !is_truth_; }
     /// Of a number that PyTorch would hold in float32.
-    bool needs_type() const { return torch_ && with_.type == "float64"; }
+    bool needs_type() const { return torch_ && with_.type != "float32" && with_.type != "int64"; }
 
     std::string dimension(const char* word, std::size_t place, std::size_t count) const {
         return word + std::string("-") + std::to_string(count - place);

@@ -198,7 +198,7 @@ Tensor strided(const Tensor& tensor, const Shape& shape, const Shape& strides, s
         }
         return {numbered_axes(shape.size()), std::move(numbers)};
     };
-    return std::visit(gather, tensor.values());
+    return std::visit(gather, tensor.values()).of_type(tensor.dtype());
 }
 
 Shape row_strides(const Shape& shape) {
@@ -221,7 +221,7 @@ Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows) {
         for (std::size_t r = 0; r < rows.size(); ++r) {
             std::copy_n(tensor.as<T>().data() + rows[r] * width, width, part.data() + r * width);
         }
-        return {tensor.axes(), std::move(part)};
+        return Tensor(tensor.axes(), std::move(part)).of_type(tensor.dtype());
     });
 }
 

@@ -9,12 +9,20 @@
 
 #include "attn/tensor/array.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/sixteen_bits.hpp"
 
 namespace attn {
 
 std::string_view dtype_name(DType dtype) {
-    static constexpr std::array<std::string_view, 4> names{"float32", "float64", "int64", "bool"};
+    static constexpr std::array<std::string_view, 6> names{"float32", "float64", "int64",
+                                                           "bool",    "float16", "bfloat16"};
     return names[static_cast<std::size_t>(dtype)];
+}
+
+double epsilon(DType dtype) {
+    if (dtype == DType::float16) return 0x1p-10;
+    if (dtype == DType::bfloat16) return 0x1p-7;
+    return dtype == DType::float64 ? 0x1p-52 : 0x1p-23;
 }
 
 std::size_t element_count(const Shape& shape) {
@@ -52,10 +60,13 @@ std::string shape_text(const Shape& shape) {
 Tensor::Tensor() {
     static const auto zero = std::make_shared<const Values>(Array<float>(0.0F));
     values_ = zero;
+    dtype_ = DType::float32;
 }
 
 Tensor::Tensor(Axes axes, Values values)
-    : axes_(std::move(axes)), values_(std::make_shared<const Values>(std::move(values))) {
+    : axes_(std::move(axes)),
+      values_(std::make_shared<const Values>(std::move(values))),
+      dtype_(static_cast<DType>(values_->index())) {
     require_a_name_for_each_axis();
 }
 
@@ -63,6 +74,13 @@ Tensor Tensor::renamed(Axes axes) const {
     Tensor other = *this;
     other.axes_ = std::move(axes);
     other.require_a_name_for_each_axis();
+    return other;
+}
+
+Tensor Tensor::of_type(DType dtype) const {
+    assert(dtype == dtype_ || std::holds_alternative<Array<float>>(*values_));
+    Tensor other = *this;
+    other.dtype_ = dtype;
     return other;
 }
 
@@ -115,15 +133,22 @@ std::size_t Tensor::extent(std::string_view name) const { return shape()[axis(na
 
 Tensor cast(const Tensor& tensor, DType dtype) {
     if (!tensor.is_floating() || tensor.dtype() == dtype) return tensor;
-    const auto converted = [&](const auto& from, auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> values = empty_array<T>(from.shape());
-        std::transform(from.begin(), from.end(), values.data(),
-                       [](auto number) { return static_cast<T>(number); });
+    const auto converted = [&](const auto& from, auto convert) -> Tensor {
+        auto values = empty_array<decltype(convert(*from.data()))>(from.shape());
+        std::transform(from.begin(), from.end(), values.data(), convert);
         return {tensor.axes(), std::move(values)};
     };
-    return dtype == DType::float64 ? converted(tensor.as<float>(), double{})
-                                   : converted(tensor.as<double>(), float{});
+    if (dtype == DType::float64) {
+        return converted(tensor.as<float>(), [](float number) { return double{number}; });
+    }
+    const bool is_wide = tensor.dtype() == DType::float64;
+    const Tensor single = is_wide
+                              ? converted(tensor.as<double>(),
+                                          [](double number) { return static_cast<float>(number); })
+                              : tensor.of_type(DType::float32);
+    if (dtype == DType::float32) return single;
+    const auto rounded = [dtype](float number) { return nearest(number, dtype); };
+    return converted(single.as<float>(), rounded).of_type(dtype);
 }
 
 std::vector<std::size_t> broadcast_strides(const std::string& name, const Shape& from,

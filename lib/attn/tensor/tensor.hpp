@@ -18,13 +18,19 @@ namespace attn {
 /// `vocab`.
 using Axes = std::vector<std::string>;
 
-enum class DType { float32, float64, int64, boolean };
+enum class DType { float32, float64, int64, boolean, float16, bfloat16 };
 
-/// `float32`, `float64`, `int64` or `bool`, as PyTorch and NumPy spell them.
+/// `float32`, `float64`, `int64`, `bool`, `float16` or `bfloat16`, as PyTorch and NumPy spell them.
 std::string_view dtype_name(DType dtype);
 
 /// `head 2 x query 4 x key 4`: axis words and sizes for a message or a heading.
 std::string described(const Axes& axes, const Shape& shape);
+
+/// Whether numbers of this type take 16 bits: float16 and bfloat16.
+inline bool is_16_bit(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
+/// The gap from 1 to the next number of a floating type: twice what rounding changes 1 by at most.
+double epsilon(DType dtype);
 
 /// The axes of a tensor and their lengths.
 struct Outline {
@@ -32,7 +38,8 @@ struct Outline {
     Shape shape;
 };
 
-/// Any tensor that the ledger records: values of one of four types, and a name for each axis.
+/// Any tensor that the ledger records: values of one type, and a name for each axis. The cells of a
+/// 16-bit type are held as the float32 numbers that they are exactly, and computed with as these.
 ///
 /// Values never change once made, so that copies share them: a copy costs nothing.
 class Tensor {
@@ -48,15 +55,20 @@ public:
     /// The same values under other axis names.  Errors  ShapeError as the constructor.
     Tensor renamed(Axes axes) const;
 
+    /// The same values, said to be of this type: float32 numbers that a 16-bit type holds exactly
+    /// (cast() rounds), or those of a 16-bit type as float32.
+    Tensor of_type(DType dtype) const;
+
     const Axes& axes() const { return axes_; }
     const Values& values() const { return *values_; }
     Shape shape() const;
     std::size_t dimension() const { return axes_.size(); }
     std::size_t size() const;
-    DType dtype() const { return static_cast<DType>(values_->index()); }
-    bool is_floating() const { return dtype() == DType::float32 || dtype() == DType::float64; }
+    DType dtype() const { return dtype_; }
+    bool is_floating() const { return dtype_ != DType::int64 && dtype_ != DType::boolean; }
 
-    /// The values as an array of T.  Errors  ShapeError when that is not the tensor's own type.
+    /// The values as an array of T, float for the 16-bit types.  Errors  ShapeError when that is
+    /// not the tensor's own type.
     template <class T>
     const Array<T>& as() const {
         if (const auto* array = std::get_if<Array<T>>(values_.get())) return *array;
@@ -83,13 +95,15 @@ private:
 
     Axes axes_;
     std::shared_ptr<const Values> values_;
+    DType dtype_;
 };
 
-/// The tensor with its floating values converted to `dtype` (float32 or float64); other types are
-/// returned as they are.
+/// The tensor with its floating values converted to another floating type, each to the nearest
+/// number of it, ties to even; other types are returned as they are. As in PyTorch, a float64 comes
+/// to 16 bits by way of float32.
 Tensor cast(const Tensor& tensor, DType dtype);
 
-/// Calls `f` with a value of the C++ type that belongs to a floating `dtype`:
+/// Calls `f` with a value of the C++ type that holds a floating `dtype`:
 /// `with_floating(dtype, [&](auto zero) { using T = decltype(zero); ... })`.
 template <class F>
 decltype(auto) with_floating(DType dtype, F&& f) {

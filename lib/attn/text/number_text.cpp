@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "attn/tensor/sixteen_bits.hpp"
+
 namespace attn {
 namespace {
 
@@ -61,6 +63,17 @@ std::string shortest_fixed_text(float value) { return text_of(value, std::chars_
 std::string scalar_text(double value) { return scalar_text_of(value); }
 
 std::string scalar_text(float value) { return scalar_text_of(value); }
+
+float as_printed(float value, DType type) {
+    if (!is_16_bit(type) || !std::isfinite(value)) return value;
+    float read = value;
+    for (int decimals = 0; decimals < 5; ++decimals) {
+        const std::string text = scientific_text(static_cast<double>(value), decimals);
+        std::from_chars(text.data(), text.data() + text.size(), read);
+        if (nearest(read, type) == value) break;
+    }
+    return read;
+}
 
 std::string brief(double number) {
     return std::isnan(number) ? "nan" : fmt::format("{:.4g}", number);

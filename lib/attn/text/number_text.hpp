@@ -36,6 +36,10 @@ std::string shortest_fixed_text(float value);
 std::string scalar_text(double value);
 std::string scalar_text(float value);
 
+/// The number whose digits, by the functions above, are the fewest that identify `value` among the
+/// numbers of a 16-bit type, as 0.1 for 0.0999755859 of float16; of float32 the value itself.
+float as_printed(float value, DType type);
+
 /// The text with blanks before it that fill `width` columns.
 std::string padded(std::string text, std::size_t width);
 

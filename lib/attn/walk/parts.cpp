@@ -114,15 +114,15 @@ private:
         if (shared_.entries().empty()) {
             require_bytes(plan_, bytes_needed(plan_, Kept::inputs));
             shared_ = Ledger(chains_of(table_));
-            perform(steps.first(begin_), plan_, given_, Details::kept, shared_);
+            perform(steps.first(begin_), table_, plan_, given_, Details::kept, shared_);
         }
         if (!of_rows) return shared_;
         Ledger ledger = shared_;
         const Ledger::Entry& query = *shared_.find_latest(Chain::queries);
         ledger.record(query.name,
                       rows_of_queries(query.tensor, query.tensor.axis("query"), plan_, queries));
-        perform(steps.subspan(begin_, place_of(step) + 1 - begin_), plan, given_, Details::kept,
-                ledger);
+        perform(steps.subspan(begin_, place_of(step) + 1 - begin_), table_, plan, given_,
+                Details::kept, ledger);
         return ledger;
     }
 

@@ -82,6 +82,10 @@ struct Step {
     };
     /// Of its tensor. A mistake may make another.
     std::function<Outline(const Plan&)> outline{};
+    /// In 16 bits the libraries compute it in float32 and round the result once.
+    std::function<bool(const Plan&)> at_once = [](const Plan&) { return false; };
+    /// It stays in float32 there: positions have more digits than 16 bits hold.
+    bool in_float32 = false;
     /// It takes exponentials, which magnify the rounding of what they are taken of.
     bool exponentiates = false;
     /// Programs differ in what they write where the mask hides, and may: ALiBi of later keys.

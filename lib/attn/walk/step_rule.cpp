@@ -102,6 +102,12 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
             rule_settings(plan)};
 }
 
+RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const Step& step) {
+    if (!step.names_steps()) return rule_scope(plan, ledger, step.name);
+    return {[&ledger](const std::string& name) -> const Tensor& { return ledger[name]; },
+            rule_settings(plan)};
+}
+
 namespace {
 
 Rule rule_as_written(const PlannedStep& of) {

@@ -25,6 +25,7 @@ RuleNames rule_names(const PlannedStep& of);
 std::string tensor_called(const Ledger& ledger, const std::string& name, const std::string& step);
 /// The meaning of names in a rule of this step in a ledger.
 RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step);
+RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const Step& step);
 
 /// The rule of a step as it is told: the names of this walk's steps in the place of chains, numbers
 /// in the place of settings, without the axes that all share; empty for what the walk starts from.

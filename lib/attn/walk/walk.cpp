@@ -1,7 +1,10 @@
 #include "attn/walk/walk.hpp"
 
+#include <algorithm>
+
 #include "attn/plan/plan.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -16,10 +19,70 @@ void require_shape(const Step& step, const Plan& plan, const Tensor& given) {
                      ": draw or give it for the same plan");
 }
 
+/// Whether an expression reads a tensor.
+bool reads_cells(const RuleNode& node) {
+    return node.kind == RuleNode::Kind::cell ||
+           std::ranges::any_of(node.parts, [](const RuleTree& part) { return reads_cells(*part); });
+}
+
+/// Whether an expression is a sum of products of two cells.
+bool is_product(const RuleNode& node) {
+    const RuleNode* body = &node;
+    while (body->kind == RuleNode::Kind::reduce && body->word == "sum") {
+        body = body->parts.back().get();
+    }
+    return body != &node && is_operation(*body, "*") &&
+           std::ranges::all_of(body->parts, [](const RuleTree& part) {
+               return part->kind == RuleNode::Kind::cell;
+           });
+}
+
+/// What an expression rounds: nothing where its numbers are those of a tensor.
+Rounding rounding_in(const RuleNode& node) {
+    using Kind = RuleNode::Kind;
+    if (node.kind == Kind::cell || !reads_cells(node)) return Rounding::nothing;
+    if (is_product(node)) return Rounding::result;
+    const bool picks = node.kind == Kind::choose || node.type != RuleType::number ||
+                       (node.kind == Kind::reduce && (node.word == "max" || node.word == "min"));
+    if (!picks) return Rounding::operations;
+    Rounding most = Rounding::nothing;
+    for (const RuleTree& part : node.parts) most = std::max(most, rounding_in(*part));
+    return most;
+}
+
+Rule rule_in(const PlannedStep& of) { return of.step.rule ? of.step.rule(of) : Rule(); }
+
+Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
+    const Step& step = of.step;
+    const DType type = step.in_float32 ? DType::float32 : of.plan.compute_dtype;
+    if (rounding_of(of) != Rounding::operations) {
+        return cast(made_in_float32(step, of.plan, ledger), type);
+    }
+    const auto [axes, shape] = step.outline(of.plan);
+    return evaluate_rule(rule_in(of), axes, shape, type, rule_scope(of.plan, ledger, step));
+}
+
 }  // namespace
 
-void perform(std::span<const Step> steps, const Plan& plan, const Ledger& given, Details details,
-             Ledger& ledger) {
+Rounding rounding_of(const PlannedStep& of) {
+    const Step& step = of.step;
+    if (step.in_float32 || step.holds != RuleType::number || !step.compute) {
+        return Rounding::nothing;
+    }
+    if (step.at_once(of.plan) || of.plan.fused()) return Rounding::result;
+    const Rule rule = rule_in(of);
+    return rule.value == nullptr ? Rounding::nothing : rounding_in(*rule.value);
+}
+
+Tensor made_in_float32(const Step& step, const Plan& plan, const Ledger& ledger) {
+    Plan wide = plan;
+    wide.compute_dtype = DType::float32;
+    return step.compute(wide, ledger);
+}
+
+void perform(std::span<const Step> steps, const StepTable& table, const Plan& plan,
+             const Ledger& given, Details details, Ledger& ledger) {
+    const bool rounds = is_16_bit(plan.compute_dtype);
     for (const Step& step : steps) {
         if (!step.applies(plan)) continue;
         if (step.kind == Step::Kind::detail && details == Details::skipped) continue;
@@ -29,7 +92,8 @@ void perform(std::span<const Step> steps, const Plan& plan, const Ledger& given,
             ledger.record(step.name, with_axes_of(step, plan, *known));
         }
         if (step.compute && (!known || step.replaces_given)) {
-            ledger.record(step.name, step.compute(plan, ledger));
+            ledger.record(step.name, rounds ? rounded_step({plan, table, step}, ledger)
+                                            : step.compute(plan, ledger));
         }
     }
 }
@@ -37,7 +101,7 @@ void perform(std::span<const Step> steps, const Plan& plan, const Ledger& given,
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Details details) {
     require_memory(plan);
     Ledger ledger(chains_of(table));
-    perform(table, plan, given, details, ledger);
+    perform(table, table, plan, given, details, ledger);
     return ledger;
 }
 

@@ -21,9 +21,19 @@ enum class Details { kept, skipped };
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table,
             Details details = Details::kept);
 
-/// The same for some steps of a table, after those that the ledger holds already.
-void perform(std::span<const Step> steps, const Plan& plan, const Ledger& given, Details details,
-             Ledger& ledger);
+/// The same for some steps of a table, after those that the ledger holds already; in a 16-bit type
+/// each as rounding_of() says.
+void perform(std::span<const Step> steps, const StepTable& table, const Plan& plan,
+             const Ledger& given, Details details, Ledger& ledger);
+
+/// What a step of a 16-bit walk rounds, as libraries do. What has no numbers of its own rounds
+/// nothing; a product of matrices, or softmax, its result, which float32 adds up; other arithmetic
+/// stores what each of its operations makes.
+enum class Rounding { nothing, result, operations };
+Rounding rounding_of(const PlannedStep& of);
+
+/// The tensor of a step before it is rounded to 16 bits, from the rounded ones that it reads.
+Tensor made_in_float32(const Step& step, const Plan& plan, const Ledger& ledger);
 
 /// A step that is asked for, whole or a part of it.
 struct WantedPart {
