@@ -180,7 +180,7 @@ def run(notebook):
     kind = ""
     for cell in notebook["cells"]:
         if cell["cell_type"] != "code":
-            found = re.findall(r", (float32|float64|int64|bool)$", "".join(cell["source"]), re.M)
+            found = re.findall(r", (float16|bfloat16|float32|float64|int64|bool)$", "".join(cell["source"]), re.M)
             kind = found[0] if found else "text"
             continue
         printed = io.StringIO()

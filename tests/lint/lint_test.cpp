@@ -67,6 +67,27 @@ TEST_SUITE("explain: lint") {
         CHECK(lint(plan, walk(plan, draw(plan))).empty());
     }
 
+    TEST_CASE("16 bits: scores beyond float16, exponentials of that type, sums that stop growing") {
+        const auto scores_of = [](double query, double key, DType type) {
+            WalkConfig config = given_config(Array<double>{{{query, 0}, {0, 1}}},
+                                             Array<double>{{{key, 0}, {0, 1}}});
+            config.dtype = type;
+            return config;
+        };
+        CHECK(line_of("float16-scores", scores_of(250, 250, DType::float32)).empty());
+        CHECK(says(line_of("float16-scores", scores_of(300, 300, DType::float32)),
+                   "1 score before the scale, the largest of them 9e+04"));
+        CHECK(says(line_of("float16-scores", scores_of(300, 300, DType::float16)), "inf"));
+        CHECK(line_of("exp-overflow", scores_of(5, 4, DType::float32)).empty());
+        CHECK(says(line_of("exp-overflow", scores_of(5, 4, DType::float16)), "from 11.09 on"));
+        WalkConfig config = sound_config();
+        config.query_len = 400;
+        config.init = {Init::zeros, Init::zeros, Init::zeros};
+        CHECK(line_of("narrow-sums", config).empty());
+        config.dtype = DType::bfloat16;
+        CHECK(says(line_of("narrow-sums", config), "the 400 weights of a row come to"));
+    }
+
     TEST_CASE("sizes that coincide are named, those of memory and value too") {
         CHECK(line_of("coincident-sizes", memory_config(7)).empty());
         CHECK(says(line_of("coincident-sizes", memory_config(5)), "query_len = key_len = 5"));

@@ -42,6 +42,17 @@ TEST_SUITE("render: numpy numbers") {
         CHECK(numpy_str(named(Array<float>{0.1F}), {.precision = 10}) == "[0.1]");
     }
 
+    TEST_CASE("a float16 shows the digits that identify a float16, and NumPy has no bfloat16") {
+        const auto text = [](const Array<float>& numbers, DType type) {
+            return numpy_str(cast(named(numbers), type));
+        };
+        CHECK(text({1000.5F, 0.1F}, DType::float16) == "[1.0005e+03 9.9976e-02]");
+        CHECK(text({0.1F, 0.25F, 100}, DType::float16) == "[  0.1    0.25 100.  ]");
+        CHECK(text({65504, 1}, DType::float16) == "[6.55e+04 1.00e+00]");
+        CHECK(numpy_str(cast(Tensor({}, Array<double>(1.0 / 3.0)), DType::float16)) == "0.3333");
+        CHECK(text({0.1F}, DType::bfloat16) == "[0.10009766]");
+    }
+
     TEST_CASE("suppress leaves small numbers without exponent but not large ones") {
         const PrintOptions suppress{.precision = 4, .sci_mode = SciMode::off};
         CHECK(numpy_str(named(Array<double>{1e-9, -1e-9, 1}), suppress) == "[ 0. -0.  1.]");

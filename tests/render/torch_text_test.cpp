@@ -148,6 +148,18 @@ TEST_SUITE("render: torch layout") {
         CHECK(torch_text(counting(1), double_default) == "tensor([0])");
     }
 
+    TEST_CASE("16 bits are printed as the float32 numbers that they are, and noted") {
+        const auto text = [](const Array<float>& numbers, DType type) {
+            return torch_text(cast(named(numbers), type));
+        };
+        CHECK(text({0.1F, 0.25F, 100}, DType::bfloat16) ==
+              "tensor([  0.1001,   0.2500, 100.0000], dtype=torch.bfloat16)");
+        CHECK(text({1.5F, 1e-5F, 70000}, DType::float16) ==
+              "tensor([1.5000e+00, 1.0014e-05,        inf], dtype=torch.float16)");
+        CHECK(torch_text(cast(named(empty_array<float>({0, 3})), DType::bfloat16)) ==
+              "tensor([], size=(0, 3), dtype=torch.bfloat16)");
+    }
+
     TEST_CASE("a suffix that would come too close to the line width gets its own line") {
         const Tensor wide = named(Array<double>{1});
         CHECK(torch_text(wide, {}, "requires_grad=True") ==

@@ -127,8 +127,8 @@ TEST_SUITE("steps: preconditions") {
             const std::string reason = refusal<ConfigError>([&] { resolve(config); });
             CHECK_MESSAGE(reason.find(part) != std::string::npos, reason);
         };
-        refused([](WalkConfig& c) { c.dtype = DType::int64; }, "float32 or float64");
-        refused([](WalkConfig& c) { c.compute_dtype = DType::boolean; }, "float32 or float64");
+        refused([](WalkConfig& c) { c.dtype = DType::int64; }, "floating");
+        refused([](WalkConfig& c) { c.compute_dtype = DType::boolean; }, "floating");
         refused([](WalkConfig& c) { c.variant = static_cast<Variant>(9); }, "beyond its words");
         refused([](WalkConfig& c) { c.empty_row = static_cast<EmptyRow>(-1); }, "beyond its words");
         refused([](WalkConfig& c) { c.layer = -1; }, "layers count from 0");

@@ -155,23 +155,25 @@ Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fe
     return sixteen_bits(half_to_float, DType::float16);
 }
 
-std::string_view value_bytes(const Tensor& tensor, std::string& room) {
-    if (is_16_bit(tensor.dtype())) {
-        const Array<float>& cells = tensor.as<float>();
-        const auto narrow = tensor.dtype() == DType::float16 ? float_to_half : float_to_brain;
-        room.resize(2 * cells.size());
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            const std::uint16_t bits = narrow(cells.data()[i]);
-            std::memcpy(room.data() + 2 * i, &bits, 2);
-        }
-        return room;
-    }
+std::string_view value_bytes(const Tensor& tensor) {
     return std::visit(
         [](const auto& array) {
             return std::string_view(reinterpret_cast<const char*>(array.data()),
                                     array.size() * sizeof(*array.data()));
         },
         tensor.values());
+}
+
+std::string_view stored_bytes(const Tensor& tensor, std::string& room) {
+    if (!is_16_bit(tensor.dtype())) return value_bytes(tensor);
+    const auto narrow = tensor.dtype() == DType::float16 ? float_to_half : float_to_brain;
+    const Array<float>& cells = tensor.as<float>();
+    room.resize(stored_size(tensor));
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::uint16_t bits = narrow(cells.data()[i]);
+        std::memcpy(room.data() + 2 * i, &bits, 2);
+    }
+    return room;
 }
 
 }  // namespace attn

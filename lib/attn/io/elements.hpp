@@ -105,8 +105,9 @@ inline std::size_t stored_size(const Tensor& tensor) {
     return tensor.size() * names_of(tensor.dtype()).type.size;
 }
 
-/// The bytes of a tensor's values, row-major and little-endian: as they lie in memory, or put into
-/// `room` for a 16-bit type.
-std::string_view value_bytes(const Tensor& tensor, std::string& room);
+/// The bytes of a tensor's values as they lie in memory, which is row-major and little-endian.
+std::string_view value_bytes(const Tensor& tensor);
+/// The same as a file holds them: those of a 16-bit type are put into `room`.
+std::string_view stored_bytes(const Tensor& tensor, std::string& room);
 
 }  // namespace attn

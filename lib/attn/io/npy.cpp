@@ -201,7 +201,7 @@ void write_npy(OutputFile& file, const Tensor& tensor) {
     const Tensor known = as_numpy(tensor);
     std::string room;
     file.write(npy_header(known));
-    file.write(value_bytes(known, room));
+    file.write(stored_bytes(known, room));
 }
 
 namespace {
@@ -266,7 +266,7 @@ void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors, std::str
     std::string room;
     for (const TensorRef& each : tensors) {
         const Tensor known = as_numpy(each.tensor);
-        archive.add(each.name + ".npy", npy_header(known), value_bytes(known, room));
+        archive.add(each.name + ".npy", npy_header(known), stored_bytes(known, room));
     }
     archive.finish(comment);
 }

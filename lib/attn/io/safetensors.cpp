@@ -197,7 +197,7 @@ void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors) 
     // Write length, header and values.
     file.write(little_endian_bytes(text.size(), length_size) + text);
     std::string room;
-    for (const TensorRef* each : order) file.write(value_bytes(each->tensor, room));
+    for (const TensorRef* each : order) file.write(stored_bytes(each->tensor, room));
 }
 
 }  // namespace attn

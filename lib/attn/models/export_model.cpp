@@ -118,8 +118,7 @@ void write_llama2c(const Model& model, const Sink& sink) {
             "share embed_dim, and "_told +
             model.label + " has others: choose another model");
     }
-    std::string room;
-    const auto append = [&](const Tensor& tensor) { sink(value_bytes(tensor, room)); };
+    const auto append = [&sink](const Tensor& tensor) { sink(value_bytes(tensor)); };
     const auto size = [](std::size_t number) { return static_cast<std::int32_t>(number); };
     const std::int32_t vocab = size(a.vocab_size);
     for (const std::int32_t each :

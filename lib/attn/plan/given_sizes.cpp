@@ -385,7 +385,7 @@ void refuse_unknown_values(const WalkConfig& config) {
                  config.torch_build, config.variant, config.softmax_axis, config.empty_row,
                  config.causal_align, config.sink.value_or(SinkLogit::zero),
                  config.weight_layout.value_or(WeightLayout::out_in)),
-        "dtype, compute-dtype (float32 or float64) or another choice has a value beyond its words");
+        "dtype, compute-dtype (floating) or another choice has a value beyond its words");
     refuse_unless(!std::isnan(config.scale.number), "scale must be a number, not nan");
     refuse_unless(config.layer >= 0, "layer must not be negative: layers count from 0");
     const std::array<Init, 3> init = config.init.value_or(std::array<Init, 3>{});
@@ -401,14 +401,14 @@ void refuse_unknown_values(const WalkConfig& config) {
                   "a window and a chunk must have at least 1 token, and a prefix none or more");
     for (const auto& [name, tensor] : config.parameters.entries()) {
         refuse_unless(tensor.is_floating() || !name.starts_with("w_"),
-                      "the given " + name + " must be of float32 or float64");
+                      "the given " + name + " must be of a floating type");
     }
     const std::optional<Tensor>& mask = config.mask.given;
     refuse_unless(!mask || mask->dtype() == DType::boolean,
                   "the given mask must be of bool, true where a key is hidden");
     refuse_unless(!config.position_bias || !config.position_bias->given ||
                       config.position_bias->given->is_floating(),
-                  "the given position-bias must be of float32 or float64");
+                  "the given position-bias must be of a floating type");
 }
 
 }  // namespace attn

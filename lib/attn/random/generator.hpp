@@ -67,6 +67,6 @@ enum class Initialisation {
 /// Source  Glorot and Bengio 2010, eq. (16), for xavier.
 template <class T>
 void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::size_t out,
-                Generator& generator, DType type);
+                Generator& generator, DType type = DType::float32);
 
 }  // namespace attn

@@ -12,10 +12,12 @@ namespace attn {
 /// holds them rounded, as `.astype(np.float32)` gives them, and then rounded to a 16-bit type.
 class NumpyDraws : public Generator {
 public:
-    void randn(std::span<float> out, DType type) override;
-    void randn(std::span<double> out, DType type) override;
-    void uniform(std::span<float> out, double low, double high, DType type) override;
-    void uniform(std::span<double> out, double low, double high, DType type) override;
+    void randn(std::span<float> out, DType type = DType::float32) override;
+    void randn(std::span<double> out, DType type = DType::float64) override;
+    void uniform(std::span<float> out, double low, double high,
+                 DType type = DType::float32) override;
+    void uniform(std::span<double> out, double low, double high,
+                 DType type = DType::float64) override;
 
 private:
     /// Uniform in [0, 1).

@@ -19,12 +19,17 @@ public:
     explicit TorchGenerator(std::uint64_t seed, TorchBuild build = TorchBuild::avx2)
         : engine_(static_cast<std::uint32_t>(seed)), build_(build) {}
 
-    void randn(std::span<float> out, DType type) override { fill_normal(out, type); }
-    void randn(std::span<double> out, DType type) override { fill_normal(out, type); }
+    void randn(std::span<float> out, DType type = DType::float32) override {
+        fill_normal(out, type);
+    }
+    void randn(std::span<double> out, DType type = DType::float64) override {
+        fill_normal(out, type);
+    }
 
     /// Uniform in [low, high). But for float64 the limits are rounded first.
-    void uniform(std::span<float> out, double low, double high, DType type) override;
-    void uniform(std::span<double> out, double low, double high, DType) override {
+    void uniform(std::span<float> out, double low, double high,
+                 DType type = DType::float32) override;
+    void uniform(std::span<double> out, double low, double high, DType = DType::float64) override {
         fill_uniform(out, low, high);
     }
 
