@@ -282,6 +282,11 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
     write_document(arguments, document, form_of(plan),
                    is_program ? default_dtype_of(plan) : plan.default_dtype());
     const Format& format = format_of(arguments, form_of(plan));
+    const bool is_numpys =
+        format.name == "numpy" || format.name.starts_with("np") || arguments.has(flags::save_dir);
+    if (is_numpys && plan.compute_dtype == attn::DType::bfloat16) {
+        report_note("NumPy has no bfloat16: these are the same numbers in float32");
+    }
     if (format.printed == nullptr && format.name != "json" && !document.verdict.empty()) {
         report_note(document.verdict);
     }

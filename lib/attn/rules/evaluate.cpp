@@ -154,11 +154,13 @@ private:
         }
     }
 
-    /// Rounds a row to a 16-bit type, as libraries store what each operation makes, but for whole
-    /// numbers and truths; a sum is added up in float32 before.
+    /// Rounds a row to a 16-bit type, as libraries store what each operation makes and take a
+    /// constant, but for whole numbers and truths; a sum is added up in float32 before.
     void store(const BoundRule& node, T* row) const {
         if constexpr (std::is_same_v<T, float>) {
-            if (!is_16_bit(type_) || node.node->type != RuleType::number) return;
+            const bool is_number = node.is_constant ? node.number != std::floor(node.number)
+                                                    : node.node->type == RuleType::number;
+            if (!is_16_bit(type_) || !is_number) return;
             for (std::size_t r = 0; r < count_; ++r) row[r] = nearest(row[r], type_);
         }
     }

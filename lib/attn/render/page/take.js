@@ -24,7 +24,8 @@ function bracketed(shape, start, write) {
 /** A part of a tensor, from cell `start` on, as text. */
 function written(section, shape, start, language) {
     const write = (flat) => literal(section, flat, language);
-    const { dtype } = section;
+    // NumPy has no bfloat16, whose numbers are float32 numbers, too.
+    const dtype = language === "numpy" && section.dtype === "bfloat16" ? "float32" : section.dtype;
     if (language === "numpy") return `np.array(${bracketed(shape, start, write)}, dtype=np.${dtype})`;
     if (language === "torch") return `torch.tensor(${bracketed(shape, start, write)}, dtype=torch.${dtype})`;
     const columns = shape.at(-1) ?? 1;

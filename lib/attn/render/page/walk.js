@@ -1,12 +1,24 @@
 // The walk as the page holds it: tensors by name, numbers as they are printed, cells by address.
 
-/** The numbers of nested lists, in row-major order; those of float32 are its own again. */
+// How many binary digits the 16-bit types have, and the exponent of their least whole ones.
+const sixteenBits = { float16: [11, -14], bfloat16: [8, -126] };
+
+/** The nearest number that a type holds. */
+function held(value, dtype) {
+    if (dtype === "float32") return Math.fround(value);
+    if (!(dtype in sixteenBits) || value === 0 || !Number.isFinite(value)) return value;
+    const [digits, least] = sixteenBits[dtype];
+    const step = 2 ** (Math.max(Math.floor(Math.log2(Math.abs(value))), least) - digits + 1);
+    return Math.round(value / step) * step;
+}
+
+/** The numbers of nested lists, in row-major order; those of a type are its own again. */
 function flattened(data, size, dtype) {
     const values = dtype === "float32" ? new Float32Array(size) : new Float64Array(size);
     let next = 0;
     const visit = (part) => {
         if (Array.isArray(part)) part.forEach(visit);
-        else values[next++] = typeof part === "string" ? special[part] : Number(part);
+        else values[next++] = typeof part === "string" ? special[part] : held(Number(part), dtype);
     };
     visit(data);
     return values;
@@ -83,9 +95,10 @@ class Section {
     exact(flat) {
         const value = this.values[flat];
         if (this.dtype === "bool") return this.number(value);
-        if (this.dtype !== "float32" || !Number.isFinite(value)) return exact(value);
+        const isWide = this.dtype !== "float32" && !(this.dtype in sixteenBits);
+        if (isWide || !Number.isFinite(value)) return exact(value);
         let digits = 1;
-        while (Math.fround(Number(value.toPrecision(digits))) !== value) ++digits;
+        while (held(Number(value.toPrecision(digits)), this.dtype) !== value) ++digits;
         return exact(Number(value.toPrecision(digits)));
     }
 
