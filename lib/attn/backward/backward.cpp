@@ -119,6 +119,7 @@ private:
         card.title = "the mean of d_weights in each row, by the weights";
         card.shown = false;
         card.outline = find_step(table_, "row_max").outline;
+        card.in_float32 = true;  // a sum inside of what libraries do at once
         add(std::move(card), row, value);
         table_.back().note = [](const notes::Subject&) -> std::string {
             return "What softmax takes away from each gradient of the row, because its weights "
@@ -161,6 +162,7 @@ private:
         card.tokens = node.step->tokens;
         card.outline = node.step->outline;
         const bool is_softmax = softmax_stands() && name != "sink" && softmax_reads(name);
+        if (is_softmax) card.at_once = [](const Plan&) { return true; };
         std::string how = how_it_comes(node);
         add(std::move(card), indices, all);
         table_.back().note = [is_softmax, how](const notes::Subject& subject) {

@@ -59,8 +59,7 @@ void add_rounding(Document& document, const Plan& plan, const StepTable& table,
     for (Section& section : document.sections) {
         const PlannedStep of{plan, table, find_step(table, section.name)};
         if (of.step.in_float32) {
-            notes::say(section.note,
-                       "Kept in float32: " + type + " has too few digits for positions.");
+            notes::say(section.note, "Kept in float32, as libraries keep it.");
         }
         const Rounding rounds = rounding_of(of);
         if (rounds == Rounding::nothing) continue;

@@ -84,7 +84,7 @@ struct Step {
     std::function<Outline(const Plan&)> outline{};
     /// In 16 bits the libraries compute it in float32 and round the result once.
     std::function<bool(const Plan&)> at_once = [](const Plan&) { return false; };
-    /// It stays in float32 there: positions have more digits than 16 bits hold.
+    /// It stays in float32 there, as libraries keep it: positions have more digits than 16 bits.
     bool in_float32 = false;
     /// It takes exponentials, which magnify the rounding of what they are taken of.
     bool exponentiates = false;
