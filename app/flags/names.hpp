@@ -30,17 +30,17 @@ namespace flags {
 
 // Asked for is whether they were said.
 inline constexpr Name all_bugs{"--all-bugs"}, as_flags{"--as-flags"}, backward{"--backward"},
-    causal_align{"--causal-align"}, check_gradient{"--check-gradient"}, corrected{"--corrected"},
-    detail{"--detail"}, embed{"--embed"}, embed_dim{"--embed-dim"}, full_screen{"--full-screen"},
-    hide_mistake{"--hide-mistake"}, json{"--json"}, keep_case{"--keep-case"}, lines{"--lines"},
-    list{"--list"}, list_layers{"--list-layers"}, list_presets{"--list-presets"},
-    list_rules{"--list-rules"}, list_steps{"--list-steps"}, live{"--live"}, merge{"--merge"},
-    no_merge{"--no-merge"}, no_notes{"--no-notes"}, pace{"--pace"}, pairs{"--pairs"},
-    partial{"--partial"}, position_bias{"--position-bias"}, power{"--power"}, rope{"--rope"},
-    rope_scaling{"--rope-scaling"}, rope_theta{"--rope-theta"}, rotary_dim{"--rotary-dim"},
-    scale{"--scale"}, sink{"--sink"}, softcap{"--softcap"}, softmax_axis{"--softmax-axis"},
-    step{"--step"}, strict{"--strict"}, summary{"--summary"}, value_dim{"--value-dim"},
-    position_embedding{"--position-embedding"}, watch{"--watch"};
+    bounds{"--bounds"}, causal_align{"--causal-align"}, check_gradient{"--check-gradient"},
+    corrected{"--corrected"}, detail{"--detail"}, embed{"--embed"}, embed_dim{"--embed-dim"},
+    full_screen{"--full-screen"}, hide_mistake{"--hide-mistake"}, json{"--json"},
+    keep_case{"--keep-case"}, lines{"--lines"}, list{"--list"}, list_layers{"--list-layers"},
+    list_presets{"--list-presets"}, list_rules{"--list-rules"}, list_steps{"--list-steps"},
+    live{"--live"}, merge{"--merge"}, no_merge{"--no-merge"}, no_notes{"--no-notes"},
+    pace{"--pace"}, pairs{"--pairs"}, partial{"--partial"}, position_bias{"--position-bias"},
+    power{"--power"}, rope{"--rope"}, rope_scaling{"--rope-scaling"}, rope_theta{"--rope-theta"},
+    rotary_dim{"--rotary-dim"}, scale{"--scale"}, sink{"--sink"}, softcap{"--softcap"},
+    softmax_axis{"--softmax-axis"}, step{"--step"}, strict{"--strict"}, summary{"--summary"},
+    value_dim{"--value-dim"}, position_embedding{"--position-embedding"}, watch{"--watch"};
 
 using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, cell{"CELL"},

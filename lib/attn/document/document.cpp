@@ -5,6 +5,7 @@
 #include "attn/notes/findings.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/rules/print.hpp"
+#include "attn/walk/bounds.hpp"
 #include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 
@@ -112,6 +113,17 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
     for (Section& section : document.sections) {
         const std::optional<Rule> rule = rule_of({plan, table, find_step(table, section.name)});
         if (rule) section.rule = rule_text(*rule);
+    }
+}
+
+void add_bounds(Document& document, const Plan& plan, const StepTable& table,
+                const Ledger& ledger) {
+    Bounds bounds(plan, table, ledger);
+    for (Section& section : document.sections) {
+        const Tensor& tensor = ledger[section.name];
+        if (!tensor.is_floating()) continue;
+        const std::optional<Ball> ball = bounds.of(section.name, tensor.dtype());
+        if (ball) section.bound = ball->radius;
     }
 }
 

@@ -53,6 +53,9 @@ struct Section {
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};
 
+    /// How far right code may be from each of its cells (attn/walk/bounds.hpp), where asked for.
+    std::optional<Tensor> bound{};
+
     /// The axis that counts the same things in other steps: `query` or `key` for `token`.
     const std::string& counted_by(const std::string& axis) const {
         return axis == "token" ? tokens : axis;
@@ -95,6 +98,8 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
 
 /// The rules of the steps that are computed, completed (attn/rules/complete.hpp).
 void add_rules(Document& document, const Plan& plan, const StepTable& table);
+/// Says beside each section what rounding allows, worked out of the tensors of the ledger.
+void add_bounds(Document& document, const Plan& plan, const StepTable& table, const Ledger& ledger);
 /// Says beside each section how its cells were made, for pages that answer when touched.
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
                      const Ledger& ledger);
