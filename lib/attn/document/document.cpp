@@ -118,12 +118,10 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
 
 void add_bounds(Document& document, const Plan& plan, const StepTable& table,
                 const Ledger& ledger) {
-    Bounds bounds(plan, table, ledger);
+    Bounds bounds(plan, table, ledger, rounding_of(plan.compute_dtype));
     for (Section& section : document.sections) {
-        const Tensor& tensor = ledger[section.name];
-        if (!tensor.is_floating()) continue;
-        const std::optional<Ball> ball = bounds.of(section.name, tensor.dtype());
-        if (ball) section.bound = ball->radius;
+        if (!ledger[section.name].is_floating()) continue;
+        if (const std::optional<Ball> ball = bounds.of(section.name)) section.bound = ball->radius;
     }
 }
 

@@ -13,12 +13,19 @@ struct Rounding {
     double least;    ///< and never less than this, where numbers are tiny
     double sums;     ///< of each addition of a sum, and of what is worked out before it is stored
     double largest;  ///< beyond it there is infinity
+
+    /// Whether sums run in a finer type than what is stored, as they do with 16 bits.
+    bool is_half() const { return unit > sums; }
 };
 
 /// The rounding of a floating type.
 ///
 /// Errors  ConfigError for a type that is no floating one.
 Rounding rounding_of(DType dtype);
+
+/// The same of numbers in 16 bits, by what lies between 1 and the next one: 2^-10 in float16, 2^-7
+/// in bfloat16. Their sums run in float32.
+Rounding rounding_of_half(double epsilon);
 
 /// The name under which a radius reads that of a tensor.
 std::string radius_name(const std::string& tensor);
