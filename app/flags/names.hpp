@@ -52,10 +52,10 @@ inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, 
     notebook{"--notebook"}, only{"--only"}, output{"--output"}, pad_id{"--pad-id"}, plot{"--plot"},
     preset{"--preset"}, projection{"--projection"}, save_config{"--save-config"},
     save_dir{"--save-dir"}, sci_mode{"--sci-mode"}, script{"--script"}, seq_len{"--seq-len"},
-    shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, text{"--text"},
-    text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"}, tokens{"--tokens"},
-    topic{"--topic"}, until{"--until"}, variants{"--variant"}, weight_layout{"--weight-layout"},
-    weights{"--weights"}, word{"TOPIC"}, x{"--x"};
+    shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, tested_step{"--step"},
+    text{"--text"}, text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"},
+    tokens{"--tokens"}, topic{"--topic"}, until{"--until"}, variants{"--variant"},
+    weight_layout{"--weight-layout"}, weights{"--weights"}, word{"TOPIC"}, x{"--x"};
 inline constexpr Key<std::optional<std::string>> tokenizer{"--tokenizer"};
 
 using Texts = Key<std::vector<std::string>>;
