@@ -40,6 +40,7 @@ Command why_command();
 Command lint_command();
 Command compare_command();
 Command diagnose_command();
+Command tolerance_command();
 Command probe_command();
 Command bugs_command();
 Command quiz_command();

@@ -128,7 +128,7 @@ std::size_t numbers_of(const attn::Document& document) {
 bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
-    return arguments.has(flags::only) && !wants_code(arguments) &&
+    return arguments.has(flags::only) && !arguments.has(flags::bounds) && !wants_code(arguments) &&
            attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
 }
 
@@ -231,6 +231,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     document.config = config_entries(arguments, plan);
     add_verdict(ledger, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
+    if (arguments.has(flags::bounds)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);
     if (is_page && !is_large && !hides) attn::add_derivations(document, plan, table, ledger);
     // The page of the right walk says where its cells come from.
@@ -363,6 +364,13 @@ const std::vector<Flag>& own_flags() {
                  "did; Ctrl-C ends it"}
                 .in_group("Output")
                 .typed_only(),
+            Flag{flags::bounds, "",
+                 "how far right code may be from each number, by the rounding of the step's own "
+                 "rule"}
+                .in_group("Output")
+                .typed_only()
+                .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },
+                          nullptr, "a walk whose mistake is not hidden"}),
             {flags::list_presets, "", "list the families of models that --preset knows"},
             Flag{flags::hide_mistake, "",
                  "name the mistake of --bug nowhere, for others to find: its numbers stand among "

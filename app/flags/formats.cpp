@@ -73,6 +73,7 @@ std::vector<attn::TensorRef> tensors_of(const Document& document, Which which) {
         const auto* tensor = std::get_if<attn::Tensor>(&section.content);
         if (tensor == nullptr || (which == Which::shown && !section.shown)) continue;
         tensors.push_back({section.name, *tensor});
+        if (section.bound) tensors.push_back({section.name + "_bound", *section.bound});
     }
     return tensors;
 }

@@ -30,17 +30,17 @@ namespace flags {
 
 // Asked for is whether they were said.
 inline constexpr Name all_bugs{"--all-bugs"}, as_flags{"--as-flags"}, backward{"--backward"},
-    causal_align{"--causal-align"}, check_gradient{"--check-gradient"}, corrected{"--corrected"},
-    detail{"--detail"}, embed{"--embed"}, embed_dim{"--embed-dim"}, full_screen{"--full-screen"},
-    hide_mistake{"--hide-mistake"}, json{"--json"}, keep_case{"--keep-case"}, lines{"--lines"},
-    list{"--list"}, list_layers{"--list-layers"}, list_presets{"--list-presets"},
-    list_rules{"--list-rules"}, list_steps{"--list-steps"}, live{"--live"}, merge{"--merge"},
-    no_merge{"--no-merge"}, no_notes{"--no-notes"}, pace{"--pace"}, pairs{"--pairs"},
-    partial{"--partial"}, position_bias{"--position-bias"}, power{"--power"}, rope{"--rope"},
-    rope_scaling{"--rope-scaling"}, rope_theta{"--rope-theta"}, rotary_dim{"--rotary-dim"},
-    scale{"--scale"}, sink{"--sink"}, softcap{"--softcap"}, softmax_axis{"--softmax-axis"},
-    step{"--step"}, strict{"--strict"}, summary{"--summary"}, value_dim{"--value-dim"},
-    position_embedding{"--position-embedding"}, watch{"--watch"};
+    bounds{"--bounds"}, causal_align{"--causal-align"}, check_gradient{"--check-gradient"},
+    corrected{"--corrected"}, detail{"--detail"}, embed{"--embed"}, embed_dim{"--embed-dim"},
+    full_screen{"--full-screen"}, hide_mistake{"--hide-mistake"}, json{"--json"},
+    keep_case{"--keep-case"}, lines{"--lines"}, list{"--list"}, list_layers{"--list-layers"},
+    list_presets{"--list-presets"}, list_rules{"--list-rules"}, list_steps{"--list-steps"},
+    live{"--live"}, merge{"--merge"}, no_merge{"--no-merge"}, no_notes{"--no-notes"},
+    pace{"--pace"}, pairs{"--pairs"}, partial{"--partial"}, position_bias{"--position-bias"},
+    power{"--power"}, rope{"--rope"}, rope_scaling{"--rope-scaling"}, rope_theta{"--rope-theta"},
+    rotary_dim{"--rotary-dim"}, scale{"--scale"}, sink{"--sink"}, softcap{"--softcap"},
+    softmax_axis{"--softmax-axis"}, step{"--step"}, strict{"--strict"}, summary{"--summary"},
+    value_dim{"--value-dim"}, position_embedding{"--position-embedding"}, watch{"--watch"};
 
 using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, cell{"CELL"},
@@ -52,10 +52,10 @@ inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, 
     notebook{"--notebook"}, only{"--only"}, output{"--output"}, pad_id{"--pad-id"}, plot{"--plot"},
     preset{"--preset"}, projection{"--projection"}, save_config{"--save-config"},
     save_dir{"--save-dir"}, sci_mode{"--sci-mode"}, script{"--script"}, seq_len{"--seq-len"},
-    shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, text{"--text"},
-    text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"}, tokens{"--tokens"},
-    topic{"--topic"}, until{"--until"}, variants{"--variant"}, weight_layout{"--weight-layout"},
-    weights{"--weights"}, word{"TOPIC"}, x{"--x"};
+    shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, tested_step{"--step"},
+    text{"--text"}, text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"},
+    tokens{"--tokens"}, topic{"--topic"}, until{"--until"}, variants{"--variant"},
+    weight_layout{"--weight-layout"}, weights{"--weights"}, word{"TOPIC"}, x{"--x"};
 inline constexpr Key<std::optional<std::string>> tokenizer{"--tokenizer"};
 
 using Texts = Key<std::vector<std::string>>;

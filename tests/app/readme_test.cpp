@@ -44,9 +44,9 @@ std::vector<Example> examples_of(const std::string& text) {
 /// The commands within the sentences of a page, and in its blocks for a shell.
 std::vector<std::string> commands_in_prose(const std::string& text) {
     static const std::set<std::string> names{
-        "attn-explain", "tour",     "notebook",    "step", "why",  "lint",
-        "compare",      "diagnose", "probe",       "bugs", "quiz", "generate",
-        "heads",        "export",   "completions", "man",  "help"};
+        "attn-explain", "tour",      "notebook", "step",        "why",  "lint",
+        "compare",      "tolerance", "diagnose", "probe",       "bugs", "quiz",
+        "generate",     "heads",     "export",   "completions", "man",  "help"};
     std::istringstream lines(text);
     std::vector<std::string> commands;
     std::string fence;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/walk/bounds.hpp"
 
 namespace attn {
 namespace {
@@ -40,17 +42,30 @@ const Step* card_of(const StepTable& table, const std::string& name) {
     return step == table.end() ? nullptr : &*step;
 }
 
-/// Whether a step is computed, at once or step by step, from exponentials.
-bool is_behind_softmax(const Plan& plan, const StepTable& table, const std::string& name) {
-    const Step* step = card_of(table, name);
-    if (step == nullptr || !step->applies(plan)) return false;
-    if (step->exponentiates) return true;
-    const PlannedStep of{plan, table, *step};
-    const std::vector<Input> inputs = step->reads(plan);
-    return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
-        return is_behind_softmax(plan, table,
-                                 input.chain == Chain::none ? input.step : of.latest(input.chain));
-    });
+/// What both sides have alike, of which rounding makes the rest.
+Ledger shared_by(const StepTable& table, const Ledger& left, const Ledger& right) {
+    Ledger shared;
+    for (const auto& [name, tensor] : right.entries()) {
+        const Step* const step = card_of(table, name);
+        const Tensor* const other = left.find(name);
+        const bool starts = step != nullptr && (step->kind == Step::Kind::input ||
+                                                step->kind == Step::Kind::parameter);
+        const bool is_same = other != nullptr && same_numbers(tensor, *other);
+        if (step != nullptr && (starts || is_same || !tensor.is_floating())) {
+            shared.record(name, tensor);
+        }
+    }
+    return shared;
+}
+
+/// What rounding explains between two tensors, both of which are rounded: twice the radius.
+std::optional<Tensor> bound_of(Bounds& bounds, const Step* step, const Tensor& tensor) {
+    if (step == nullptr || !tensor.is_floating()) return std::nullopt;
+    const std::optional<Ball> ball = bounds.of(step->name);
+    if (!ball || ball->radius.shape() != tensor.shape()) return std::nullopt;
+    Array<double> cells = ball->radius.as<double>();
+    for (double& cell : cells) cell *= 2;
+    return Tensor(tensor.axes(), std::move(cells));
 }
 
 /// The first step of the chain that one side has and the other has not, where the sides lack no
@@ -80,9 +95,11 @@ std::string size_of(const StepComparison& step) {
     }
     const Distance& far = step.distance;
     const std::string cells = std::to_string(far.beyond) + (far.beyond == 1 ? " cell" : " cells");
+    const std::string allowed = brief(step.tolerance.absolute);
     return fmt::format("{:<10}{:<10}{:<12}{}", brief(far.absolute), brief(far.relative), far.ulp,
                        !far.within()       ? fmt::format("DIFFERS in {}", cells)
                        : far.absolute == 0 ? "same"
+                       : step.is_bounded   ? "rounding, up to " + allowed
                                            : "within the tolerance");
 }
 
@@ -109,7 +126,8 @@ DType coarser_type(const Tensor& a, const Tensor& b) {
                                                                       : DType::float32;
 }
 
-Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) {
+Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
+                  const Tensor* bound) {
     if (a.shape() != b.shape()) {
         throw ShapeError("shapes " + shape_text(a.shape()) + " and " + shape_text(b.shape()) +
                          " cannot be compared cell by cell: choose tensors of the same step");
@@ -133,34 +151,14 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) 
             far.ulp = std::max(far.ulp, in_double ? steps_between<double, std::int64_t>(x, y)
                                                   : steps_between<float, std::int32_t>(x, y));
         }
-        if (!finite || difference > tolerance.absolute + tolerance.relative * std::abs(y)) {
+        const double allowed =
+            bound != nullptr ? bound->at(i) : tolerance.absolute + tolerance.relative * std::abs(y);
+        if (!(difference <= allowed)) {
             ++far.beyond;
             if (!far.first) far.first = i;
         }
     }
     return far;
-}
-
-double relative_rounding(const Plan& plan, const StepTable& table, const Ledger& ledger,
-                         const std::string& step, DType coarser) {
-    const std::size_t longest =
-        std::max({plan.embed_dim, plan.memory_dim, plan.key_len, plan.heads * plan.value_dim});
-    double relative = 4 * epsilon(coarser) * static_cast<double>(longest + 4);
-    if (is_behind_softmax(plan, table, step)) {
-        const Ledger::Entry* scores = ledger.find_latest(Chain::scores, "masked_scores");
-        if (scores != nullptr) relative *= 1 + usual_size(scores->tensor);
-    }
-    return std::min(relative, 1e-2);
-}
-
-Tolerance rounding_of(const Tensor& expected, double relative) {
-    if (!expected.is_floating()) return {};
-    return {relative * usual_size(expected), relative};
-}
-
-Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
-                             const std::string& step, const Tensor& expected, DType coarser) {
-    return rounding_of(expected, relative_rounding(plan, table, ledger, step, coarser));
 }
 
 const StepComparison* Comparison::first() const {
@@ -172,6 +170,8 @@ const StepComparison* Comparison::first() const {
 Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
                    const Ledger& right, std::optional<Tolerance> tolerance) {
     Comparison comparison;
+    const Ledger shared = shared_by(table, left, right);
+    std::map<DType, Bounds> bounds;
     for (const auto& [name, tensor] : left.entries()) {
         const Tensor* other = right.find(name);
         if (other == nullptr) {
@@ -183,10 +183,21 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
         step.left = tensor.shape();
         step.right = other->shape();
         if (!step.same_shape()) continue;
-        step.tolerance =
-            tolerance.value_or(rounding_tolerance(plan, table, right.has("scores") ? right : left,
-                                                  name, *other, coarser_type(tensor, *other)));
-        step.distance = distance(tensor, *other, step.tolerance);
+        std::optional<Tensor> bound;
+        if (tolerance) {
+            step.tolerance = *tolerance;
+        } else if (other->is_floating() && !same_numbers(tensor, *other)) {
+            const Rounding rounding = rounding_of(coarser_type(tensor, *other));
+            Bounds& of =
+                bounds.try_emplace(coarser_type(tensor, *other), plan, table, shared, rounding)
+                    .first->second;
+            bound = bound_of(of, card_of(table, name), *other);
+            constexpr double units = 64;  // of a step whose rule does not say it
+            step.tolerance = {
+                (bound ? 1 : units * rounding.unit) * usual_size(bound ? *bound : *other), 0};
+            step.is_bounded = bound.has_value();
+        }
+        step.distance = distance(tensor, *other, step.tolerance, bound ? &*bound : nullptr);
         const std::size_t cell = step.distance.first.value_or(step.distance.worst);
         if (tensor.size() == 0) continue;
         step.cell = indices_of(cell, step.left);
@@ -209,10 +220,12 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
 std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     std::size_t width = 18;
     Tolerance most{0, 0};
+    bool is_bounded = false;
     for (const StepComparison& step : comparison.steps) {
         width = std::max(width, visible(step.name).size() + 2);
         most.absolute = std::max(most.absolute, step.tolerance.absolute);
         most.relative = std::max(most.relative, step.tolerance.relative);
+        is_bounded = is_bounded || step.is_bounded;
     }
     const std::string heading =
         fmt::format("{:<{}}{:<10}{:<10}{}", "step", width, "max abs", "max rel", "max ulp");
@@ -230,6 +243,7 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     }
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
+    if (first == nullptr && is_bounded) return text + "rounding explains every difference\n";
     if (first == nullptr) {
         return text + fmt::format("no difference beyond the tolerance: atol {} and rtol {}{}\n",
                                   brief(most.absolute), brief(most.relative),

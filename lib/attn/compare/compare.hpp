@@ -29,19 +29,11 @@ struct Distance {
     bool within() const { return beyond == 0; }
 };
 
+/// With a bound of each cell in the place of a tolerance where there is one.
+///
 /// Errors  ShapeError when the shapes differ.
-Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance);
-
-/// The bound of rounding errors at one step, relative to its numbers: a multiple of the coarser
-/// type's epsilon, of the longest sum so far and, after softmax, of the largest score, whose
-/// rounding the exponential magnifies.
-double relative_rounding(const Plan& plan, const StepTable& table, const Ledger& ledger,
-                         const std::string& step, DType coarser);
-/// The same in numbers as large as those of the expected tensor.
-Tolerance rounding_of(const Tensor& expected, double relative);
-/// Both at once.
-Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
-                             const std::string& step, const Tensor& expected, DType coarser);
+Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
+                  const Tensor* bound = nullptr);
 
 /// The largest finite size among the cells, leaving out stand-ins for minus infinity.
 double usual_size(const Tensor& tensor);
@@ -54,8 +46,9 @@ struct StepComparison {
     std::string name;
     Shape left;
     Shape right;
-    Distance distance;  ///< empty when the shapes differ
-    Tolerance tolerance;
+    Distance distance;              ///< empty when the shapes differ
+    Tolerance tolerance;            ///< or the largest that rounding explains
+    bool is_bounded = false;        ///< each cell has a bound of its own
     std::vector<std::size_t> cell;  ///< indices of the first cell that differs
     double left_value = 0;
     double right_value = 0;
@@ -78,7 +71,7 @@ struct Comparison {
 };
 
 /// Compares every step that both ledgers have, in the order of the left one. Without a tolerance,
-/// what rounding explains is allowed.
+/// what rounding explains is allowed: of what both have alike, by the rules of the steps.
 Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
                    const Ledger& right, std::optional<Tolerance> tolerance = {});
 

@@ -233,8 +233,11 @@ struct Taken {
 /// weights are right only as far as these numbers tell.
 bool may_be_mistake(const Finding& finding) {
     const auto changes_scores = [](const Mistake* each) {
+        const bool is_numbered = std::ranges::any_of(numbered_entries(), [&](const auto& family) {
+            return family.entry(family.starts.front()).family() == each->family();
+        });
         return is_scores(each->step) && each->step != "masked_scores" &&
-               std::ranges::count(mistakes(), each->id, &Mistake::id) > 0;
+               (is_numbered || std::ranges::count(mistakes(), each->id, &Mistake::id) > 0);
     };
     return finding.harmless && finding.replayed && is_scores(finding.step) &&
            (changes_scores(finding.mistake) || std::ranges::any_of(finding.ties, changes_scores));

@@ -9,6 +9,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/compare/compare.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/walk/bounds.hpp"
 
 namespace attn {
 
@@ -48,6 +49,9 @@ struct StepVerdict {
     Verdict local = Verdict::right;
     double local_difference = 0;
     bool harmless = false;  ///< it differs, and what follows is right all the same
+    double epsilon = 0;     ///< of the 16-bit type that it has been through
+    /// What rounding explains of the local difference, where it was asked.
+    std::optional<WithinBall> within{};
 };
 
 /// The explanation of one step that is wrong by itself.
@@ -85,7 +89,7 @@ struct Diagnosis {
     std::vector<std::string> remarks;  ///< what to know before all else
     /// What these numbers leave undecided: with such a question nothing is called right.
     std::vector<std::string> open{};
-    bool in_numpy = false;             ///< fixes for people are written for NumPy, not PyTorch
+    bool in_numpy = false;  ///< fixes for people are written for NumPy, not PyTorch
     /// Of what was found: what has no name weighs most, then a mistake, then what is only written
     /// otherwise; infinite where it is more than was asked for.
     double cost = HUGE_VAL;

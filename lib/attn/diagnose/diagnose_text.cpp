@@ -8,6 +8,7 @@
 #include "attn/diagnose/diagnose.hpp"
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
+#include "attn/tensor/slice.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
@@ -247,6 +248,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
         }
         text += (wrong_here && !step.harmless ? ink.of(ink.mistake, line) : line) + "\n";
         if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
+        if (step.within) text += "  " + step.within->text(step.expected) + "\n";
         if (step.theirs_name != step.name) {
             names.push_back(visible(step.theirs_name) + " is " + step.name);
         }
@@ -261,7 +263,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
             if (finding.harmless == harmless) add_finding(text, diagnosis, finding, ink);
         }
     }
-    if (!diagnosis.has_mistake() && !diagnosis.has_unknown()) {
+    if (!diagnosis.has_mistake() && !diagnosis.has_unknown() && diagnosis.open.empty()) {
         text += "\n";
         add_paragraph(text, "", summary(diagnosis));
     }
@@ -287,6 +289,13 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
                                  {"theirs", step.theirs_name},
                                  {"layout", step.layout},
                                  {"harmless", step.harmless}});
+        if (!step.within) continue;
+        const WithinBall& within = *step.within;
+        nlohmann::ordered_json rounding{{"largest", number(within.difference)},
+                                        {"allowed", number(within.allowed)},
+                                        {"beyond", within.beyond}};
+        if (within.beyond > 0) rounding["first"] = indices_of(within.first, step.expected);
+        json["steps"].back()["rounding"] = std::move(rounding);
     }
     json["findings"] = nlohmann::ordered_json::array();
     for (const Finding& finding : diagnosis.findings) json["findings"].push_back(json_of(finding));

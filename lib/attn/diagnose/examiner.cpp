@@ -236,9 +236,11 @@ private:
             const Judged answer = judge_(step, theirs, reading.tensor, *expected, local);
             word = answer.verdict;
             number = answer.difference;
+            verdict.within = answer.within;
         };
         const Tensor* reference = judge_.reference().find(step);
         compare(reference, false, verdict.global, verdict.global_difference);
+        verdict.within.reset();
         results_are_wrong_ =
             results_are_wrong_ ||
             (verdict.global != Verdict::right && is_result_step(step) && reference != nullptr &&
@@ -273,6 +275,7 @@ private:
             return;
         }
         replay_.take(step, tensor);
+        judge_.take(step, tensor);
         state_ += " " + step + "=" + taken_from;
         for (Screen& screen : screens_) screen.take(step, tensor);
         uses_theirs_ = true;
@@ -351,6 +354,11 @@ private:
         }
         // Behind a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
+            const Judged answer = judge_(step, theirs, reading.tensor, expected, uses_theirs_);
+            const auto is_ratio = [](const std::string& line) { return line.starts_with("every"); };
+            if (answer.slope && std::ranges::none_of(unexplained_.evidence, is_ratio)) {
+                unexplained_.evidence.push_back(answer.slope->text());
+            }
             if (thorough_)
                 follow_a_rule(case_, theirs, step, reading.tensor, replay_, unexplained_);
             diagnosis_.findings.push_back(unexplained_);

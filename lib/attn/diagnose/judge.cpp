@@ -66,17 +66,6 @@ std::vector<double> sizes_of_cells(const Tensor& expected) {
     return sizes;
 }
 
-/// Whether no cell is farther off than rounding of numbers of its size. Neither nan nor two equal
-/// infinities are: they are compared before.
-bool is_right_where_quiet(const Tensor& theirs, const Tensor& expected,
-                          const std::vector<double>& sizes, double relative) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const double right = expected.at(i);
-        if (std::abs(theirs.at(i) - right) > relative * (sizes[i] + std::abs(right))) return false;
-    }
-    return true;
-}
-
 /// Whether what parts two tensors is as small as the digits say, goes up here and down there, and
 /// is everywhere about as much, for numbers of these sizes: no head alone is exact.
 bool looks_rounded(const Tensor& tensor, const Tensor& expected, const std::vector<double>& sizes,
@@ -175,7 +164,12 @@ Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& optio
 void Judge::accept(const Mistake& harmless) {
     table_ = harmless.apply(std::move(table_), plan_);
     reference_ = walk(plan_, given_, table_);
-    relative_.clear();
+    balls_.clear();
+}
+
+void Judge::take(const std::string& step, const Tensor& theirs) {
+    taken_.record(step, theirs);
+    std::erase_if(balls_, [](const auto& each) { return each.first.first; });
 }
 
 /// How much a rounding of their tensors upstream may grow on its way through one step.
@@ -202,31 +196,97 @@ double Judge::amplification(const std::string& step) const {
     return static_cast<double>(plan_.embed_dim) * parameter + 1;
 }
 
-Tolerance Judge::rounding(const std::string& step, const Tensor& expected, DType coarser) const {
-    const auto [known, is_new] = relative_.try_emplace({step, coarser});
-    if (is_new) {
-        known->second = relative_rounding(plan_, table_, reference_, step, coarser);
+Rounding Judge::rounding(const TheirTensor& theirs, const Tensor& expected) const {
+    const double epsilon = std::max(theirs.epsilon, epsilon_);
+    return epsilon != 0 ? rounding_of_half(epsilon)
+                        : rounding_of(coarser_type(theirs.tensor, expected));
+}
+
+const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& rounding,
+                                     bool from_theirs) const {
+    std::shared_ptr<Balls>& balls = balls_[{from_theirs, rounding.unit}];
+    if (balls == nullptr) {
+        Ledger used = given_;
+        for (const auto& [name, tensor] : reference_.entries()) {
+            if (!tensor.is_floating()) used.record(name, tensor);
+        }
+        for (const auto& [name, tensor] : taken_.entries()) {
+            if (from_theirs) used.record(name, tensor);
+        }
+        balls = std::make_shared<Balls>(plan_, table_, std::move(used), rounding);
     }
-    return rounding_of(expected, known->second);
+    const auto [place, is_new] = balls->known.try_emplace(step);
+    if (is_new) {
+        if (std::optional<Ball> ball = balls->bounds.of(step)) {
+            Allowed& all = place->second.emplace(Allowed{*std::move(ball)});
+            const std::vector<double> sizes = sizes_of_cells(all.ball.middle);
+            for (std::size_t i = 0; i < sizes.size(); ++i) {
+                const double part =
+                    all.ball.radius.at(i) / (sizes[i] + std::abs(all.ball.middle.at(i)));
+                if (std::isfinite(part)) all.relative = std::max(all.relative, part);
+            }
+        }
+    }
+    return place->second ? &*place->second : nullptr;
+}
+
+/// The radius beside numbers of any size: theirs and those of the expectation are both rounded.
+double Judge::relative(const Allowed* allowed, const Rounding& rounding) const {
+    constexpr double most = 1e-2, most_of_half = 0.25, usual = 64;
+    if (allowed == nullptr) return std::min(usual * rounding.unit, most);
+    return std::min(2 * allowed->relative, rounding.is_half() ? most_of_half : most);
 }
 
 Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
                            const Tensor& expected, bool from_theirs) const {
     if (options_.tolerance) return *options_.tolerance;
-    Tolerance allowed = rounding(step, expected, coarser_type(theirs.tensor, expected));
-    const double epsilon = std::max(theirs.epsilon, epsilon_);
-    if (epsilon != 0) {
-        // The loss of 16 bits, at this step and at those before it.
-        const Tolerance of_half = rounding(step, expected, DType::float32);
-        const double relative = std::max(8 * epsilon, of_half.relative);
-        allowed = {of_half.relative > 0 ? of_half.absolute * relative / of_half.relative : 0,
-                   relative};
-    }
+    if (!expected.is_floating()) return {};
+    const Rounding kind = rounding(theirs, expected);
+    const double relative = this->relative(allowed(step, kind, from_theirs), kind);
+    Tolerance allowed{relative * usual_size(expected), relative};
     if (options_.decimals) {
         const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
         allowed.absolute += from_theirs ? half * (1 + amplification(step)) : half;
     }
     return allowed;
+}
+
+/// Judges by the ball of the right step, or beside what mistakes have made of it by as much for
+/// numbers of that size. What is within and yet everywhere larger or smaller is no rounding.
+Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
+                          const Rounding& rounding, bool from_theirs) const {
+    Judged answer = judged(tensor, expected, {});
+    if (answer.right()) return answer;
+    const Allowed* const allowed = this->allowed(step, rounding, from_theirs);
+    const auto is_right_one = [&] {
+        if (allowed == nullptr || allowed->ball.middle.shape() != expected.shape()) return false;
+        const double share = std::min(1.0, 4 * rounding.sums / rounding.unit);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const double right = allowed->ball.middle.at(i), cell = expected.at(i);
+            if (same_number(cell, right)) continue;
+            if (!(std::abs(cell - right) <= share * allowed->ball.radius.at(i))) return false;
+        }
+        return true;
+    };
+    std::optional<Ball> other;
+    if (!is_right_one()) {
+        const double part = relative(allowed, rounding);
+        const std::vector<double> sizes = sizes_of_cells(expected);
+        Array<double> middle = empty_array<double>(expected.shape()), radius = middle;
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            middle.data()[i] = expected.at(i);
+            const double size = std::isfinite(expected.at(i)) ? std::abs(expected.at(i)) : 0;
+            radius.data()[i] = part * (sizes[i] + size);
+        }
+        other = {{expected.axes(), std::move(middle)}, {expected.axes(), std::move(radius)}};
+    }
+    const Ball& ball = other ? *other : allowed->ball;
+    answer.within = within(tensor, ball);
+    const std::optional<Slope> slope = slope_of(tensor, ball);
+    if (slope && slope->is_all && !slope->is_one(rounding)) answer.slope = slope;
+    const bool is_right = answer.within->beyond == 0 && !answer.slope;
+    answer.verdict = is_right ? Verdict::right : Verdict::wrong;
+    return answer;
 }
 
 Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
@@ -237,19 +297,18 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
                            !plan_.config.sigmoid && plan_.config.softmax_axis == SoftmaxAxis::key;
     Tensor seen = may_shift ? as_shifted(tensor, expected, causal_offset(plan_)) : tensor;
     if (varies && reference_.has("mask")) seen = as_seen(seen, expected, reference_["mask"]);
-    const Tolerance allowed = tolerance(step, theirs, expected, from_theirs);
-    Judged answer = judged(seen, expected, allowed);
-    const bool by_size = !options_.tolerance && !options_.decimals && expected.is_floating();
-    if (!answer.right() || answer.difference == 0 || !by_size) return answer;
-    const std::vector<double> sizes = sizes_of_cells(expected);
-    bool is_right = is_right_where_quiet(seen, expected, sizes, allowed.relative);
-    if (is_right && epsilon_ != 0 && !looks_rounded(seen, expected, sizes, epsilon_)) {
-        const Tolerance of_float = rounding(step, expected, DType::float32);
-        is_right = judged(seen, expected, of_float).right() &&
-                   is_right_where_quiet(seen, expected, sizes, of_float.relative);
+    if (options_.tolerance || options_.decimals || !expected.is_floating()) {
+        return judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
     }
-    if (!is_right) answer.verdict = Verdict::wrong;
-    return answer;
+    const Judged answer =
+        by_rounding(step, seen, expected, rounding(theirs, expected), from_theirs);
+    const bool is_guessed = epsilon_ != 0 && theirs.epsilon == 0;
+    if (!answer.right() || answer.difference == 0 || !is_guessed ||
+        looks_rounded(seen, expected, sizes_of_cells(expected), epsilon_)) {
+        return answer;
+    }
+    const Rounding own = rounding_of(coarser_type(theirs.tensor, expected));
+    return by_rounding(step, seen, expected, own, from_theirs);
 }
 
 bool Judge::may_look_away(const TheirTensor& theirs) const {

@@ -58,6 +58,7 @@ StepVerdict row_of(const Judge& judge, const TheirTensor& theirs, const std::str
     verdict.name = step;
     verdict.theirs_name = theirs.name;
     verdict.theirs = theirs.tensor.shape();
+    verdict.epsilon = theirs.epsilon;
     if (const KeptStep* kept = kept_step(step)) verdict.layout = kept->words;
     if (const Tensor* reference = judge.reference().find(step)) {
         verdict.expected = reference->shape();

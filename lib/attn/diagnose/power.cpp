@@ -1,5 +1,6 @@
 #include "attn/diagnose/their_tensors.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -9,21 +10,11 @@
 namespace attn {
 namespace {
 
-/// Whether two tensors are the same but for rounding; different shapes are not.
-bool same(const Plan& plan, const Ledger& reference, const std::string& name, const Tensor& a,
-          const Tensor& b) {
-    if (a.shape() != b.shape()) return false;
-    const Tolerance tolerance =
-        rounding_tolerance(plan, step_table(plan), reference, name, b, coarser_type(a, b));
-    return distance(a, b, tolerance).within();
-}
-
-bool any_step_differs(const Plan& plan, const Ledger& wrong, const Ledger& reference) {
-    for (const auto& [name, tensor] : reference.entries()) {
-        const Tensor* other = wrong.find(name);
-        if (other == nullptr || !same(plan, reference, name, *other, tensor)) return true;
-    }
-    return false;
+bool any_step_differs(const Judge& judge, const Ledger& wrong, const Ledger& reference) {
+    return std::ranges::any_of(reference.entries(), [&](const Ledger::Entry& right) {
+        const Tensor* const other = wrong.find(right.name);
+        return other == nullptr || !judge(right.name, {}, *other, right.tensor, false).right();
+    });
 }
 
 /// A floating tensor times a number, in its own type.
@@ -53,8 +44,13 @@ std::optional<Ledger> with_usual_sizes(const Ledger& given) {
 }  // namespace
 
 Power power(const Plan& plan, const Ledger& given) {
+    const DiagnoseOptions options;
+    const Judge judge(plan, given, options);
     const Ledger reference = walk(plan, given);
     const std::string last = reference.entries().back().name;
+    const auto is_same = [&](const Tensor& a, const Tensor& b) {
+        return judge(last, {}, a, b, false).right();
+    };
     Power result;
     std::vector<Tensor> outcomes;
     for (const Mistake& mistake : mistakes()) {
@@ -64,8 +60,8 @@ Power power(const Plan& plan, const Ledger& given) {
         }
         const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
         const Tensor& outcome = wrong.entries().back().tensor;
-        if (mistake.by_chance || same(plan, reference, last, outcome, reference[last])) {
-            if (any_step_differs(plan, wrong, reference)) {
+        if (mistake.by_chance || is_same(outcome, reference[last])) {
+            if (any_step_differs(judge, wrong, reference)) {
                 result.inside.push_back(&mistake);
             } else {
                 result.blind.push_back({&mistake, "it changes no number of this input"});
@@ -73,9 +69,7 @@ Power power(const Plan& plan, const Ledger& given) {
             continue;
         }
         std::size_t group = 0;
-        while (group < outcomes.size() && !same(plan, reference, last, outcome, outcomes[group])) {
-            ++group;
-        }
+        while (group < outcomes.size() && !is_same(outcome, outcomes[group])) ++group;
         if (group == outcomes.size()) {
             outcomes.push_back(outcome);
             result.groups.emplace_back();
@@ -91,20 +85,24 @@ std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis) {
     const Plan& plan = *diagnosis.plan;
     if (plan.batch * plan.heads * plan.query_len * plan.key_len > most_scores) return below;
     const std::optional<Ledger> louder = with_usual_sizes(diagnosis.given);
-    if (!louder) return below;
+    const auto is_half = [](const StepVerdict& step) { return step.epsilon != 0; };
+    if (!louder && std::ranges::none_of(diagnosis.steps, is_half)) return below;
     const DiagnoseOptions options;
-    const Judge judge(plan, diagnosis.given, options), loud_judge(plan, *louder, options);
+    const Ledger& loud = louder ? *louder : diagnosis.given;
+    const Judge judge(plan, diagnosis.given, options), loud_judge(plan, loud, options);
     const auto shows = [&](const Mistake& mistake, const Ledger& given, const Judge& judges) {
         const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
         return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& step) {
             const Tensor* const right = judges.reference().find(step.name);
             const Tensor* const other = wrong.find(step.name);
-            return right && other && !judges(step.name, {}, *other, *right, false).right();
+            TheirTensor as_theirs;
+            if (&judges == &judge) as_theirs.epsilon = step.epsilon;
+            return right && other && !judges(step.name, as_theirs, *other, *right, false).right();
         });
     };
     for (const Mistake& mistake : mistakes()) {
         if (mistake.by_chance || !mistake.applies(plan)) continue;
-        if (!shows(mistake, diagnosis.given, judge) && shows(mistake, *louder, loud_judge)) {
+        if (!shows(mistake, diagnosis.given, judge) && shows(mistake, loud, loud_judge)) {
             below.push_back(&mistake);
         }
     }

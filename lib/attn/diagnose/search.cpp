@@ -241,12 +241,13 @@ private:
             const bool is_tie = all[i].explains == all[0].explains;
             if (is_tie) match.finding.ties.push_back(all[i].mistake);
         }
-        const Tensor& tensor = match.reading.tensor;
+        // Digits that they do not have make no mistake harmless.
+        const auto made = scene_.replay.step_with({match.finding.mistake}, scene_.step);
         match.finding.harmless =
             is_in(case_.harmless, match.finding.mistake) ||
-            (is_scores(scene_.step) && tensor.shape() == scene_.expected.shape() &&
-             scene_.gives_same_weights(tensor)) ||
-            scene_.is_right_where_read(tensor);
+            (is_scores(scene_.step) && made && made->shape() == scene_.expected.shape() &&
+             scene_.gives_same_weights(*made, false)) ||
+            scene_.is_right_where_read(match.reading.tensor);
         match.finding.runner_up = runner_up_;
         match.finding.runner_up_difference = runner_up_difference_;
         return match;
@@ -351,7 +352,7 @@ std::vector<Reading> Scene::ways(const Tensor& like) const {
     return all;
 }
 
-bool Scene::gives_same_weights(const Tensor& tensor) const {
+bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
     // A later tensor of theirs would be what softmax reads, whatever this one is.
     const StepTable& table = kept_table(about.plan);
     for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
@@ -362,7 +363,7 @@ bool Scene::gives_same_weights(const Tensor& tensor) const {
     const Tensor* made = other.step("weights");
     const Tensor* ours = replay.step("weights");
     return made != nullptr && ours != nullptr &&
-           judge("weights", theirs, *made, *ours, true).right();
+           judge("weights", is_theirs ? theirs : TheirTensor{}, *made, *ours, true).right();
 }
 
 Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {

@@ -65,8 +65,9 @@ struct Scene {
     Judged judged_as(const Tensor& tensor, const Tensor& wrong) const {
         return judge(step, theirs, tensor, wrong, uses_theirs);
     }
-    /// Whether softmax makes the same of a tensor, read as this step, as of the expected one.
-    bool gives_same_weights(const Tensor& tensor) const;
+    /// Whether softmax makes the same of a tensor, read as this step, as of the expected one; of
+    /// theirs as far as their type tells.
+    bool gives_same_weights(const Tensor& tensor, bool is_theirs = true) const;
     bool is_right_where_read(const Tensor& tensor) const {
         return judge.right_where_read(step, theirs, tensor, expected, uses_theirs);
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/ledger.hpp"
 #include "attn/plan/plan.hpp"
+#include "attn/walk/bounds.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {
@@ -137,6 +139,8 @@ struct TheirTensor {
 struct Judged {
     Verdict verdict = Verdict::wrong;
     double difference = 0;
+    std::optional<WithinBall> within{};  ///< where rounding was asked
+    std::optional<Slope> slope{};        ///< of a difference that is systematic
     bool right() const { return verdict == Verdict::right; }
 };
 
@@ -151,6 +155,8 @@ public:
     const Ledger& reference() const { return reference_; }
     /// Other ways to write the result are right from now on.
     void accept(const Mistake& harmless);
+    /// From now on what follows from their tensors is judged as made of this one.
+    void take(const std::string& step, const Tensor& theirs);
 
     /// Lets numbers have few digits, as long as what is missing looks like rounding.
     void loosen(double epsilon) { epsilon_ = epsilon; }
@@ -176,18 +182,43 @@ public:
                         bool from_theirs) const;
 
 private:
+    /// What rounding allows of a step: its ball, and the same beside numbers of any size.
+    struct Allowed {
+        Ball ball;
+        double relative = 0;
+    };
+    /// The same of each step, of the tensors that code has used.
+    struct Balls {
+        StepTable table;
+        Ledger used;
+        Bounds bounds;
+        std::map<std::string, std::optional<Allowed>> known{};
+
+        Balls(const Plan& plan, StepTable steps, Ledger tensors, const Rounding& rounding)
+            : table(std::move(steps)),
+              used(std::move(tensors)),
+              bounds(plan, table, used, rounding) {}
+        Balls(const Balls&) = delete;  // its bounds refer to its tensors
+    };
+
     double amplification(const std::string& step) const;
-    Tolerance rounding(const std::string& step, const Tensor& expected, DType coarser) const;
+    Rounding rounding(const TheirTensor& theirs, const Tensor& expected) const;
+    const Allowed* allowed(const std::string& step, const Rounding& rounding,
+                           bool from_theirs) const;
+    double relative(const Allowed* allowed, const Rounding& rounding) const;
+    Judged by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
+                       const Rounding& rounding, bool from_theirs) const;
 
     const Plan& plan_;
     Ledger given_;
     const DiagnoseOptions& options_;
     StepTable table_ = kept_table(plan_);
     Ledger reference_;
+    Ledger taken_{};  ///< theirs, as far as they have been read
     bool looks_away_ = false;
     double epsilon_ = 0;  ///< of the type that all numbers went through, where it is said
-    /// The size that rounding is relative to, of each step and type that was asked for.
-    mutable std::map<std::pair<std::string, DType>, double> relative_;
+    /// Of each type that was asked for, from their tensors or from none.
+    mutable std::map<std::pair<bool, double>, std::shared_ptr<Balls>> balls_{};
 };
 
 /// Says of each tensor which steps it may be, and which none is. Where names leave a choice, the

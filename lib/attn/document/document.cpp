@@ -6,6 +6,7 @@
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/rules/print.hpp"
+#include "attn/walk/bounds.hpp"
 #include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 
@@ -114,6 +115,15 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
     for (Section& section : document.sections) {
         const std::optional<Rule> rule = rule_of({plan, table, find_step(table, section.name)});
         if (rule) section.rule = rule_text(*rule);
+    }
+}
+
+void add_bounds(Document& document, const Plan& plan, const StepTable& table,
+                const Ledger& ledger) {
+    Bounds bounds(plan, table, ledger, rounding_of(plan.compute_dtype));
+    for (Section& section : document.sections) {
+        if (!ledger[section.name].is_floating()) continue;
+        if (const std::optional<Ball> ball = bounds.of(section.name)) section.bound = ball->radius;
     }
 }
 

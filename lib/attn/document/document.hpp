@@ -53,6 +53,9 @@ struct Section {
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};
 
+    /// How far right code may be from each of its cells (attn/walk/bounds.hpp), where asked for.
+    std::optional<Tensor> bound{};
+
     /// The axis that counts the same things in other steps: `query` or `key` for `token`.
     const std::string& counted_by(const std::string& axis) const {
         return axis == "token" ? tokens : axis;
@@ -101,6 +104,8 @@ void add_rounding(Document& document, const Plan& plan, const StepTable& table,
 /// What made numbers of a step infinite that float32 holds, and what people do about it; empty
 /// where none is.
 std::string overflow_note(const PlannedStep& of, const Ledger& ledger);
+/// Says beside each section what rounding allows, worked out of the tensors of the ledger.
+void add_bounds(Document& document, const Plan& plan, const StepTable& table, const Ledger& ledger);
 /// Says beside each section how its cells were made, for pages that answer when touched.
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
                      const Ledger& ledger);

@@ -41,12 +41,16 @@ const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::si
     return cells;
 }
 
-void write_tensor(TextPieces& out, const Tensor& tensor) {
-    const Shape shape = tensor.shape();
-    out << ",\"axes\":" << json_list(tensor.axes()) << ",\"shape\":" << json_numbers(shape)
-        << ",\"dtype\":\"" << dtype_name(tensor.dtype()) << "\",\"data\":";
-    std::visit([&](const auto& array) { write_axis(out, array.data(), shape, 0, tensor.dtype()); },
+void write_cells(TextPieces& out, const Tensor& tensor) {
+    std::visit(
+        [&](const auto& array) { write_axis(out, array.data(), tensor.shape(), 0, tensor.dtype()); },
                tensor.values());
+}
+
+void write_tensor(TextPieces& out, const Tensor& tensor) {
+    out << ",\"axes\":" << json_list(tensor.axes()) << ",\"shape\":" << json_numbers(tensor.shape())
+        << ",\"dtype\":\"" << dtype_name(tensor.dtype()) << "\",\"data\":";
+    write_cells(out, tensor);
 }
 
 void write_section(TextPieces& out, const Section& section) {
@@ -62,6 +66,7 @@ void write_section(TextPieces& out, const Section& section) {
     } else {
         out << ",\"text\":" << json_string(std::get<std::string>(section.content));
     }
+    if (section.bound) write_cells(out << ",\"bound\":", *section.bound);
     out << "}";
 }
 

@@ -44,6 +44,19 @@ private:
     TextPieces& text_;
 };
 
+/// `bound: rounding explains up to 4.8e-07, in half of the cells 2.1e-07`
+std::string bound_text(const Tensor& bound) {
+    std::vector<double> cells = bound.numbers();
+    if (cells.empty()) return {};
+    const auto half = cells.begin() + static_cast<std::ptrdiff_t>(cells.size() / 2);
+    std::ranges::nth_element(cells, half);
+    const double median = *half;
+    const double largest = std::ranges::max(cells);
+    if (largest == 0) return "bound: exact, nothing is rounded here";
+    return "bound: rounding explains up to " + brief(largest) + ", in half of the cells " +
+           brief(median);
+}
+
 /// `write_form` writes what stands between the words. Every section is sent as soon as it ends.
 template <class WriteForm>
 void write_sections(const Document& document, const PrintOptions& options, Words words, bool apart,
@@ -60,6 +73,7 @@ void write_sections(const Document& document, const PrintOptions& options, Words
         if (!section.code.empty()) text << section.code << '\n';
         write_form(text, section);
         text << '\n';
+        if (section.bound) comments.write(bound_text(*section.bound));
         text.flush();
     }
     if (!document.verdict.empty()) {

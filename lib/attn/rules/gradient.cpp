@@ -55,6 +55,28 @@ private:
     std::set<std::string> taken_;
 };
 
+/// What the table of functions says of a derivative.
+const RuleTree& parsed(const char* text) {
+    static std::map<std::string, RuleTree> known;
+    RuleTree& tree = known[text];
+    if (tree == nullptr) tree = parse_rule(std::string("d[] = ") + text).value;
+    return tree;
+}
+
+/// With the parts of the node in the place of x and y, and its value in that of v.
+RuleTree meant(const RuleTree& by, const RuleNode& node, const RuleTree& value) {
+    if (by->kind == Kind::name)
+        return by->word == "v" ? value : node.parts[by->word == "x" ? 0 : 1];
+    RuleNode copy = *by;
+    for (RuleTree& part : copy.parts) part = meant(part, node, value);
+    const bool has_number = copy.parts.size() == 2 && copy.parts[1]->kind == Kind::number;
+    if (has_number && copy.word == "-" && copy.parts[0]->kind == Kind::number) {
+        return number_node(copy.parts[0]->number - copy.parts[1]->number);
+    }
+    if (has_number && copy.word == "^" && copy.parts[1]->number == 1) return copy.parts[0];
+    return tree_of(std::move(copy));
+}
+
 /// Goes down to each cell of the tensor and collects what its derivative is multiplied with.
 class Differentiator {
 public:
@@ -149,14 +171,6 @@ private:
         }
     }
 
-    /// What the table of functions says of a derivative.
-    static const RuleTree& parsed(const char* text) {
-        static std::map<std::string, RuleTree> known;
-        RuleTree& tree = known[text];
-        if (tree == nullptr) tree = parse_rule(std::string("d[] = ") + text).value;
-        return tree;
-    }
-
     /// The term times a derivative, factor by factor, or over it.
     GradientTerm times(const GradientTerm& term, const RuleNode& by, const RuleTree& node,
                        bool is_under) {
@@ -177,19 +191,8 @@ private:
         return is_under ? term.over_by(factor) : term.times(factor);
     }
 
-    /// With the parts of the node in the place of x and y, and its value in that of v.
-    RuleTree meant(const RuleTree& by, const RuleTree& node) {
-        if (by->kind == Kind::name) {
-            return by->word == "v" ? value_of(node) : node->parts[by->word == "x" ? 0 : 1];
-        }
-        RuleNode copy = *by;
-        for (RuleTree& part : copy.parts) part = meant(part, node);
-        const bool has_number = copy.parts.size() == 2 && copy.parts[1]->kind == Kind::number;
-        if (has_number && copy.word == "-" && copy.parts[0]->kind == Kind::number) {
-            return number_node(copy.parts[0]->number - copy.parts[1]->number);
-        }
-        if (has_number && copy.word == "^" && copy.parts[1]->number == 1) return copy.parts[0];
-        return tree_of(std::move(copy));
+    RuleTree meant(const RuleTree& by, const RuleTree& node) const {
+        return attn::meant(by, *node, value_of(node));
     }
 
     void reduction(const RuleTree& node, GradientTerm term) {
@@ -232,17 +235,20 @@ private:
     std::vector<GradientTerm> terms_;
 };
 
+}  // namespace
+
 void require_completed(const RuleNode& node) {
     if (node.kind == Kind::cell
             ? node.outline == nullptr || node.outline->shape.size() != node.parts.size()
             : node.kind == Kind::reduce && node.parts.size() != 3) {
-        throw ConfigError("a rule is completed before it is differentiated: " +
-                          expression_text(node) + " is not");
+        throw ConfigError("a rule is completed first: " + expression_text(node) + " is not");
     }
     for (const RuleTree& part : node.parts) require_completed(*part);
 }
 
-}  // namespace
+RuleTree derivative_term(const char* term, const RuleTree& node, const RuleTree& value) {
+    return meant(parsed(term), *node, value);
+}
 
 RuleTree gradient_of(const Rule& rule, const std::string& tensor,
                      const std::vector<std::string>& indices, const Outlines& outline) {

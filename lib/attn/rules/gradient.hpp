@@ -29,6 +29,14 @@ RuleTree gradient_of(const Rule& rule, const std::string& tensor,
                      const std::vector<std::string>& indices,
                      const std::function<Outline(const std::string& tensor)>& outline);
 
+/// What the table of functions says of a derivative (RuleFunction::by_x), with the parts of the
+/// node in the place of x and y, and `value` in that of v.
+RuleTree derivative_term(const char* term, const RuleTree& node, const RuleTree& value);
+
+/// Errors  ConfigError for an expression that is not completed: a cell without its axes, a sum
+///         without its range.
+void require_completed(const RuleNode& node);
+
 /// An index that is added up over, from first on up to end.
 struct GradientLoop {
     std::string index;

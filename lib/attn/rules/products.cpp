@@ -1,7 +1,9 @@
 #include "attn/rules/products.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 
 #include "attn/simd/matmul.hpp"
 #include "attn/tensor/slice.hpp"
@@ -16,14 +18,17 @@ bool has(const Letters& letters, const std::string& letter) {
     return std::ranges::count(letters, letter) > 0;
 }
 
-/// A cell whose indices are plain and all different.
+/// A cell whose indices are plain and all different, or its absolute value.
 struct Factor {
     const Tensor* tensor = nullptr;
+    bool is_absolute = false;
     Letters letters{};
 
-    static std::optional<Factor> of(const RuleNode& cell, const RuleScope& scope) {
+    static std::optional<Factor> of(const RuleNode& node, const RuleScope& scope) {
+        const bool is_absolute = node.kind == Kind::call && node.word == "abs";
+        const RuleNode& cell = is_absolute ? *node.parts[0] : node;
         if (cell.kind != Kind::cell) return std::nullopt;
-        Factor factor{&scope.tensor(cell.word)};
+        Factor factor{&scope.tensor(cell.word), is_absolute};
         for (const RuleTree& part : cell.parts) {
             if (part->kind != Kind::name || has(factor.letters, part->word)) return std::nullopt;
             factor.letters.push_back(part->word);
@@ -53,6 +58,9 @@ struct Factor {
         const DType type = sizeof(T) == 8 ? DType::float64 : DType::float32;
         Array<T> matrices = cast(strided(*tensor, shape, stride), type).template as<T>();
         matrices.reshape(folded);
+        if (is_absolute) {
+            for (T& cell : std::span(matrices.data(), matrices.size())) cell = std::abs(cell);
+        }
         return matrices;
     }
 };

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
+#include "app/flags/notebook_walk.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "attn/cards/step_table.hpp"
+#include "attn/compare/tolerances.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/number_text.hpp"
+#include "attn/text/strings.hpp"
+
+namespace app {
+namespace {
+
+/// The tolerances of a walk, and the step whose test is written.
+struct Tested {
+    attn::DType dtype;
+    std::vector<attn::StepTolerance> steps;
+    const attn::StepTolerance* step;
+    attn::Hidden hidden;
+
+    std::string line(const char* function) const {
+        return fmt::format("{}(yours, expected, atol={}, rtol={})", function,
+                           attn::brief(step->whole.absolute), attn::brief(step->whole.relative));
+    }
+    std::string torch() const { return line("torch.testing.assert_close"); }
+    std::string numpy() const { return line("numpy.testing.assert_allclose"); }
+};
+
+std::string ids_of(const attn::Hidden& hidden) {
+    std::vector<std::string> ids;
+    for (const attn::Mistake* mistake : hidden.mistakes) ids.push_back(mistake->id);
+    return attn::some_of(ids);
+}
+
+/// What a wrong kernel can do all the same, a line each.
+std::string hidden_text(const attn::Hidden& hidden) {
+    std::string text = "It passes all the same where every number is up to " +
+                       attn::brief(100 * hidden.factor) + "% off";
+    if (hidden.keys > 0) {
+        text +=
+            fmt::format(", and where one of {} of {} keys is dropped", hidden.dropped, hidden.keys);
+    }
+    text += ".";
+    if (!hidden.tries) return text;
+    const std::size_t count = hidden.mistakes.size();
+    text += fmt::format(" Of {} known mistakes that change these numbers {} pass{}",
+                        count + hidden.shown, count == 0 ? "none" : std::to_string(count),
+                        count == 0 ? "." : ": " + ids_of(hidden) + ".");
+    return text;
+}
+
+std::string tested_text(const Tested& tested, const attn::Ink& ink) {
+    std::string text =
+        ink.of(ink.heading, fmt::format("{:<18}{:<22}{}", attn::dtype_name(tested.dtype),
+                                        "from the steps before", "from the inputs")) +
+        "\n" +
+        ink.of(ink.heading, fmt::format("{:<18}{:<11}{:<11}{:<10}{:<10}{}", "step", "atol", "rtol",
+                                        "atol", "rtol", "why")) +
+        "\n";
+    for (const attn::StepTolerance& each : tested.steps) {
+        text += fmt::format("{:<18}{:<11}{:<11}{:<10}{:<10}{}\n", each.step,
+                            attn::brief(each.alone.absolute), attn::brief(each.alone.relative),
+                            attn::brief(each.whole.absolute), attn::brief(each.whole.relative),
+                            each.reason);
+    }
+    text += fmt::format("\nA test of {}, from the inputs:\n  {}\n  {}\n", tested.step->step,
+                        tested.torch(), tested.numpy());
+    for (const std::string& line : attn::wrap(hidden_text(tested.hidden), 80)) text += line + "\n";
+    return text;
+}
+
+std::string tested_json(const Tested& tested) {
+    std::vector<attn::JsonText> steps;
+    for (const attn::StepTolerance& each : tested.steps) {
+        steps.push_back({{"name", each.step},
+                         {"atol", each.whole.absolute},
+                         {"rtol", each.whole.relative},
+                         {"atol_alone", each.alone.absolute},
+                         {"rtol_alone", each.alone.relative},
+                         {"reason", each.reason}});
+    }
+    std::vector<std::string> ids;
+    for (const attn::Mistake* mistake : tested.hidden.mistakes) ids.push_back(mistake->id);
+    const attn::JsonText hides{{"factor", 1 + tested.hidden.factor},
+                               {"mistakes", ids},
+                               {"dropped", static_cast<std::int64_t>(tested.hidden.dropped)},
+                               {"keys", static_cast<std::int64_t>(tested.hidden.keys)}};
+    return attn::JsonText{{"dtype", attn::dtype_name(tested.dtype)},
+                          {"step", tested.step->step},
+                          {"torch", tested.torch()},
+                          {"numpy", tested.numpy()},
+                          {"hides", hides},
+                          {"steps", {steps, ",\n  "}}}
+               .text +
+           "\n";
+}
+
+int run_tolerance(const Arguments& arguments) {
+    const attn::WalkConfig config = config_of(arguments);
+    require_all_steps(config, "tolerance");
+    const attn::Plan plan = attn::resolve(config);
+    note_useless_flags(arguments, &plan);
+    const attn::Ledger given = attn::draw(plan);
+    Tested tested{plan.compute_dtype, attn::tolerances(plan, given), nullptr, {}};
+    const std::string asked = arguments[flags::tested_step];
+    const std::string name = asked.empty() ? tested.steps.back().step : asked;
+    const auto found = std::ranges::find(tested.steps, name, &attn::StepTolerance::step);
+    if (found == tested.steps.end()) {
+        std::vector<std::string> names;
+        for (const attn::StepTolerance& each : tested.steps) names.push_back(each.step);
+        throw attn::ConfigError("--step " + attn::visible(name) +
+                                " is no step that is computed here: choose one of " +
+                                attn::joined(names));
+    }
+    tested.step = &*found;
+    tested.hidden = attn::hidden_by(found->whole, plan, given, name);
+    write_text_or_json(
+        arguments, [&] { return tested_text(tested, ink_of(arguments)); },
+        [&] { return tested_json(tested); });
+    return 0;
+}
+
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> all{
+        Flag{flags::tested_step, "STEP", "the step whose test is written; the last one otherwise"}
+            .typed_only()};
+    return all;
+}
+
+}  // namespace
+
+Command tolerance_command() {
+    return {"tolerance",
+            "how far from the expected numbers a test of each step should let code be",
+            {own_flags, json_flags, file_flags, color_flags, config_flags, notebook_walk_flags,
+             walk_flags},
+            run_tolerance,
+            {{"attn-explain tolerance --heads 8 --seq-len 64 --embed-dim 64 --step context",
+              "The atol and rtol of each step, and why."}}};
+}
+
+}  // namespace app

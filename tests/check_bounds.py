@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+"""Holds the bounds of --bounds to what PyTorch makes: no cell of a step may be further from the
+exact number than its bound, and a bound that is never near is none.
+
+    tests/check_bounds.py PROGRAM [--count N] [--seed N]
+
+Each random walk is written as JSON with its bounds and its lines of PyTorch. The lines of a step
+are run from the tensors before it twice, in the walk's own type and in float64; what lies between
+is rounding. Prints every step with a cell beyond its bound, and for each step how large the median
+of its bounds is beside the largest error seen.
+"""
+import collections
+import json
+import math
+import random
+import shlex
+import statistics
+import subprocess
+import sys
+
+from oracles import numbers, random_walks, torch
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "int64": torch.int64,
+          "bool": torch.bool, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def random_walk(chance):
+    pick, maybe = chance.choice, lambda p: chance.random() < p
+    heads = pick((1, 2, 4, 8))
+    width = pick((2, 4, 8, 16, 64))
+    words = ["--heads", heads, "--seq-len", pick((1, 2, 3, 5, 8, 17, 64, 130)),
+             "--embed-dim", heads * width, "--seed", chance.randrange(1000)]
+    if maybe(.5):
+        words += ["--mask", pick(("causal", "causal,window:3", "window:4"))]
+    if maybe(.3):
+        words += ["--batch", 2]
+    if maybe(.3) and heads > 1:
+        words += ["--kv-heads", heads // 2]
+    if maybe(.3):
+        words += ["--rope", pick(("half", "interleaved"))]
+    elif maybe(.3):
+        words += ["--position-bias", pick(("alibi", "t5"))]
+    for chosen, flags in ((.2, ["--qk-norm", "head"]), (.2, ["--x-norm", pick(("rms", "layer"))]),
+                          (.2, ["--softcap", 5]), (.15, ["--sink", "randn"]), (.3, ["--bias"]),
+                          (.5, ["--output-projection"]), (.2, ["--weights-by", "sigmoid"]),
+                          (.15, ["--scale", pick(("none", "embed-dim", "0.3"))]),
+                          (.3, ["--backward"])):
+        if maybe(chosen):
+            words += flags
+    return [str(word) for word in words]
+
+
+def made(line, name, steps, dtype):
+    """What the lines of a step make of the tensors before it, in that type."""
+    names = {"torch": torch, "F": torch.nn.functional, "math": math}
+    for before in steps:
+        if before["name"] == name:
+            break
+        kept = DTYPES[before["dtype"]]
+        if "data" in before:
+            tensor = torch.tensor(numbers(before["data"]), dtype=kept).reshape(before["shape"])
+            names[before["name"]] = tensor.to(dtype) if tensor.is_floating_point() else tensor
+    torch.set_default_dtype(dtype)
+    exec(line.replace("float32", str(dtype).split(".")[1]), names)
+    torch.set_default_dtype(torch.float64)
+    return names[name].detach().to(torch.float64)
+
+
+def main():
+    asked = random_walks(__doc__)
+    ratios, beyond, cells = collections.defaultdict(list), 0, 0
+    for walk in range(asked.count):
+        words = random_walk(random.Random(asked.seed * 100_003 + walk))
+        ran = subprocess.run([asked.program, *words, "--bounds", "--detail", "--code", "torch",
+                              "--format", "json"], capture_output=True, text=True)
+        if ran.returncode != 0:
+            continue
+        steps = json.loads(ran.stdout)["steps"]
+        for step in steps:
+            if "bound" not in step or not step.get("code") or "seed" in step["code"]:
+                continue
+            name, shape = step["name"], step["shape"]
+            bound = torch.tensor(numbers(step["bound"]), dtype=torch.float64).reshape(shape)
+            try:
+                exact = made(step["code"], name, steps, torch.float64)
+                theirs = made(step["code"], name, steps, DTYPES[step["dtype"]])
+            except Exception as error:  # lines that need what another section has set up
+                print(f"not run: {name}: {error}", file=sys.stderr)
+                continue
+            error = (theirs - exact).abs().nan_to_num(0, posinf=0).reshape(shape)
+            cells += error.numel()
+            off = int((error > bound).sum())
+            if off:
+                beyond += off
+                at = int((error - bound).argmax())
+                print(f"{shlex.join(words)}\n    {name}: {off} cells, {error.flatten()[at]:.4g} of at "
+                      f"most {bound.flatten()[at]:.4g}, exact {exact.flatten()[at]:.4g}")
+            if float(error.max()) > 0:
+                ratios[name].append(float(bound.median() / error.max()))
+    for name, all_ratios in ratios.items():
+        print(f"{name:24} {len(all_ratios):5} walks, bound over error: median "
+              f"{statistics.median(all_ratios):7.1f}, largest {max(all_ratios):9.1f}")
+    print(f"{cells} cells, {beyond} beyond their bound")
+    return 1 if beyond else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
