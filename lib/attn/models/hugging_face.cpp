@@ -251,6 +251,7 @@ Model open_hugging_face(const fs::path& place, const std::string& named_tokenize
     std::vector<StoredArray> arrays;
     for (const std::string& name : shards.files) {
         const std::shared_ptr<const InputFile> file = open_model_file(name);
+        model.bytes += static_cast<double>(file->size());
         for (StoredArray& array : safetensors_arrays(*file)) {
             const auto counts = shards.file_of.find(array.name);
             if (!shards.file_of.empty() &&
