@@ -34,7 +34,10 @@ std::string cut(const Model& model, const TokenIds& ids) {
 }
 
 Asked asked_of(const Arguments& arguments, const Model& model) {
-    Asked asked{prompt_of(arguments, model), model.encode(arguments[flags::from]), 0, 0,
+    Arguments other = arguments;
+    other.set(arguments.has(flags::ids) ? Name(flags::ids) : Name(flags::text),
+              arguments[flags::from]);
+    Asked asked{prompt_of(arguments, model), prompt_of(other, model), 0, 0,
                 arguments[flags::what] == "heads"};
     if (asked.here.size() != asked.there.size()) {
         throw attn::ConfigError(
@@ -169,7 +172,8 @@ int run_patch(const Arguments& arguments) {
 const std::vector<Flag>& patch_flags() {
     static const std::vector<Flag> all = grouped(
         "Patch",
-        {Flag{flags::from, "TEXT", "the other text, of as many tokens, that parts are taken from"}
+        {Flag{flags::from, "TEXT",
+              "the other text, of as many tokens, that parts are taken from; its ids with --ids"}
              .demanded(),
          Flag{flags::chosen, "PAIR",
               "the two tokens whose logits are told apart, with a dash between: ' she- he'"}

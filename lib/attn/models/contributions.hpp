@@ -136,15 +136,18 @@ struct RepeatFigures {
     double duplicate = 0;  ///< share on that same one
     std::string name{};    ///< `induction` or `duplicate token`: more than half of it
 };
+struct RepeatSurvey {
+    std::vector<std::int64_t> ids;  ///< what begins a text, and the tokens twice
+    std::vector<RepeatFigures> heads;
+};
 /// Means over the second half of `count` random tokens, drawn by a seed, twice.
 ///
 ///     induction = mean over q of w(q, q - count + 1),   duplicate = mean over q of w(q, q - count)
 ///
 /// Source  Olsson et al. 2022, arXiv 2209.11895.
 /// Errors  ConfigError for more tokens than the model was made for.
-std::vector<RepeatFigures> survey_repeated(const Model& model, std::size_t count,
-                                           std::uint64_t seed,
-                                           const std::vector<Without>& without = {});
+RepeatSurvey survey_repeated(const Model& model, std::size_t count, std::uint64_t seed,
+                             const std::vector<Without>& without = {});
 
 /// A head is called by what more than half of its weights go to: `previous token`, `first token`,
 /// `current token` or `sink`; `uniform` when its evenness is above 0.95. It is called `first token`

@@ -123,11 +123,11 @@ HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids
     return all;
 }
 
-std::vector<RepeatFigures> survey_repeated(const Model& model, std::size_t count,
-                                           std::uint64_t seed,
-                                           const std::vector<Without>& without) {
-    std::vector<std::int64_t> ids =
-        model.tokenizer != nullptr ? model.encode("") : std::vector<std::int64_t>();
+RepeatSurvey survey_repeated(const Model& model, std::size_t count, std::uint64_t seed,
+                             const std::vector<Without>& without) {
+    RepeatSurvey all;
+    std::vector<std::int64_t>& ids = all.ids;
+    if (model.tokenizer != nullptr) ids = model.encode("");
     const std::size_t first = ids.size();
     const auto vocab = static_cast<double>(model.architecture.vocab_size);
     std::vector<double> numbers(2 * count);
@@ -135,7 +135,6 @@ std::vector<RepeatFigures> survey_repeated(const Model& model, std::size_t count
     for (std::size_t i = 0; i < 2 * count; ++i) {
         ids.push_back(static_cast<std::int64_t>(numbers[i % count] * vocab));
     }
-    std::vector<RepeatFigures> all;
     watch_weights(model, ids, without,
                   [&](std::size_t layer, std::string_view name, const Array<double>& weights) {
                       if (name == "x") return;
@@ -150,7 +149,7 @@ std::vector<RepeatFigures> survey_repeated(const Model& model, std::size_t count
                           figures.name = figures.induction > most_of_it   ? "induction"
                                          : figures.duplicate > most_of_it ? "duplicate token"
                                                                           : "";
-                          all.push_back(figures);
+                          all.heads.push_back(figures);
                       }
                   });
     return all;
