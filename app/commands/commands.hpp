@@ -47,6 +47,8 @@ Command quiz_command();
 Command bench_command();
 Command generate_command();
 Command heads_command();
+Command lens_command();
+Command patch_command();
 Command export_command();
 Command completions_command();
 Command man_command();

@@ -6,7 +6,10 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/models/model_mistakes.hpp"
+#include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/version.hpp"
@@ -49,6 +52,9 @@ std::string heading(const Arguments& arguments, const Model& model) {
                 ? std::string("# Each token is the likeliest one.\n")
                 : fmt::format("# Tokens are drawn: temperature {}, seed {}.\n",
                               sampling.temperature, sampling.seed);
+    if (arguments.has(flags::without)) {
+        text += fmt::format("# Without {}.\n", fmt::join(arguments[flags::without], ", "));
+    }
     return text;
 }
 
@@ -63,7 +69,7 @@ std::string line_of(const Model& model, std::size_t position, const WrittenToken
 }
 
 /// Prints a text while it is written, or the lines of --top.
-void stream(const Arguments& arguments, const Model& model) {
+void stream(const Arguments& arguments, Model& model) {
     Pager::forbid();
     StandardOutput output;
     const bool table = arguments.has(flags::likeliest);
@@ -87,8 +93,12 @@ void stream(const Arguments& arguments, const Model& model) {
 }
 
 int run_generate(const Arguments& arguments) {
-    const Model model = model_of(arguments);
+    Model model = model_of(arguments);
     if (arguments.has_any({flags::bugs, flags::all_bugs})) {
+        if (arguments.has(flags::without)) {
+            throw attn::ConfigError(
+                "--bug and --without both make another model: leave one of them out");
+        }
         generate_with_bugs(arguments, model);
         return 0;
     }
@@ -164,16 +174,21 @@ Sampling sampling_of(const Arguments& arguments) {
     return sampling;
 }
 
-Writer::Writer(const Arguments& arguments, const Model& model)
-    : arguments_(arguments), model_(model) {
+Writer::Writer(const Arguments& arguments, Model& model) : arguments_(arguments), model_(model) {
     if (!model.architecture.causal) {
         throw attn::ConfigError(model.label + " is a " + model.architecture.family +
                                 ", which fills gaps and writes no text: use heads, or a walk");
     }
     prompt_ = prompt_of(arguments, model);
+    without_ = without_of(arguments, model);
     const bool precise = arguments.has(flags::dtype)
                              ? arguments[flags::dtype] == "float64"
                              : arguments.has(flags::bugs) || arguments.has(flags::all_bugs);
+    say_cost(arguments, model,
+             {prompt_.size() + static_cast<std::size_t>(arguments[flags::most_tokens]),
+              {},
+              attn::models::Hold::all,
+              precise ? sizeof(double) : sizeof(float)});
     if (precise) {
         parameters_ = parameters_of<double>(model);
     } else {
@@ -192,7 +207,8 @@ WrittenText Writer::write(const ModelMistake* mistake, const Emit& emit) const {
     };
     std::visit(
         [&](const auto& parameters) {
-            Runtime runtime(parameters, mistake);
+            Runtime runtime(parameters, mistake,
+                            attn::models::edits_of(without_, model_.architecture));
             generate(runtime, prompt_, count, sampler, top, keep);
         },
         parameters_);
@@ -225,6 +241,62 @@ std::string quoted(const Model& model, std::int64_t id) {
     return model.tokenizer == nullptr ? std::to_string(id) : "'" + model.tokenizer->label(id) + "'";
 }
 
+std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t first_number) {
+    std::vector<std::size_t> widths(rows[0].size());
+    for (const auto& row : rows) {
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            widths[c] = std::max(widths[c], attn::display_width(row[c]));
+        }
+    }
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            line += (c > 0 ? "  " : "") + attn::fitted(row[c], widths[c], c >= first_number);
+        }
+        text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    return text;
+}
+
+std::string colored_table(const std::string& title, const std::string& words,
+                          const std::vector<std::string>& head,
+                          const std::function<std::string(std::size_t row)>& name,
+                          const std::vector<ColoredCell>& cells) {
+    std::string text = fmt::format(
+        "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>\n<style>"
+        "body{{font:14px sans-serif}}td,th{{padding:3px 6px;white-space:pre;text-align:left}}"
+        "</style>\n<p>{}</p>\n<table><tr><th></th>",
+        title, attn::xml_text(words));
+    for (const std::string& each : head) text += "<th>" + attn::xml_text(each) + "</th>";
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (i % head.size() == 0) {
+            text += "</tr>\n<tr><th>" + attn::xml_text(name(i / head.size())) + "</th>";
+        }
+        const ColoredCell& cell = cells[i];
+        const attn::Color color = attn::scale_color(cell.share, cell.scale, attn::Page::light);
+        text += fmt::format("<td style=\"background:{};color:{}\" title=\"{}\">{}</td>",
+                            attn::hex(color), attn::hex(attn::readable_on(color)),
+                            attn::xml_text(cell.title), attn::xml_text(cell.text));
+    }
+    return text + "</tr></table></html>\n";
+}
+
+void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays) {
+    const std::string path = arguments[flags::output];
+    if (path.empty() || path == "-") {
+        throw attn::ConfigError("--format npz writes a file: pass -o with a name in .npz");
+    }
+    std::vector<attn::TensorRef> named;
+    for (const attn::NamedTensor& each : arrays) named.push_back({each.name, each.tensor});
+    remove_temporaries_on_signals();
+    attn::OutputSet set;
+    attn::OutputFile file(set.file(path));
+    attn::write_npz(file, named);
+    file.commit();
+    set.commit();
+}
+
 std::size_t unfinished(const std::string& text) {
     for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
         const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -251,7 +323,7 @@ attn::JsonText json_head(const Model& model) {
 Command generate_command() {
     return {"generate",
             "write a text with a trained model, right or mistaken",
-            {generate_flags, model_flags, json_flags, file_flags},
+            {generate_flags, model_flags, run_flags, json_flags, file_flags},
             run_generate,
             {{"attn-explain generate --text 'Once upon a time'", "Continues a text."},
              {"attn-explain generate --bug rope-theta", "The same model with a mistake."},

@@ -196,7 +196,7 @@ void refuse(const Arguments& arguments, const Name& flag, const std::string& but
 
 }  // namespace
 
-void generate_with_bugs(const Arguments& arguments, const Model& model) {
+void generate_with_bugs(const Arguments& arguments, Model& model) {
     if (arguments.has(flags::bugs) && arguments.has(flags::all_bugs)) {
         throw attn::ConfigError("--all-bugs makes every mistake already: leave --bug out");
     }

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
@@ -6,6 +10,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/models/branches.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/runtime.hpp"
@@ -67,6 +72,9 @@ attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std
     for (const Name& name : {Name(flags::tokenizer), Name(flags::text), Name(flags::ids)}) {
         if (arguments.has(name)) walk.set(name, arguments.text(*arguments.find(name)));
     }
+    for (const std::string& part : arguments[flags::without]) {
+        walk = with_flags(walk, {flags::without, part});
+    }
     walk.set(flags::model_file, arguments[flags::model_file]);
     walk.set(flags::layer, std::to_string(layer));
     const auto [plan, table, ledger] = walk_of(walk, &run);
@@ -101,9 +109,108 @@ void write_page(const Arguments& arguments, const ModelRun& run, const std::stri
     write_text(arguments, text);
 }
 
+/// The table of --effect: the heads whose loss changes the probability most first.
+void write_effects(const Arguments& arguments, const Model& model, const TokenIds& ids) {
+    const auto without = without_of(arguments, model);
+    const std::optional<std::string> token = arguments[flags::chosen];
+    std::optional<std::int64_t> id;
+    if (token) id = token_of(model, *token, "--token " + *token);
+    const attn::models::HeadEffects found = attn::models::effects_of_heads(model, ids, id, without);
+    std::vector<std::size_t> order(found.heads.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto change = [&](std::size_t n) { return found.heads[n].without - found.probability; };
+    std::ranges::stable_sort(order, std::greater(),
+                             [&](std::size_t n) { return std::abs(change(n)); });
+    const auto survey = attn::models::survey_heads(model, ids, without);
+    const auto text = [&] {
+        std::vector<std::vector<std::string>> rows{
+            {"layer", "head", "what it does", "without it", "change"}};
+        for (const std::size_t n : order) {
+            const std::string& name = survey.heads[n].name;
+            rows.push_back({fmt::format("{}", found.heads[n].layer),
+                            fmt::format("{}", found.heads[n].head), name.empty() ? "-" : name,
+                            fmt::format("{:.4f}", found.heads[n].without),
+                            fmt::format("{:+.4f}", change(n))});
+        }
+        return fmt::format(
+                   "# {}: the probability of {} behind {} is {:.4f}; without each head it is:\n",
+                   model.label, quoted(model, found.id), quoted(model, ids.back()),
+                   found.probability) +
+               aligned(rows, 3) +
+               "# a head that is left out makes another model; what others make up for does not "
+               "show\n";
+    };
+    const auto json = [&] {
+        std::vector<attn::JsonText> rows;
+        for (std::size_t n = 0; n < found.heads.size(); ++n) {
+            rows.push_back({{"layer", found.heads[n].layer},
+                            {"head", found.heads[n].head},
+                            {"name", survey.heads[n].name},
+                            {"without", found.heads[n].without},
+                            {"change", change(n)}});
+        }
+        return json_head(model)
+                   .with("ids", ids, ",\n ")
+                   .with("id", found.id, ",\n ")
+                   .with("probability", found.probability, ",\n ")
+                   .with("heads", rows, ",\n ")
+                   .text +
+               "\n";
+    };
+    write_text_or_json(arguments, text, json);
+}
+
+/// The table of --repeat.
+void write_repeated(const Arguments& arguments, const Model& model) {
+    const std::size_t count = *arguments[flags::repeat];
+    const auto found =
+        attn::models::survey_repeated(model, count, 42, without_of(arguments, model));
+    const auto text = [&] {
+        std::vector<std::vector<std::string>> rows{
+            {"layer", "head", "induction", "duplicate", "name"}};
+        for (const attn::models::RepeatFigures& head : found.heads) {
+            rows.push_back({fmt::format("{}", head.layer), fmt::format("{}", head.head),
+                            fmt::format("{:.3f}", head.induction),
+                            fmt::format("{:.3f}", head.duplicate), head.name});
+        }
+        return fmt::format(
+                   "# {}: {} random tokens, twice. Means over the second time: the share of the\n"
+                   "# weights on the token behind the same one of the first time (induction), and\n"
+                   "# on that one (duplicate). A name stands for more than half of the weights.\n",
+                   model.label, count) +
+               aligned(rows, 5);
+    };
+    const auto json = [&] {
+        std::vector<attn::JsonText> rows;
+        for (const attn::models::RepeatFigures& head : found.heads) {
+            rows.push_back({{"layer", head.layer},
+                            {"head", head.head},
+                            {"induction", head.induction},
+                            {"duplicate", head.duplicate},
+                            {"name", head.name}});
+        }
+        return json_head(model).with("repeat", count, ",\n ").with("heads", rows, ",\n ").text +
+               "\n";
+    };
+    write_text_or_json(arguments, text, json);
+}
+
 int run_heads(const Arguments& arguments) {
-    const Model model = model_of(arguments);
-    const std::vector<std::int64_t> ids = prompt_of(arguments, model);
+    Model model = model_of(arguments);
+    const bool effect = arguments.has(flags::effect);
+    const std::optional<std::size_t> repeat = arguments[flags::repeat];
+    if (repeat && (effect || arguments.has_any({flags::text, flags::ids}))) {
+        throw attn::ConfigError(
+            "--repeat makes a text of its own: leave --text, --ids and --effect out");
+    }
+    if (arguments.has(flags::chosen) && !effect) {
+        throw attn::ConfigError("--token is the word of --effect: add that, or leave it out");
+    }
+    const std::vector<std::int64_t> ids =
+        repeat ? std::vector<std::int64_t>() : prompt_of(arguments, model);
+    say_cost(arguments, model, {repeat ? 2 * *repeat : ids.size()});
+    if (repeat) return write_repeated(arguments, model), 0;
+    if (effect) return write_effects(arguments, model, ids), 0;
     const double gain = attn::models::gain_of_other_pairing(model, ids);
     if (gain > 0.5) {
         report_note(fmt::format(
@@ -112,7 +219,8 @@ int run_heads(const Arguments& arguments) {
             "(half and interleaved)",
             gain));
     }
-    const attn::models::HeadSurvey survey = attn::models::survey_heads(model, ids);
+    const attn::models::HeadSurvey survey =
+        attn::models::survey_heads(model, ids, without_of(arguments, model));
     const auto json = [&] { return json_of_heads(model, survey.heads, ids); };
     if (said_form(arguments) == "html") {
         write_page(arguments, {model, ids, survey.inputs}, json());
@@ -125,12 +233,20 @@ int run_heads(const Arguments& arguments) {
 
 const std::vector<Flag>& form_flags() {
     static const std::vector<Flag> all = grouped(
-        "Output", {Flag{flags::format, "FORM",
-                        "text: a table; json; html: a page with a picture of every head, which "
-                        "opens the walk through its layer",
-                        one_of("text json html")}
-                       .being(of_output)
-                       .usually("text")});
+        "Heads",
+        {{flags::effect, "", "how likely the next word is without each head in turn"},
+         {flags::chosen, "TOKEN", "the word of --effect; the likeliest without it"},
+         {flags::repeat, "N",
+          "over N random tokens, twice: who attends to what came after the same token before "
+          "(induction), and who to that token",
+          integer(2, 100'000)},
+         Flag{flags::format, "FORM",
+              "text: a table; json; html: a page with a picture of every head, which "
+              "opens the walk through its layer",
+              one_of("text json html")}
+             .being(of_output)
+             .usually("text")
+             .in_group("Output")});
     return all;
 }
 
@@ -139,7 +255,7 @@ const std::vector<Flag>& form_flags() {
 Command heads_command() {
     return {"heads",
             "describe every head of a trained model in a line or picture",
-            {model_flags, form_flags, json_flags, file_flags},
+            {form_flags, model_flags, run_flags, json_flags, file_flags},
             run_heads,
             {{"attn-explain heads --text 'Once upon a time, there was a little girl named Lily.'",
               "What each head of the model attends to in a text."},

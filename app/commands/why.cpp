@@ -85,35 +85,52 @@ void refuse_flags_of_walks(const Arguments& arguments) {
     for (const Arguments::Said& said : arguments.said()) {
         const bool goes = std::ranges::any_of(
             std::vector<Name>{flags::cell, flags::model_file, flags::tokenizer, flags::text,
-                              flags::ids, flags::top, flags::bugs, flags::json, flags::output,
-                              flags::color, flags::config},
+                              flags::ids, flags::top, flags::bugs, flags::without, flags::memory,
+                              flags::json, flags::output, flags::color, flags::config},
             [&](const Name& name) { return said.flag->is(name); });
         if (goes || said.implied) continue;
         throw attn::ConfigError(said.flag->name +
-                                " is of a walk through one layer, and next[...] is of the whole "
-                                "model: leave it out");
+                                " is of a walk through one layer, and this is of the whole model: "
+                                "leave it out");
     }
     if (arguments[flags::bugs].size() > 1) {
         throw attn::ConfigError("next[...] takes one --bug: leave the others out");
     }
 }
 
-/// The token in `next[upon]` or `next[298]`.
-std::int64_t token_in(const Model& model, const std::string& cell) {
+/// What is asked of a whole model: `next[upon]`, `next[she]-next[he]`, or `lens[3][upon]`.
+struct Asked {
+    std::string token;
+    std::string other{};  ///< empty: one token
+    std::string place{};  ///< of a lens
+};
+Asked parse_asked(const std::string& cell) {
     if (!cell.ends_with(']')) throw attn::ConfigError("'" + cell + "' is not like next[upon]");
-    const std::string wanted = cell.substr(5, cell.size() - 6);
-    if (wanted.empty()) throw attn::ConfigError("next[] names no token: ask as in next[upon]");
-    return token_of(model, wanted, cell);
+    const std::size_t first = cell.find('[') + 1;
+    const std::string within = cell.substr(first, cell.size() - first - 1);
+    const bool is_lens = cell.starts_with("lens[");
+    const std::string_view between = is_lens ? "][" : "]-next[";
+    const std::size_t at = within.find(between);
+    if (at == within.npos) {
+        if (is_lens) throw attn::ConfigError("'" + cell + "' is not like lens[3][upon]");
+        if (within.empty()) throw attn::ConfigError("next[] names no token: ask as in next[upon]");
+        return {within};
+    }
+    const std::string behind = within.substr(at + between.size());
+    return is_lens ? Asked{behind, "", within.substr(0, at)} : Asked{within.substr(0, at), behind};
 }
 
-std::string next_text(const Model& model, const TokenIds& ids, NextToken next, std::size_t top,
+std::string next_text(const Model& model, const std::string& head, NextToken next, std::size_t top,
                       const ModelMistake* mistake) {
     std::string text =
         mistake ? fmt::format("With {}: {}.\n", mistake->id, mistake->title) : std::string();
-    text += fmt::format(
-        "next[{}] = {:.6f}   {} behind {}\n  = exp(logit) / sum over all tokens, logit "
-        "{:.4f}\n  = what each part of the model adds to the logit\n",
-        next.id, next.probability, quoted(model, next.id), quoted(model, ids.back()), next.logit);
+    text += head;
+    const double cap = model.architecture.logit_softcap;
+    if (cap > 0) {
+        text += fmt::format("  held below {0:g}: {0:g} tanh(sum / {0:g}), of the sum {1:.4f}\n",
+                            cap, next.sum);
+    }
+    text += "  = what each part of the model adds to it\n";
     std::ranges::stable_sort(next.parts, std::greater(),
                              [](const Contribution& part) { return std::abs(part.logit); });
     double rest = 0;
@@ -127,43 +144,74 @@ std::string next_text(const Model& model, const TokenIds& ids, NextToken next, s
     if (next.parts.size() > top) {
         text += fmt::format("    {:9.4f}   {} others\n", rest, next.parts.size() - top);
     }
-    return text + fmt::format("    {:9.4f}   together\n", next.logit);
+    return text + fmt::format("    {:9.4f}   together\n", next.sum);
 }
 
-std::string next_json(const Model& model, const NextToken& next, const ModelMistake* mistake) {
+std::string next_json(const Model& model, const NextToken& next, std::optional<std::int64_t> other,
+                      const ModelMistake* mistake) {
     std::vector<attn::JsonText> parts;
     for (const auto& [part, logit] : next.parts) {
         parts.push_back({{"part", part}, {"logit", logit}});
     }
-    const attn::JsonText json = json_head(model)
-                                    .with("id", next.id)
-                                    .with("token", quoted(model, next.id))
-                                    .with("probability", next.probability)
-                                    .with("logit", next.logit);
+    attn::JsonText json = json_head(model)
+                              .with("id", next.id)
+                              .with("token", quoted(model, next.id))
+                              .with("probability", next.probability)
+                              .with("logit", next.logit);
+    if (other) json = json.with("other", *other);
+    if (next.sum != next.logit) json = json.with("sum", next.sum);
     return (mistake != nullptr ? json.with("bug", mistake->id) : json)
         .with("parts", parts, ",\n ")
         .text;
 }
 
-/// `why next[TOKEN]`: what each part of a model adds to the logit of a token.
+/// The lines that say what the parts are of.
+std::string head_of(const Model& model, const TokenIds& ids, const Asked& asked,
+                    const NextToken& next, std::optional<std::int64_t> other) {
+    const std::string word = quoted(model, next.id), last = quoted(model, ids.back());
+    if (other) {
+        return fmt::format(
+            "next[{}]-next[{}] = {:.6f}   {} and not {} behind {}\n  = difference of their "
+            "logits\n",
+            next.id, *other, next.logit, word, quoted(model, *other), last);
+    }
+    const std::string name = asked.place.empty() ? "next" : "lens[" + asked.place + "]";
+    return fmt::format(
+        "{}[{}] = {:.6f}   {} behind {}{}\n  = exp(logit) / sum over all tokens, "
+        "logit {:.4f}\n",
+        name, next.id, next.probability, word, last,
+        asked.place.empty() ? "" : ", if the model stopped there", next.logit);
+}
+
+/// `why next[TOKEN]` and its like: what each part of a model adds to the logit of a token, or to
+/// the difference of two.
 void why_next(const Arguments& arguments) {
+    const std::string cell = arguments[flags::cell];
     if (!arguments.has(flags::model_file)) {
-        throw attn::ConfigError(
-            "next[...] is a token of a trained model: add --model-file stories");
+        throw attn::ConfigError(before(cell, '[') +
+                                "[...] is a token of a trained model: add --model-file stories");
     }
     refuse_flags_of_walks(arguments);
-    const Model model = model_of(arguments);
+    Model model = model_of(arguments);
     const TokenIds ids = prompt_of(arguments, model);
     const std::string bug = arguments.has(flags::bugs) ? arguments[flags::bugs].front() : "none";
     std::optional<ModelMistake> made;
     if (bug != "none") made = attn::models::find_model_mistake(bug, model);
     const ModelMistake* const mistake = made ? &*made : nullptr;
-    const std::int64_t id = token_in(model, arguments[flags::cell]);
-    const NextToken next = attn::models::NextTokens(model, mistake, ids).of(id);
+    const Asked asked = parse_asked(cell);
+    const std::int64_t id = token_of(model, asked.token, cell);
+    std::optional<attn::models::Place> place;
+    if (!asked.place.empty()) place = attn::models::parse_place(asked.place, model);
+    std::optional<std::int64_t> other;
+    if (!asked.other.empty()) other = token_of(model, asked.other, cell);
+    say_cost(arguments, model, {ids.size()});
+    const attn::models::NextTokens all(model, mistake, ids, place, without_of(arguments, model));
+    const NextToken next = other ? all.difference(id, *other) : all.of(id);
     const auto top = arguments[flags::top];
+    const std::string head = head_of(model, ids, asked, next, other);
     write_text_or_json(
-        arguments, [&] { return next_text(model, ids, next, top, mistake); },
-        [&] { return next_json(model, next, mistake); });
+        arguments, [&] { return next_text(model, head, next, top, mistake); },
+        [&] { return next_json(model, next, other, mistake); });
 }
 
 /// The walk of a step; that of another variant where --variant fused does not keep it.
@@ -212,7 +260,7 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
 
 int run_why(const Arguments& said) {
     std::string wanted = said[flags::cell];
-    if (wanted.starts_with("next[")) {
+    if (wanted.starts_with("next[") || wanted.starts_with("lens[")) {
         why_next(said);
         return 0;
     }
@@ -257,7 +305,7 @@ const std::vector<Flag>& why_flags() {
     static const std::vector<Flag> all{
         Flag{flags::cell, "CELL",
              "a cell: 'weights[0,1]' or, by words, 'weights[short,eat]'; of a trained model "
-             "'next[upon]' too",
+             "'next[upon]', 'next[she]-next[he]' or 'lens[3][upon]' too",
              such_as(step_names, Takes::Kind::cell)}
             .demanded(),
         {flags::depth, "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},

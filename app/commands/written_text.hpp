@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/models/generate.hpp"
+#include "attn/render/color_scale.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {
@@ -28,7 +30,7 @@ public:
     using Emit = std::function<void(const attn::models::WrittenToken&)>;
 
     /// Errors  ConfigError naming the flag, or for a model that writes no text.
-    Writer(const Arguments& arguments, const attn::models::Model& model);
+    Writer(const Arguments& arguments, attn::models::Model& model);
 
     /// The text, right or with a mistake. `emit` is called with each token.
     WrittenText write(const attn::models::ModelMistake* mistake = nullptr,
@@ -40,6 +42,7 @@ private:
     const Arguments& arguments_;
     const attn::models::Model& model_;
     TokenIds prompt_;
+    std::vector<attn::models::Without> without_;
     std::variant<std::shared_ptr<const attn::models::Parameters<float>>,
                  std::shared_ptr<const attn::models::Parameters<double>>>
         parameters_;
@@ -58,12 +61,31 @@ std::string quoted(const attn::models::Model& model, std::int64_t id);
 /// How many bytes at the end of a text begin a character that is not whole yet.
 std::size_t unfinished(const std::string& text);
 
+/// Columns under their heads, each as wide as its longest word; numbers stand to the right, from
+/// column `first_number` on.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t first_number);
+
+/// A page with one table in colour, its cells row by row.
+struct ColoredCell {
+    std::string text;
+    double share = 0;  ///< of the scale
+    attn::ScaleKind scale = attn::ScaleKind::from_zero;
+    std::string title{};  ///< shown where the mouse rests
+};
+std::string colored_table(const std::string& title, const std::string& words,
+                          const std::vector<std::string>& head,
+                          const std::function<std::string(std::size_t row)>& name,
+                          const std::vector<ColoredCell>& cells);
+
+/// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.
+void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays);
+
 /// The first members of the JSON of a model, and an object with a text behind.
 attn::JsonText json_head(const attn::models::Model& model);
 attn::JsonText with_text(const attn::JsonText& json, const attn::models::Model& model,
                          const WrittenText& written);
 
 /// `--bug ID` and `--all-bugs`.
-void generate_with_bugs(const Arguments& arguments, const attn::models::Model& model);
+void generate_with_bugs(const Arguments& arguments, attn::models::Model& model);
 
 }  // namespace app

@@ -135,7 +135,9 @@ std::vector<Flag> input_rows() {
                       }),
         Flag{flags::memory_ids, "IDS", "cross-attention: token ids that keys and values come from"}
             .being(of_model | says_memory),
-        Flag{flags::memory, "FILE[:NAME]", "cross-attention: a file that keys and values come from",
+        Flag{flags::memory, "FILE[:NAME]",
+             "cross-attention: a file that keys and values come from; with a model the most memory "
+             "that it may take, as 8G",
              file()}
             .being(of_model | says_memory),
         setting<&WalkConfig::batch>(flags::batch, "N", "number of sequences; gives a batch axis")

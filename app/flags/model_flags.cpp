@@ -1,6 +1,8 @@
 #include "app/flags/model_flags.hpp"
 
+#include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -22,6 +24,7 @@ using attn::WalkConfig;
 using attn::models::Architecture;
 using attn::models::LayerKind;
 using attn::models::Model;
+using attn::models::Without;
 
 [[noreturn]] void refuse_decided(const std::string& flag) {
     throw attn::ConfigError(flag + " contradicts --model-file, which decides that: leave it out");
@@ -29,6 +32,7 @@ using attn::models::Model;
 
 void refuse_decided(const Arguments& arguments) {
     for (const Flag& flag : walk_flags()) {
+        if (flag.is(flags::memory)) continue;  // here the most that a model may take
         if (flag.is(of_model) && arguments.has(flag)) refuse_decided(flag.name);
     }
     const bool draws = arguments.has(flags::sink) || arguments.has(flags::position_bias);
@@ -163,10 +167,18 @@ void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig
             "--model-file needs words to walk over: pass --text 'Once upon a time' or --ids");
     }
     if (run == nullptr) {
-        const Model model = model_of(arguments);
+        Model model = model_of(arguments);
         const std::size_t layer = layer_of(arguments, model);
         const std::vector<std::int64_t> ids = prompt_of(arguments, model);
-        const ModelRun own{model, ids, attn::models::inputs_of_layers(model, ids, layer)};
+        const std::vector<Without> without = without_of(arguments, model);
+        for (const Without& each : without) {
+            const bool is_mlp = each.part == Without::Part::mlp;
+            if (each.layer < layer || (each.layer == layer && !is_mlp)) continue;
+            report_note("--without " + each.word + " has no effect on the attention of layer " +
+                        std::to_string(layer) + ", which comes before it");
+        }
+        say_cost(arguments, model, {ids.size(), layer});
+        const ModelRun own{model, ids, attn::models::inputs_of_layers(model, ids, layer, without)};
         return set_model_layer(arguments, &own, config);
     }
     const WalkConfig typed = config;
@@ -212,6 +224,97 @@ const std::vector<Flag>& model_flags() {
             Flag{flags::ids, "IDS", "token ids that the model is given: 1,403,407"},
         });
     return all;
+}
+
+Flag without_flag() {
+    return Flag{flags::without, "PART",
+                "leave a part of the trained model out: 3.7 (head 7 of layer 3), 3.attn or 3.mlp "
+                "(all that they add); =mean behind it puts the mean over the tokens in its place"}
+        .repeatable()
+        .being(of_arithmetic);
+}
+
+const std::vector<Flag>& run_flags() {
+    static const std::vector<Flag> all =
+        grouped("Model and text", {without_flag(),
+                                   {flags::most_memory, "SIZE",
+                                    "refuse what would take more memory: 8G, 500M; what is free "
+                                    "without it"}});
+    return all;
+}
+
+std::vector<Without> without_of(const Arguments& arguments, const Model& model) {
+    std::vector<Without> all;
+    for (const std::string& word : arguments[flags::without]) {
+        all.push_back(attn::models::parse_without(word));
+        attn::models::check_without(all.back(), model.architecture);
+    }
+    return all;
+}
+
+namespace {
+
+/// A size as 8G, 500M or 1e9.
+double bytes_in(const std::string& text) {
+    std::string number = text;
+    if (attn::lower(number).ends_with("b")) number.pop_back();
+    double unit = 1;
+    for (const auto& [letter, bytes] :
+         {std::pair('k', 1e3), std::pair('m', 1e6), std::pair('g', 1e9), std::pair('t', 1e12)}) {
+        if (attn::lower(number).ends_with(letter)) unit = bytes;
+    }
+    if (unit > 1) number.pop_back();
+    const auto size = attn::parse_number(number);
+    if (size && *size > 0) return *size * unit;
+    throw attn::ConfigError("--memory " + attn::shown(text) +
+                            " is no size of memory: pass it as 8G or 500M");
+}
+
+/// The bytes that may be taken without waiting for a disk.
+double free_memory() {
+    std::ifstream lines("/proc/meminfo");
+    std::string word;
+    while (lines >> word) {
+        double kilobytes = 0;
+        if (word == "MemAvailable:" && lines >> kilobytes) return 1024 * kilobytes;
+    }
+    return std::numeric_limits<double>::infinity();
+}
+
+std::string size_text(double bytes) {
+    return bytes < 1e9 ? fmt::format("{:.0f} MB", bytes / 1e6)
+                       : fmt::format("{:.1f} GB", bytes / 1e9);
+}
+
+}  // namespace
+
+void say_cost(const Arguments& arguments, Model& model, const Run& run) {
+    constexpr double much = 1e9;          // bytes
+    constexpr double many_numbers = 2e9;  // some two seconds
+    const std::size_t layers = run.layers.value_or(model.architecture.layers.size());
+    const attn::models::Cost cost =
+        attn::models::cost_of(model, layers, run.tokens, run.hold, run.size);
+    const bool keeps = run.hold == attn::models::Hold::all;
+    const std::optional<std::string> most = arguments[flags::most_memory];
+    const double room = most ? bytes_in(*most) : free_memory();
+    if (cost.held > room) {
+        throw attn::ConfigError(
+            "this run would hold " + size_text(cost.held) + ", and " +
+            (most ? "--memory allows " : "the machine has free ") + size_text(room) +
+            (keeps ? ": ask for lens, heads or a walk, which hold one layer at a time, or give a "
+                     "smaller model"
+                   : ": give a smaller model, or more memory"));
+    }
+    if (cost.read > much || cost.held > much || cost.multiplied > many_numbers) {
+        report_note(fmt::format("reads {} layers, {}, and holds {}{}", layers, size_text(cost.read),
+                                size_text(cost.held), keeps ? "" : " at a time"));
+        release_notes();
+    }
+    const auto progress = std::make_shared<Progress>();
+    model.begins_layer = [progress, layers](std::size_t n) {
+        progress->show(static_cast<double>(n) / static_cast<double>(layers),
+                       "layer " + std::to_string(n));
+    };
 }
 
 attn::models::Model model_of(const Arguments& arguments) {

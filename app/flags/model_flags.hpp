@@ -1,18 +1,40 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/flags/flag.hpp"
 #include "attn/models/model.hpp"
+#include "attn/models/runtime.hpp"
 
 namespace app {
 
 /// Which model, and which tokens it is given: for the commands that run one.
 const std::vector<Flag>& model_flags();
 
+/// What a run does without, and how much memory it may take.
+const std::vector<Flag>& run_flags();
+Flag without_flag();
+
 /// The model that the flags name.  Errors  InputError naming the file.
 attn::models::Model model_of(const Arguments& arguments);
+
+/// The parts of --without.  Errors  ConfigError for what is no part of the model.
+std::vector<attn::models::Without> without_of(const Arguments& arguments,
+                                              const attn::models::Model& model);
+
+/// Says what a run over so many tokens takes where that is much, and shows on a terminal how far it
+/// has come. By default all layers run, one in memory at a time.
+///
+/// Errors  ConfigError for more memory than --memory says, or than is free without it.
+struct Run {
+    std::size_t tokens = 1;
+    std::optional<std::size_t> layers{};
+    attn::models::Hold hold = attn::models::Hold::nothing;
+    std::size_t size = sizeof(double);  ///< of a number
+};
+void say_cost(const Arguments& arguments, attn::models::Model& model, const Run& run);
 
 /// The ids of --ids, or of --text; of neither, those that every text begins with.
 ///

@@ -29,45 +29,47 @@ struct Key : Name {};
 namespace flags {
 
 // Asked for is whether they were said.
-inline constexpr Name all_bugs{"--all-bugs"}, as_flags{"--as-flags"}, backward{"--backward"},
-    bounds{"--bounds"}, causal_align{"--causal-align"}, check_gradient{"--check-gradient"},
-    corrected{"--corrected"}, detail{"--detail"}, embed{"--embed"}, embed_dim{"--embed-dim"},
-    full_screen{"--full-screen"}, hide_mistake{"--hide-mistake"}, json{"--json"},
-    keep_case{"--keep-case"}, lines{"--lines"}, list{"--list"}, list_layers{"--list-layers"},
-    list_presets{"--list-presets"}, list_rules{"--list-rules"}, list_steps{"--list-steps"},
-    live{"--live"}, merge{"--merge"}, no_merge{"--no-merge"}, no_notes{"--no-notes"},
-    pace{"--pace"}, pairs{"--pairs"}, partial{"--partial"}, position_bias{"--position-bias"},
-    power{"--power"}, rope{"--rope"}, rope_scaling{"--rope-scaling"}, rope_theta{"--rope-theta"},
-    rotary_dim{"--rotary-dim"}, scale{"--scale"}, sink{"--sink"}, softcap{"--softcap"},
-    softmax_axis{"--softmax-axis"}, step{"--step"}, strict{"--strict"}, summary{"--summary"},
-    value_dim{"--value-dim"}, position_embedding{"--position-embedding"}, watch{"--watch"};
+inline constexpr Name all{"--all"}, all_bugs{"--all-bugs"}, as_flags{"--as-flags"},
+    backward{"--backward"}, bounds{"--bounds"}, causal_align{"--causal-align"},
+    check_gradient{"--check-gradient"}, corrected{"--corrected"}, detail{"--detail"},
+    embed{"--embed"}, embed_dim{"--embed-dim"}, full_screen{"--full-screen"}, effect{"--effect"},
+    hide_mistake{"--hide-mistake"}, json{"--json"}, keep_case{"--keep-case"}, lines{"--lines"},
+    list{"--list"}, list_layers{"--list-layers"}, list_presets{"--list-presets"},
+    list_rules{"--list-rules"}, list_steps{"--list-steps"}, live{"--live"}, merge{"--merge"},
+    no_merge{"--no-merge"}, no_notes{"--no-notes"}, pace{"--pace"}, pairs{"--pairs"},
+    partial{"--partial"}, position_bias{"--position-bias"}, power{"--power"}, rope{"--rope"},
+    rope_scaling{"--rope-scaling"}, rope_theta{"--rope-theta"}, rotary_dim{"--rotary-dim"},
+    scale{"--scale"}, sink{"--sink"}, softcap{"--softcap"}, softmax_axis{"--softmax-axis"},
+    step{"--step"}, strict{"--strict"}, summary{"--summary"}, value_dim{"--value-dim"},
+    position_embedding{"--position-embedding"}, watch{"--watch"};
 
 using Text = Key<std::string>;
-inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, cell{"CELL"},
-    code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"}, dtype{"--dtype"},
-    explain{"--explain"}, file{"FILE"}, format{"--format"}, from{"--from"}, given{"--given"},
-    heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"}, loss{"--loss"},
-    mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"}, memory{"--memory"},
-    memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"}, name{"NAME"},
-    notebook{"--notebook"}, only{"--only"}, output{"--output"}, pad_id{"--pad-id"}, plot{"--plot"},
-    preset{"--preset"}, projection{"--projection"}, save_config{"--save-config"},
+inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
+    cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
+    dtype{"--dtype"}, explain{"--explain"}, file{"FILE"}, format{"--format"}, from{"--from"},
+    given{"--given"}, heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"},
+    loss{"--loss"}, mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"},
+    memory{"--memory"}, memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"},
+    name{"NAME"}, notebook{"--notebook"}, only{"--only"}, output{"--output"}, pad_id{"--pad-id"},
+    plot{"--plot"}, preset{"--preset"}, projection{"--projection"}, save_config{"--save-config"},
     save_dir{"--save-dir"}, sci_mode{"--sci-mode"}, script{"--script"}, seq_len{"--seq-len"},
     shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, tested_step{"--step"},
     text{"--text"}, text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"},
     tokens{"--tokens"}, topic{"--topic"}, until{"--until"}, variants{"--variant"},
-    weight_layout{"--weight-layout"}, weights{"--weights"}, word{"TOPIC"}, x{"--x"};
-inline constexpr Key<std::optional<std::string>> tokenizer{"--tokenizer"};
+    weight_layout{"--weight-layout"}, weights{"--weights"}, what{"--what"}, word{"TOPIC"}, x{"--x"};
+inline constexpr Key<std::optional<std::string>> chosen{"--token"}, most_memory{"--memory"},
+    tokenizer{"--tokenizer"};
 
 using Texts = Key<std::vector<std::string>>;
 inline constexpr Texts bugs{"--bug"}, map{"--map"}, memory_texts{"--memory-text"}, rules{"--rule"},
-    shapes{"--shape"}, texts{"--text"}, what_ifs{"--what-if"};
+    shapes{"--shape"}, texts{"--text"}, what_ifs{"--what-if"}, without{"--without"};
 
 using Count = Key<std::size_t>;
 inline constexpr Count batch{"--batch"}, depth{"--depth"}, head_dim{"--head-dim"}, heads{"--heads"},
     layer{"--layer"}, most_tokens{"--tokens"}, page{"PAGE"}, rounds{"--rounds"}, top{"--top"};
 using MaybeCount = Key<std::optional<std::size_t>>;
 inline constexpr MaybeCount edgeitems{"--edgeitems"}, kv_heads{"--kv-heads"}, likeliest{"--top"},
-    linewidth{"--linewidth"}, top_k{"--top-k"}, window{"--window"};
+    linewidth{"--linewidth"}, repeat{"--repeat"}, top_k{"--top-k"}, window{"--window"};
 inline constexpr Key<std::int64_t> count{"--count"};
 using MaybeInteger = Key<std::optional<std::int64_t>>;
 inline constexpr MaybeInteger sheet{"--sheet"}, students{"--students"}, vocab_size{"--vocab-size"};

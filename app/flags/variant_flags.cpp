@@ -1,3 +1,4 @@
+#include "app/flags/model_flags.hpp"
 #include "app/flags/setting.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/io/read_tensor.hpp"
@@ -133,6 +134,7 @@ std::vector<Flag> trained_rows() {
              "the one beside the model"}
             .being(of_arithmetic)
             .needing(model),
+        without_flag().needing(model),
         setting<&WalkConfig::x_norm>(
             "--x-norm", "KIND", "norm of x in front of the projections, as models have it", "none"),
         setting<&WalkConfig::x_norm_eps>("--x-norm-eps", "X",

@@ -10,6 +10,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/models/without.hpp"
 #include "attn/plan/memory.hpp"
 #include "attn/plan/tokenize.hpp"
 #include "attn/text/strings.hpp"
@@ -375,8 +376,19 @@ std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments,
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
     if (arguments.has(flags::backward)) require_all_steps(plan.config, "--backward");
     const attn::StepTable& right = attn::step_table(plan);
-    if (bugs.empty() && !arguments.has(flags::backward)) return {std::shared_ptr<void>(), &right};
-    const attn::StepTable forward = attn::with_mistakes(right, plan, bugs);
+    const bool is_right = bugs.empty() && !arguments.has(flags::without);
+    if (is_right && !arguments.has(flags::backward)) return {std::shared_ptr<void>(), &right};
+    attn::StepTable forward = attn::with_mistakes(right, plan, bugs);
+    for (const std::string& word : arguments[flags::without]) {
+        const attn::models::Without part = attn::models::parse_without(word);
+        if (static_cast<std::int64_t>(part.layer) != plan.config.layer ||
+            part.part == attn::models::Without::Part::mlp) {
+            continue;
+        }
+        require_all_steps(plan.config, "--without");
+        forward = attn::with_mistake(std::move(forward), plan,
+                                     attn::models::as_mistake(part, plan.heads));
+    }
     return std::make_shared<const attn::StepTable>(
         attn::with_gradient_mistakes(with_gradients(arguments, plan, forward), plan, back));
 }

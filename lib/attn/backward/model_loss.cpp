@@ -39,8 +39,13 @@ double slope(Activation kind, double x) {
 
 /// From the gradient of what a matrix makes to that of what it was given.
 Rows back(const Linear<double>& linear, const Rows& gradient) {
+    Rows whole = empty_array<double>({linear.matrix.rows(), linear.matrix.columns()});
+    std::vector<double> room;
+    for (std::size_t i = 0; i < whole.shape(0); ++i) {
+        std::copy_n(linear.matrix.row(i, room), whole.shape(1), &whole(i, 0));
+    }
     Linear<double> turned;
-    turned.matrix = models::input_major(linear.matrix);
+    turned.matrix = models::StoredMatrix(Tensor({"out", "in"}, std::move(whole)));
     return turned(gradient);
 }
 
@@ -79,7 +84,7 @@ public:
         : model_(model), all_(model, model.architecture.layers.size()) {}
 
     Passed pass(std::size_t n, Rows x, Rows output) const {
-        const models::Layer<double>& layer = all_.layers[n];
+        const models::Layer<double>& layer = *all_.layer(n);
         const bool late = a_.norm_after_sum;
         Passed p{std::move(x), std::move(output)};
         p.sum = p.x + (late ? p.output : layer.attention_output_norm(p.output));
@@ -101,7 +106,7 @@ public:
 
     /// The gradients of x, but for what goes through the attention, and of its output.
     std::pair<Rows, Rows> back_through(std::size_t n, const Passed& p, Rows d) const {
-        const models::Layer<double>& layer = all_.layers[n];
+        const models::Layer<double>& layer = *all_.layer(n);
         const bool late = a_.norm_after_sum;
         if (late) d = back(layer.mlp_output_norm, p.last_sum, d);
         Rows d_gate = back(layer.down, late ? d : back(layer.mlp_output_norm, p.down, d));
@@ -124,7 +129,7 @@ public:
     /// The walk through a layer's attention, with the way back where the gradient of its output is
     /// given.
     Ledger walk_through(std::size_t n, const Rows& x, const Rows* d_output = nullptr) const {
-        WalkConfig config = all_.layers[n].attention;
+        WalkConfig config = all_.layer(n)->attention;
         config.query_len = static_cast<std::int64_t>(x.shape(0));
         const Plan plan = resolve(std::move(config));
         StepTable table = step_table(plan);
@@ -142,7 +147,7 @@ public:
     /// The loss of the rows behind the last layer, and its gradient.
     ModelLoss of_rows(const Rows& rows, std::int64_t id) const {
         const double cap = a_.logit_softcap;
-        Rows d = all_.vocabulary()(all_.final_norm(rows));
+        Rows d = all_.vocabulary(all_.final_norm(rows));
         if (cap > 0) {
             for (double& logit : d) logit = cap * std::tanh(logit / cap);
         }
@@ -156,7 +161,7 @@ public:
             last[i] = (found[i].probability - (is_word ? 1 : 0)) * slope;
         }
         return {-std::log(found[static_cast<std::size_t>(id)].probability),
-                back(all_.final_norm, rows, back(all_.vocabulary(), d))};
+                back(all_.final_norm, rows, back(all_.whole_vocabulary(), d))};
     }
 
 private:

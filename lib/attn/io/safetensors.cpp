@@ -124,9 +124,11 @@ StoredArray stored_array(Entry described, std::uint64_t values_offset, const Inp
                                                      const std::vector<std::size_t>& rows) {
         const Entry& entry = *shared;
         if (!entry.type) {
-            throw NotATensor(entry.place,
-                             "the type " + shown(entry.type_word) + " is not supported",
-                             "convert it to F32");
+            throw NotATensor(
+                entry.place, "the type " + shown(entry.type_word) + " is not supported",
+                "convert it to F32, as python3 -c \"from safetensors.torch import load_file, "
+                "save_file; save_file({n: t.float() for n, t in load_file('" +
+                    file.label() + "').items()}, 'OUT.safetensors')\" does");
         }
         const std::uint64_t bytes = entry.end - entry.begin;
         const std::size_t parts = rows.empty() ? 1 : entry.shape[0];

@@ -122,17 +122,20 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
 
 }  // namespace
 
-StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids) {
-    for (const std::string& id : ids) {
-        const Mistake& mistake = find_mistake(id);
-        if (const std::string reason = mistake.not_applicable(plan); !reason.empty()) {
-            throw ConfigError("the mistake " + mistake.id + " cannot show here: " + reason +
-                              "; change the settings, or choose another with attn-explain bugs");
-        }
-        const StepTable without = table;
-        table = mistake.apply(std::move(table), plan);
-        write_mistake(table, without, plan, mistake);
+StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake) {
+    if (const std::string reason = mistake.not_applicable(plan); !reason.empty()) {
+        throw ConfigError("the mistake " + mistake.id + " cannot show here: " + reason +
+                          "; change the settings, or choose another with attn-explain bugs");
     }
+    const StepTable without = table;
+    table = mistake.apply(std::move(table), plan);
+    write_mistake(table, without, plan, mistake);
+    return table;
+}
+
+StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids) {
+    for (const std::string& id : ids)
+        table = with_mistake(std::move(table), plan, find_mistake(id));
     return table;
 }
 

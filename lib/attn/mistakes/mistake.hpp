@@ -104,6 +104,8 @@ std::vector<RulesBeside> rules_beside(const Mistake& mistake);
 ///
 /// Errors  ConfigError for an unknown id, and for one that cannot show in this walk.
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids);
+/// The same of one that is in no catalogue.
+StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake);
 
 /// The steps as `wrong` makes them, with what `right` says of them: nothing names the mistake. What
 /// a note would say of its numbers is left out, as that tells where to look.

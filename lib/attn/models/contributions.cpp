@@ -1,5 +1,11 @@
 #include "attn/models/contributions.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "attn/io/number_lists.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
@@ -13,39 +19,44 @@ std::vector<double> last_row(const Tensor& tensor) {
     return {rows.end() - rows.shape(1), rows.end()};
 }
 
-/// The map from a part of the last x to what it adds to one logit.
-class Direction {
+/// A norm whose divisor is held as the row has it, which makes it a sum over what the row is a sum
+/// of; without gains, nothing.
+class HeldNorm {
 public:
-    Direction(const Model& model, const Array<double>& x, std::int64_t id)
-        : norm_(model, "g_final", "b_final"), row_(x.shape(1)) {
-        const Tensor matrix = cast(model.read(model.vocabulary()), DType::float64);
-        const double* const last = x.end() - x.shape(1);
-        size_ = row_size(last, row_.size(), norm_.kind, norm_.eps);
-        const Array<double> bias = numbers_of<double>(model, "b_vocab");
-        if (bias.size() > 0) constant_ = bias(id);
-        for (std::size_t f = 0; f < row_.size(); ++f) {
-            const double weight = matrix.as<double>()(id, f);
-            row_[f] = weight * norm_.gain(f) / size_.root;
-            if (norm_.bias.size() > 0) constant_ += weight * norm_.bias(f);
-        }
+    HeldNorm(Norm<double> norm, const std::vector<double>& row) : norm_(std::move(norm)) {
+        if (norm_.gain.size() > 0) size_ = row_size(row.data(), row.size(), norm_.kind, norm_.eps);
     }
-
-    double of(const std::vector<double>& part) const {
+    std::vector<double> of(std::vector<double> part) const {
+        if (norm_.gain.size() == 0) return part;
         double mean = 0;
         for (const double number : part) mean += number / static_cast<double>(part.size());
         if (norm_.kind == NormKind::rms) mean = 0;
-        double sum = 0;
-        for (std::size_t f = 0; f < part.size(); ++f) sum += (part[f] - mean) * row_[f];
-        return sum;
+        for (std::size_t f = 0; f < part.size(); ++f) {
+            part[f] = (part[f] - mean) * norm_.gain(f) / size_.root;
+        }
+        return part;
     }
-    double constant() const { return constant_; }
+    const Array<double>& bias() const { return norm_.bias; }
 
 private:
     Norm<double> norm_;
-    std::vector<double> row_;
-    RowSize size_;
-    double constant_ = 0;  ///< what the biases of the end add
+    RowSize size_{};
 };
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+/// The row of a token in the matrix of the logits, less that of another where there is one.
+std::vector<double> row_of(const Model& model, std::int64_t id, std::optional<std::int64_t> other) {
+    std::vector<std::size_t> ids{static_cast<std::size_t>(id)};
+    if (other) ids.push_back(static_cast<std::size_t>(*other));
+    const Tensor rows = cast(model.read_rows(model.vocabulary(), ids), DType::float64);
+    std::vector<double> row = last_row(rows);
+    if (!other) return row;
+    for (std::size_t f = 0; f < row.size(); ++f) row[f] = rows.as<double>()(0, f) - row[f];
+    return row;
+}
 
 /// The contribution of one head to x: its columns of the output projection times its features.
 std::vector<double> of_head(const Array<double>& w_output, const std::vector<double>& merged,
@@ -59,27 +70,70 @@ std::vector<double> of_head(const Array<double>& w_output, const std::vector<dou
     return sum;
 }
 
+constexpr auto no_token = "there is no token to go on from: give one";
+
+Array<double> as_rows(const std::vector<double>& row) {
+    Array<double> rows = empty_array<double>({1, row.size()});
+    std::ranges::copy(row, rows.data());
+    return rows;
+}
+
 }  // namespace
 
-NextTokens::NextTokens(const Model& model, const ModelMistake* mistake,
-                       const std::vector<std::int64_t>& ids)
-    : model_(model), merged_(model.architecture.layers.size()), mlp_(merged_.size()) {
-    const Architecture& a = model.architecture;
-    if (!a.causal || a.norm_after_sum || a.logit_softcap > 0 || model.has("0.g_attention_output") ||
-        model.has("0.g_mlp_output")) {
-        throw ConfigError(model.label +
-                          " takes a norm of what its layers add, or caps its logits: "
-                          "a logit is no sum over heads there");
+void require_next_token(const Model& model) {
+    if (model.architecture.causal && !model.architecture.norm_after_sum) return;
+    throw ConfigError(model.label + " is a " + model.architecture.family +
+                      ", which fills gaps and does not say what comes next: ask for a walk or "
+                      "heads");
+}
+
+std::string Place::text() const {
+    if (attention) return "layer " + std::to_string(layers) + ", attention";
+    return layers == 0 ? "embedding" : "layer " + std::to_string(layers - 1);
+}
+
+Place parse_place(std::string_view word, const Model& model) {
+    if (word == "embedding") return {};
+    const std::size_t count = model.architecture.layers.size();
+    const bool attention = word.ends_with(".attn");
+    const auto layer = parse_whole<std::size_t>(word.substr(0, word.size() - (attention ? 5 : 0)));
+    if (!layer || *layer >= count) {
+        throw ConfigError("lens[" + std::string(word) + "] is no place in " + model.label +
+                          ": ask for embedding, for a layer from 0 to " +
+                          std::to_string(count - 1) + ", or for its attention as 0.attn");
     }
-    Runtime<double> runtime(parameters_of<double>(model), mistake);
+    return {*layer + (attention ? 0 : 1), attention};
+}
+
+NextTokens::NextTokens(const Model& model, const ModelMistake* mistake,
+                       const std::vector<std::int64_t>& ids, const std::optional<Place>& place,
+                       const std::vector<Without>& without)
+    : model_(model), place_(place.value_or(end_of(model))), without_(without) {
+    require_next_token(model);
+    refuse_unless(!ids.empty(), no_token);
+    const std::size_t layers = place_.layers + (place_.attention ? 1 : 0);
+    merged_.resize(layers);
+    output_.resize(layers);
+    mlp_.resize(layers);
+    const auto parameters = std::make_shared<Parameters<double>>(model, layers, Hold::nothing);
+    Runtime<double> runtime(parameters, mistake, edits_of(without, model.architecture));
     const auto keep = [&](const Passing& passing) {
-        if (passing.layer == 0 && passing.name == "x") embedding_ = last_row(passing.tensor);
-        if (passing.name == "merged") merged_[passing.layer] = last_row(passing.tensor);
-        if (passing.name == "mlp_output") mlp_[passing.layer] = last_row(passing.tensor);
+        const std::vector<double> row = last_row(passing.tensor);
+        if (passing.layer == 0 && passing.name == "x") embedding_ = row;
+        if (passing.name == "merged") merged_[passing.layer] = row;
+        if (passing.name == "output") output_[passing.layer] = row;
+        if (passing.name == "mlp_output") mlp_[passing.layer] = row;
+        if (passing.name == "x_after_attention" && passing.layer == place_.layers) {
+            x_ = as_rows(row);
+        }
     };
-    runtime.watch(keep, {"x", "merged", "mlp_output"});
-    x_ = runtime.advance(ids);
-    logits_ = runtime.last_logits(x_);
+    runtime.watch(keep, {"x", "merged", "output", "mlp_output", "x_after_attention"});
+    const Array<double> x = runtime.advance(ids);
+    if (layers == 0) embedding_ = {x.end() - x.shape(1), x.end()};
+    if (!place_.attention) x_ = as_rows({x.end() - x.shape(1), x.end()});
+    sums_ = parameters->vocabulary(parameters->final_norm(x_));
+    logits_ = sums_;
+    parameters->cap(logits_);
 }
 
 std::vector<std::int64_t> NextTokens::likeliest(std::size_t count) const {
@@ -90,32 +144,113 @@ std::vector<std::int64_t> NextTokens::likeliest(std::size_t count) const {
     return ids;
 }
 
-NextToken NextTokens::of(std::int64_t id) const {
+NextToken NextTokens::apart(std::int64_t id, std::optional<std::int64_t> other) const {
     const Architecture& a = model_.architecture;
-    model_.check_ids({id});
-    NextToken next;
-    next.id = id;
-    const Candidate chosen =
-        distribution<double>({logits_.data(), logits_.size()})[static_cast<std::size_t>(id)];
-    next.logit = chosen.logit;
-    next.probability = chosen.probability;
-    const Direction direction(model_, x_, id);
-    double biases = direction.constant();
-    next.parts.push_back({"embedding", direction.of(embedding_)});
-    for (std::size_t n = 0; n < a.layers.size(); ++n) {
+    model_.check_ids({id, other.value_or(id)});
+    const auto all = distribution<double>({logits_.data(), logits_.size()});
+    const auto at = static_cast<std::size_t>(id);
+    NextToken next{id, all[at].logit, all[at].probability, sums_(0, at), {}};
+    if (other) {
+        next.logit -= all[static_cast<std::size_t>(*other)].logit;
+        next.sum -= sums_(0, static_cast<std::size_t>(*other));
+    }
+    const std::vector<double> row = row_of(model_, id, other);
+    const HeldNorm last(Norm<double>(model_, "g_final", "b_final"), {x_.begin(), x_.end()});
+    const auto add = [&](const std::string& part, const std::vector<double>& numbers) {
+        next.parts.push_back({part, dot(last.of(numbers), row)});
+    };
+    double biases = last.bias().size() > 0 ? dot({last.bias().begin(), last.bias().end()}, row) : 0;
+    const Array<double> of_tokens = numbers_of<double>(model_, "b_vocab");
+    if (of_tokens.size() > 0) biases += of_tokens(id) - (other ? of_tokens(*other) : 0);
+    add("embedding", embedding_);
+    for (std::size_t n = 0; n < merged_.size(); ++n) {
         const std::string layer = "layer " + std::to_string(n) + ", ";
-        const Tensor w_output = cast(model_.read(in_layer(n, "w_output")), DType::float64);
-        for (std::size_t head = 0; head < a.heads; ++head) {
-            next.parts.push_back(
-                {layer + "head " + std::to_string(head),
-                 direction.of(of_head(w_output.as<double>(), merged_[n], head, a.head_dim))});
+        const HeldNorm of_output(Norm<double>(model_, in_layer(n, "g_attention_output"),
+                                              in_layer(n, "b_attention_output")),
+                                 output_[n]);
+        const auto add_bias = [&](const Array<double>& bias, bool is_normed) {
+            if (bias.size() == 0) return;
+            const std::vector<double> numbers(bias.begin(), bias.end());
+            biases += dot(last.of(is_normed ? of_output.of(numbers) : numbers), row);
+        };
+        add_bias(of_output.bias(), false);
+        const bool is_replaced = std::ranges::any_of(without_, [&](const Without& each) {
+            return each.layer == n && each.part == Without::Part::attention;
+        });
+        if (is_replaced) {
+            add(layer + "attention", of_output.of(output_[n]));
+        } else {
+            const Tensor w_output = cast(model_.read(in_layer(n, "w_output")), DType::float64);
+            for (std::size_t head = 0; head < a.heads; ++head) {
+                add(layer + "head " + std::to_string(head),
+                    of_output.of(of_head(w_output.as<double>(), merged_[n], head, a.head_dim)));
+            }
+            add_bias(numbers_of<double>(model_, in_layer(n, "b_output")), true);
         }
-        next.parts.push_back({layer + "MLP", direction.of(mlp_[n])});
-        const Array<double> bias = numbers_of<double>(model_, in_layer(n, "b_output"));
-        if (bias.size() > 0) biases += direction.of({bias.begin(), bias.end()});
+        if (n == place_.layers) break;
+        const Norm<double> of_mlp(model_, in_layer(n, "g_mlp_output"), in_layer(n, "b_mlp_output"));
+        const Array<double> added = of_mlp(as_rows(mlp_[n]));
+        add(layer + "MLP", {added.begin(), added.end()});
     }
     if (biases != 0) next.parts.push_back({"biases", biases});
     return next;
+}
+
+namespace {
+
+/// What the logits of one row say, and where a token stands among them.
+Reading reading_of(std::span<const double> logits, std::size_t chosen) {
+    const auto all = distribution<double>(logits);
+    const auto best = std::ranges::max_element(logits);
+    const auto said = static_cast<std::size_t>(best - logits.begin());
+    const auto above =
+        std::ranges::count_if(logits, [&](double each) { return each > logits[chosen]; });
+    const auto equal = std::count(
+        logits.begin(), logits.begin() + static_cast<std::ptrdiff_t>(chosen), logits[chosen]);
+    return {static_cast<std::int64_t>(said), all[said].probability, all[chosen].probability,
+            static_cast<std::size_t>(above + equal) + 1};
+}
+
+}  // namespace
+
+Lens lens_of(const Model& model, const ModelMistake* mistake, const std::vector<std::int64_t>& ids,
+             bool by_part, bool all_tokens, std::optional<std::int64_t> chosen,
+             const std::vector<Without>& without) {
+    require_next_token(model);
+    refuse_unless(!ids.empty(), no_token);
+    if (chosen) model.check_ids({*chosen});
+    const auto parameters = parameters_of<double>(model, Hold::nothing);
+    Runtime<double> runtime(parameters, mistake, edits_of(without, model.architecture));
+    Lens lens;
+    const auto keep = [&](const Place& place, const Tensor& x) {
+        lens.places.push_back(place);
+        lens.x.push_back(all_tokens ? x.as<double>() : as_rows(last_row(x)));
+    };
+    runtime.watch(
+        [&](const Passing& passing) {
+            if (passing.name == "x") keep({passing.layer, false}, passing.tensor);
+            if (passing.name != "x") keep({passing.layer, true}, passing.tensor);
+        },
+        by_part ? std::vector<std::string_view>{"x", "x_after_attention"}
+                : std::vector<std::string_view>{"x"});
+    keep(end_of(model), {{"token", "feature"}, runtime.advance(ids)});
+    lens.readings.resize(lens.x.size());
+    // The last place first: it chooses the token that the others are asked for.
+    for (std::size_t n = lens.x.size(); n-- > 0;) {
+        Array<double> logits = parameters->vocabulary(parameters->final_norm(lens.x[n]));
+        parameters->cap(logits);
+        const std::size_t vocab = logits.shape(1);
+        const auto row = [&](std::size_t t) {
+            return std::span<const double>(logits.data() + t * vocab, vocab);
+        };
+        const std::size_t tokens = logits.shape(0);
+        if (!chosen) chosen = candidates<double>(row(tokens - 1), 1, 1)[0].id;
+        for (std::size_t t = 0; t < tokens; ++t) {
+            lens.readings[n].push_back(reading_of(row(t), static_cast<std::size_t>(*chosen)));
+        }
+    }
+    lens.chosen = *chosen;
+    return lens;
 }
 
 }  // namespace attn::models

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,31 @@ struct Contribution {
     double logit = 0;
 };
 
-/// One token that may come next, and what each part of the model adds to its logit.
+/// Errors  ConfigError for a model that does not say what comes next.
+void require_next_token(const Model& model);
+
+/// A place between the parts of a model: behind so many layers, or behind the attention of the next
+/// one too.
+struct Place {
+    std::size_t layers = 0;
+    bool attention = false;
+
+    std::string text() const;  ///< `embedding`, `layer 3`, `layer 3, attention`
+    bool operator==(const Place&) const = default;
+};
+/// The place behind the last layer.
+inline Place end_of(const Model& model) { return {model.architecture.layers.size(), false}; }
+/// The text in `lens[...]`: `embedding`, `3`, `3.attn`.  Errors  ConfigError.
+Place parse_place(std::string_view word, const Model& model);
+
+/// One token that may come next, or one in the place of another, and what each part of the model
+/// adds to its logit, or to the difference of the two.
 struct NextToken {
     std::int64_t id = 0;
     double logit = 0;
     double probability = 0;
-    std::vector<Contribution> parts;  ///< they add up to the logit
+    double sum = 0;  ///< of the parts: the logit, where it is capped before that
+    std::vector<Contribution> parts;
 };
 
 /// Takes the logits behind a text apart. The last x is a sum of what the embedding, every head and
@@ -28,26 +48,60 @@ struct NextToken {
 ///
 ///     logit = sum over parts of (part / size of x * gain) . row of the output matrix
 ///
+/// A norm of what a layer adds is held in the same way. At an earlier place, x is that of there.
+///
 /// Range   float64; the parts add up to the logit but for rounding.
 class NextTokens {
 public:
-    /// Runs the model, which must outlive this, on `ids`.
-    /// Errors  ConfigError for models that take a norm of what a layer adds, or cap their logits:
-    ///         there the logit is no such sum.
+    /// Runs the model, which must outlive this, on `ids`, up to a place.
+    /// Errors  ConfigError for models that do not say what comes next.
     NextTokens(const Model& model, const ModelMistake* mistake,
-               const std::vector<std::int64_t>& ids);
+               const std::vector<std::int64_t>& ids, const std::optional<Place>& place = {},
+               const std::vector<Without>& without = {});
 
     /// The ids of the `count` likeliest tokens.
     std::vector<std::int64_t> likeliest(std::size_t count) const;
     /// Errors  ConfigError for an id outside of the vocabulary.
-    NextToken of(std::int64_t id) const;
+    NextToken of(std::int64_t id) const { return apart(id, {}); }
+    /// What is for a token and not for another: the difference of their logits.
+    NextToken difference(std::int64_t id, std::int64_t other) const { return apart(id, other); }
 
 private:
+    NextToken apart(std::int64_t id, std::optional<std::int64_t> other) const;
+
+    using Row = std::vector<double>;
     const Model& model_;
-    Array<double> x_, logits_;
-    std::vector<double> embedding_;                  ///< of the last token
-    std::vector<std::vector<double>> merged_, mlp_;  ///< its rows in each layer
+    Place place_;
+    std::vector<Without> without_;
+    Array<double> x_, sums_, logits_;         ///< of the last token, and its logits before the cap
+    Row embedding_;                           ///< of the last token
+    std::vector<Row> merged_, output_, mlp_;  ///< its rows in each layer
 };
+
+/// What a model would say behind a part of it, for one token of the text.
+struct Reading {
+    std::int64_t said = 0;   ///< the likeliest token
+    double probability = 0;  ///< its own
+    double of_chosen = 0;    ///< that of the chosen token
+    std::size_t rank = 0;    ///< of the chosen token: 1 is the likeliest
+};
+/// The readings of each place, for the last token or for all; with `x` itself (token, feature).
+struct Lens {
+    std::vector<Place> places;
+    std::vector<std::vector<Reading>> readings;
+    std::vector<Array<double>> x;
+    std::int64_t chosen = 0;
+};
+
+/// Reads x behind every layer as if it were the last one: through the last norm and the matrix of
+/// the logits. `chosen` is the token that the model says at the end where none is named.
+///
+/// Range   float64; the last place is what the model says.
+/// Errors  ConfigError for models that do not say what comes next.
+/// Source  nostalgebraist 2020, "interpreting GPT: the logit lens".
+Lens lens_of(const Model& model, const ModelMistake* mistake, const std::vector<std::int64_t>& ids,
+             bool by_part, bool all_tokens, std::optional<std::int64_t> chosen,
+             const std::vector<Without>& without = {});
 
 /// The behaviour of one head on a text: figures of its attention weights, each the mean over the
 /// queries from the third token on, for which itself, the previous and the first token are three
@@ -74,6 +128,27 @@ struct HeadSurvey {
     std::vector<Array<double>> inputs;  ///< x of each layer, (tokens, embed_dim)
 };
 
+/// What a head does in a text that is a random one twice.
+struct RepeatFigures {
+    std::size_t layer = 0;
+    std::size_t head = 0;
+    double induction = 0;  ///< share on the token behind the same one of the first half
+    double duplicate = 0;  ///< share on that same one
+    std::string name{};    ///< `induction` or `duplicate token`: more than half of it
+};
+struct RepeatSurvey {
+    std::vector<std::int64_t> ids;  ///< what begins a text, and the tokens twice
+    std::vector<RepeatFigures> heads;
+};
+/// Means over the second half of `count` random tokens, drawn by a seed, twice.
+///
+///     induction = mean over q of w(q, q - count + 1),   duplicate = mean over q of w(q, q - count)
+///
+/// Source  Olsson et al. 2022, arXiv 2209.11895.
+/// Errors  ConfigError for more tokens than the model was made for.
+RepeatSurvey survey_repeated(const Model& model, std::size_t count, std::uint64_t seed,
+                             const std::vector<Without>& without = {});
+
 /// A head is called by what more than half of its weights go to: `previous token`, `first token`,
 /// `current token` or `sink`; `uniform` when its evenness is above 0.95. It is called `first token`
 /// too when first_lift is 3 or more:
@@ -83,6 +158,7 @@ struct HeadSurvey {
 /// Why     a share falls as a text grows, for it is divided among more keys; even attention has a
 ///         lift of 1 in any text, and the near tokens of early queries say nothing of the first.
 /// Errors  ConfigError for fewer than three tokens; as Runtime.
-HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids);
+HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids,
+                        const std::vector<Without>& without = {});
 
 }  // namespace attn::models

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "attn/models/runtime.hpp"
+#include "attn/random/generator.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -14,6 +16,7 @@ namespace {
 
 constexpr std::size_t first_query = 2;
 constexpr std::size_t first_far_query = 8;
+constexpr double most_of_it = 0.5;
 
 /// Adds the figures of one row of weights, that of token q.
 void add_row(const Array<double>& weights, std::size_t head, std::size_t q, HeadFigures& figures) {
@@ -55,7 +58,6 @@ double lift_of_first(const Array<double>& weights, std::size_t head) {
 }
 
 std::string name_of(const HeadFigures& figures) {
-    constexpr double most_of_it = 0.5;
     constexpr double the_same_everywhere = 0.95;
     constexpr double far_above_even = 3;
     if (figures.previous > most_of_it) return "previous token";
@@ -68,36 +70,88 @@ std::string name_of(const HeadFigures& figures) {
 
 }  // namespace
 
-HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids) {
+namespace {
+
+/// Calls `each` with the weights of every layer, (head, query, key), and with x before them.
+void watch_weights(
+    const Model& model, const std::vector<std::int64_t>& ids, const std::vector<Without>& without,
+    const std::function<void(std::size_t layer, std::string_view name, Array<double> rows)>& each) {
+    Runtime<double> runtime(parameters_of<double>(model, Hold::nothing), nullptr,
+                            edits_of(without, model.architecture));
+    const std::size_t tokens = ids.size();
+    const auto see = [&](const Passing& passing) {
+        Array<double> rows = passing.tensor.as<double>();
+        if (passing.name == "weights") {
+            rows.reshape({rows.size() / tokens / tokens, tokens, tokens});
+        }
+        each(passing.layer, passing.name, std::move(rows));
+    };
+    runtime.watch(see, {"x", "weights"});
+    runtime.advance(ids);
+}
+
+}  // namespace
+
+HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids,
+                        const std::vector<Without>& without) {
     if (ids.size() <= first_query) {
         throw ConfigError("figures of heads need at least 3 tokens, not " +
                           std::to_string(ids.size()) +
                           ": pass $text with three words or more"_told);
     }
     HeadSurvey all;
-    Runtime<double> runtime(model);
-    const auto add_heads = [&](const Passing& passing) {
-        Array<double> weights = passing.tensor.as<double>();
-        if (passing.name == "x") return all.inputs.push_back(std::move(weights));
-        const std::size_t tokens = ids.size();
-        weights.reshape({weights.size() / tokens / tokens, tokens, tokens});
-        for (std::size_t head = 0; head < weights.shape(0); ++head) {
-            HeadFigures figures;
-            figures.layer = passing.layer;
-            figures.head = head;
-            for (std::size_t q = first_query; q < tokens; ++q) add_row(weights, head, q, figures);
-            for (double* figure :
-                 {&figures.entropy, &figures.evenness, &figures.distance, &figures.self,
-                  &figures.previous, &figures.first, &figures.sink}) {
-                *figure /= static_cast<double>(tokens - first_query);
-            }
-            figures.first_lift = lift_of_first(weights, head);
-            figures.name = name_of(figures);
-            all.heads.push_back(figures);
-        }
-    };
-    runtime.watch(add_heads, {"x", "weights"});
-    runtime.advance(ids);
+    const std::size_t tokens = ids.size();
+    watch_weights(model, ids, without,
+                  [&](std::size_t layer, std::string_view name, Array<double> weights) {
+                      if (name == "x") return all.inputs.push_back(std::move(weights));
+                      for (std::size_t head = 0; head < weights.shape(0); ++head) {
+                          HeadFigures figures;
+                          figures.layer = layer;
+                          figures.head = head;
+                          for (std::size_t q = first_query; q < tokens; ++q)
+                              add_row(weights, head, q, figures);
+                          for (double* figure :
+                               {&figures.entropy, &figures.evenness, &figures.distance,
+                                &figures.self, &figures.previous, &figures.first, &figures.sink}) {
+                              *figure /= static_cast<double>(tokens - first_query);
+                          }
+                          figures.first_lift = lift_of_first(weights, head);
+                          figures.name = name_of(figures);
+                          all.heads.push_back(figures);
+                      }
+                  });
+    return all;
+}
+
+RepeatSurvey survey_repeated(const Model& model, std::size_t count, std::uint64_t seed,
+                             const std::vector<Without>& without) {
+    RepeatSurvey all;
+    std::vector<std::int64_t>& ids = all.ids;
+    if (model.tokenizer != nullptr) ids = model.encode("");
+    const std::size_t first = ids.size();
+    const auto vocab = static_cast<double>(model.architecture.vocab_size);
+    std::vector<double> numbers(2 * count);
+    make_generator(Rng::numpy_pcg64, seed)->rand(std::span(numbers).first(count));
+    for (std::size_t i = 0; i < 2 * count; ++i) {
+        ids.push_back(static_cast<std::int64_t>(numbers[i % count] * vocab));
+    }
+    watch_weights(model, ids, without,
+                  [&](std::size_t layer, std::string_view name, const Array<double>& weights) {
+                      if (name == "x") return;
+                      for (std::size_t head = 0; head < weights.shape(0); ++head) {
+                          RepeatFigures figures{.layer = layer, .head = head};
+                          for (std::size_t q = first + count; q < ids.size(); ++q) {
+                              figures.induction +=
+                                  weights(head, q, q - count + 1) / static_cast<double>(count);
+                              figures.duplicate +=
+                                  weights(head, q, q - count) / static_cast<double>(count);
+                          }
+                          figures.name = figures.induction > most_of_it   ? "induction"
+                                         : figures.duplicate > most_of_it ? "duplicate token"
+                                                                          : "";
+                          all.heads.push_back(figures);
+                      }
+                  });
     return all;
 }
 

@@ -15,7 +15,7 @@ Activation activation_in(const Config& config, const std::string& key) {
     if (word == "gelu_new" || word == "gelu_fast" || word == "gelu_pytorch_tanh") {
         return Activation::gelu_tanh;
     }
-    config.refuse("the activation " + shown(word) + " is not known here");
+    config.not_known("the activation " + shown(word) + " is not known here");
 }
 
 /// Whether layer n slides a window, as the class of the family has it.
@@ -37,11 +37,11 @@ bool slides(const Config& config, const Family& family, std::size_t window, std:
         const Json type = types->is_array() && n < types->size() ? (*types)[n] : Json();
         const bool said = type == "sliding_attention";
         if (!said && type != "full_attention") {
-            config.refuse("layer_types does not say what layer " + std::to_string(n) +
-                          " is: sliding_attention or full_attention");
+            config.not_known("layer_types does not say that layer " + std::to_string(n) +
+                             " is sliding_attention or full_attention");
         }
         if (!family.is("reads_layer_types") && said != slides) {
-            config.refuse("layer_types contradicts what such a model does in its attention");
+            config.not_known("layer_types contradicts what such a model does in its attention");
         }
         slides = said;
     }
@@ -94,7 +94,7 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
     if (type == "default") return {};
     constexpr std::string_view known[]{"linear", "dynamic", "llama3", "yarn", "longrope", "su"};
     if (std::find(std::begin(known), std::end(known), type) == std::end(known)) {
-        config.refuse("the rope_scaling " + shown(type) + " is not known here");
+        config.not_known("the rope_scaling " + shown(type) + " is not known here");
     }
     using Kind = RopeScaling::Kind;
     RopeScaling made;

@@ -24,6 +24,10 @@ public:
     [[noreturn]] void refuse(const std::string& what) const {
         throw InputError(label_ + ": " + what + ": " + advice_);
     }
+    /// Refuses what another model would not have.
+    [[noreturn]] void not_known(const std::string& what) const {
+        throw InputError(label_ + ": " + what + ": give another model");
+    }
     /// The same, of this.
     Config with(nlohmann::json json) const { return {std::move(json), label_, advice_}; }
     const nlohmann::json& json() const { return json_; }

@@ -92,17 +92,29 @@ std::string unknown_in(const Json& config, const Json& usual, const Family& fami
     if (!family.facts.flag("shares_heads", true) && !groups.is_null() && groups != heads) {
         return "num_key_value_heads is " + dumped(groups) + ", not that of all heads" + not_known;
     }
+    if (const Json codes = config.value("quantization", Json()); codes.is_object()) {
+        return "quantization says that MLX keeps its tensors in codes of " +
+               dumped(codes.value("bits", Json())) +
+               " bits: run mlx_lm.convert --dequantize --hf-path with its folder";
+    }
     const Json packed = config.value("quantization_config", Json());
     const Json method = packed.is_object() ? packed.value("quant_method", Json()) : packed;
     if (packed.is_null() || (has_experts && method == "mxfp4")) return {};
     return "quantization_config says " + dumped(method) +
-           ", whose tensors hold codes: give the model in float32, float16 or bfloat16";
+           ", whose tensors hold codes: give the model that they were made of, in float32, float16 "
+           "or bfloat16: hf download ORG/NAME";
 }
 
 }  // namespace
 
 Family family_in(const Config& config) {
     const std::string word = config.word({"model_type"}, "");
+    if (config.find({"_class_name"}) != nullptr) {
+        throw InputError(config.label() +
+                         ": is of a part of a pipeline of diffusers, which makes pictures: give "
+                         "the folder of a language model");
+    }
+    if (word.empty()) config.refuse("lacks model_type, which names its family");
     std::vector<std::string> known;
     for (const auto& [each, facts] : families()["families"].items()) {
         if (each == word) return family_of(word, facts);

@@ -188,11 +188,11 @@ private:
     std::string prefix_;
 };
 
-/// The matrix of the logits where the configuration says that it is the embedding.
-Model::Read tied(const StoredArray& head, const StoredArray& embedding, const std::string& label) {
-    return [head, embedding, label] {
-        Tensor matrix = head.read().tensor;
-        const Tensor same = embedding.read().tensor;
+/// The matrix of the logits, or rows of it, where the configuration says that it is the embedding.
+auto tied(const StoredArray& head, const StoredArray& embedding, const std::string& label) {
+    return [head, embedding, label](const std::vector<std::size_t>* rows) {
+        Tensor matrix = read_of(head, rows);
+        const Tensor same = read_of(embedding, rows);
         if (matrix.shape() == same.shape() && same_numbers(matrix, same)) return matrix;
         throw InputError(label + ": " + head.name + " is not " + embedding.name +
                          ", though tie_word_embeddings is true: set it to false, or leave out " +
@@ -275,6 +275,7 @@ private:
             found = transposed_experts(*found);
         }
         if (!found) lack(theirs, ours + " " + shape_text(shape));
+        Model::ReadRows read_rows;
         Model::Read read = [array = *found, columns = name.columns, rows = picked(name, a_)] {
             return taken_from(array.read().tensor, columns, rows);
         };
@@ -285,11 +286,14 @@ private:
         }
         if (ours == "w_vocab" && a_.tied) {
             const std::string embedding = family_.outside.front().named(".weight");
-            read = tied(*found, *arrays_.find(embedding), model_.label);
+            const auto both = tied(*found, *arrays_.find(embedding), model_.label);
+            read = [both] { return both(nullptr); };
+            if (found->read_rows && found->shape == shape) {
+                read_rows = [both](const std::vector<std::size_t>& which) { return both(&which); };
+            }
         }
         const bool as_it_is = name.part.empty() && !name.columns && name.plus.empty();
-        Model::ReadRows read_rows;
-        if (as_it_is && found->read_rows && found->shape == shape) {
+        if (as_it_is && !read_rows && found->read_rows && found->shape == shape) {
             read_rows = [array = *found](const std::vector<std::size_t>& rows) {
                 return array.read_rows(rows).tensor;
             };

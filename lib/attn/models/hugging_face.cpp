@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -9,6 +10,8 @@
 
 #include "attn/io/array_files.hpp"
 #include "attn/io/json.hpp"
+#include "attn/io/number_lists.hpp"
+#include "attn/models/door.hpp"
 #include "attn/models/hf_config.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
@@ -36,57 +39,83 @@ Json json_in(const fs::path& path) {
     throw InputError(file->label() + ": is no JSON object: save it anew");
 }
 
-/// The folder itself, or in a cache of downloads (models--X--Y) the files of its main branch.
-fs::path model_folder(const fs::path& folder) {
-    std::error_code ignored;
-    const fs::path main = folder / "refs" / "main";
-    if (!fs::is_regular_file(main, ignored)) return folder;
-    const std::string commit = InputFile(main.string()).text(0, 64);
-    return folder / "snapshots" / std::string(trimmed(commit));
+/// Refuses a folder: says what lies in the place of the model, or else what it lacks.
+[[noreturn]] void refuse_folder(const fs::path& folder, const std::string& lacks) {
+    const std::string there = what_lies_there(folder);
+    throw InputError(!there.empty() ? there
+                                    : file_label(folder.string()) + ": " + lacks + ": run " +
+                                          download_command(folder) + ", or give another folder");
 }
 
-/// Refuses a folder without the file that is needed, and names what it has in its place.
-[[noreturn]] void refuse_folder(const fs::path& folder, const std::string& what) {
-    std::error_code ignored;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-        const std::string ending = entry.path().extension().string();
-        for (const char* each : {".gguf", ".bin", ".pt", ".pth", ".onnx", ".h5"}) {
-            if (ending == each) open_model_file(entry.path().string());
-        }
-        if (entry.path().filename() == "adapter_config.json") {
-            throw InputError(
-                file_label(folder.string()) +
-                ": has an adapter (LoRA) alone: merge it into its model and save that");
-        }
-    }
-    throw InputError(file_label(folder.string()) + ": " + what);
+/// The number of a shard and how many there are: model-00001-of-00002.safetensors; 0: no shard.
+std::pair<std::size_t, std::size_t> shard_of(const fs::path& file) {
+    const std::string stem = file.stem().string();
+    const std::size_t of = stem.rfind("-of-");
+    if (of == stem.npos) return {};
+    const std::size_t dash = stem.rfind('-', of - 1) + 1;
+    const auto number = parse_whole<std::size_t>(std::string_view(stem).substr(dash, of - dash));
+    const auto count = parse_whole<std::size_t>(std::string_view(stem).substr(of + 4));
+    return number && count ? std::pair(*number, *count) : std::pair<std::size_t, std::size_t>();
 }
 
-/// The .safetensors files of a model: one, or those that its index names.
-std::vector<std::string> shards_in(const fs::path& folder) {
-    std::error_code ignored;
-    const fs::path single = folder / "model.safetensors";
-    if (fs::exists(single, ignored)) return {single.string()};
-    const fs::path index = folder / "model.safetensors.index.json";
-    if (!fs::exists(index, ignored)) {
-        refuse_folder(folder,
-                      "has neither model.safetensors nor its index: give the folder of a model");
-    }
+/// The files of a model and, where an index says so, the one of them that counts for each tensor.
+struct Shards {
+    std::set<std::string> files;
+    std::map<std::string, std::string> file_of;
+};
+
+Shards shards_of_index(const fs::path& index) {
     const Json json = json_in(index);
     const auto map = json.find("weight_map");
     if (map == json.end() || !map->is_object()) {
         throw InputError(file_label(index.string()) + ": has no 'weight_map': save it anew");
     }
-    std::set<std::string> names;
-    for (const Json& name : *map) {
+    Shards shards;
+    for (const auto& [tensor, name] : map->items()) {
         // A shard lies beside its index, nowhere else.
         if (!name.is_string() || fs::path(name.get<std::string>()).has_parent_path()) {
             throw InputError(file_label(index.string()) +
                              ": 'weight_map' names what is no file beside it: save it anew");
         }
-        names.insert((folder / name.get<std::string>()).string());
+        const fs::path file = index.parent_path() / name.get<std::string>();
+        shards.files.insert(shards.file_of[tensor] = file.string());
     }
-    return {names.begin(), names.end()};
+    return shards;
+}
+
+/// The .safetensors files of a model: one, those that its index names, or all shards.
+Shards shards_in(const fs::path& folder) {
+    std::error_code ignored;
+    for (const char* name : {"config.json", "model.safetensors"}) {
+        if (!fs::is_symlink(folder / name, ignored) || fs::exists(folder / name, ignored)) continue;
+        throw InputError(file_label((folder / name).string()) +
+                         ": is a link to a file that is not there: run " +
+                         download_command(folder));
+    }
+    const fs::path index = folder / "model.safetensors.index.json";
+    Shards shards;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+        const fs::path file = entry.path().filename();
+        if (file == "model.safetensors") return {{entry.path().string()}, {}};
+        if (file.extension() != ".safetensors" || file == "adapter_model.safetensors") continue;
+        shards.files.insert(entry.path().string());
+    }
+    if (fs::exists(index, ignored)) return shards_of_index(index);
+    if (shards.files.empty()) refuse_folder(folder, "has neither model.safetensors nor its index");
+    const std::string first = *shards.files.begin();
+    const std::size_t all = shard_of(first).second;
+    if (all == 0 && shards.files.size() > 1) {
+        throw InputError(file_label(folder.string()) + ": has " +
+                         std::to_string(shards.files.size()) +
+                         " .safetensors files, and none is model.safetensors: give one of them, '" +
+                         visible(first) + "'");
+    }
+    if (all > 0 && shards.files.size() != all) {
+        throw InputError(file_label(folder.string()) + ": has " +
+                         std::to_string(shards.files.size()) + " of " + std::to_string(all) +
+                         " shards and no index: run " + download_command(folder));
+    }
+    return shards;
 }
 
 /// The configuration of the part that reads text: models that see pictures too keep it by itself.
@@ -97,6 +126,10 @@ Json config_in(const fs::path& folder, const std::string& label) {
     if (fs::exists(generation, ignored)) {
         const Json more = json_in(generation);
         if (more.contains("eos_token_id")) config["eos_token_id"] = more["eos_token_id"];
+    }
+    if (fs::exists(folder / "quantize_config.json", ignored) &&
+        !config.contains("quantization_config")) {
+        config["quantization_config"] = {{"quant_method", "gptq"}};  // its form until 2023
     }
     const auto text = config.find("text_config");
     if (text == config.end() || !text->is_object()) return config;
@@ -144,17 +177,24 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
     const bool is_gpt2 = model.architecture.family == "gpt2";
     if (named.empty() && !fs::exists(path, ignored)) {
         std::string there;
-        for (const char* other : {"tokenizer.model", "vocab.json", "vocab.txt", "tekken.json"}) {
+        for (const char* other : {"spiece.model", "sentencepiece.bpe.model", "tiktoken.model",
+                                  "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json"}) {
             if (fs::exists(folder / other, ignored)) there = other;
         }
         if (there.empty()) return;
         const bool in_two = is_gpt2 && there == "vocab.json";
         if (!in_two || !fs::exists(folder / "merges.txt", ignored)) {
+            const std::string pointer = what_lies_there(folder / there, true);
+            const std::string place = visible(folder.string());
             model.tokenizer_trouble =
-                model.label + " has " + there + " and no " +
-                (in_two ? "merges.txt beside it"
-                        : "tokenizer.json, which save_pretrained of a fast tokenizer writes") +
-                ": pass $ids instead of $text"_told;
+                !pointer.empty() ? pointer
+                : in_two ? model.label + " has vocab.json and no merges.txt beside it: run " +
+                               download_command(folder) + ", or pass $ids instead of $text"_told
+                         : model.label + " has " + there +
+                               " and no tokenizer.json: run python3 -c \"from transformers import "
+                               "AutoTokenizer as T; T.from_pretrained('" +
+                               place + "').save_pretrained('" + place +
+                               "')\", or pass $ids instead of $text"_told;
             return;
         }
         path = folder / there;
@@ -176,32 +216,48 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
 
 }  // namespace
 
-Model open_hugging_face(const std::string& path, const std::string& named_tokenizer) {
+Model open_hugging_face(const fs::path& place, const std::string& named_tokenizer) {
     std::error_code ignored;
-    const fs::path given(path);
-    const bool is_folder = fs::is_directory(given, ignored);
-    const fs::path folder = is_folder ? model_folder(given) : given.parent_path();
+    const bool is_folder = fs::is_directory(place, ignored);
+    const fs::path above = place.parent_path();
+    const fs::path folder = is_folder ? place : above.empty() ? fs::path(".") : above;
     const fs::path config_path = folder / "config.json";
-    const bool one_file = !is_folder && given.extension() == ".safetensors";
-    if (one_file) open_model_file(path);
-    if (!fs::exists(config_path, ignored)) {
-        refuse_folder(folder.empty() ? "." : folder,
-                      "there is no config.json beside it, which says the sizes of the model: give "
-                      "its folder");
+    const bool is_index = !is_folder && place.extension() == ".json";
+    if (!is_folder) open_model_file(place.string());
+    if (const auto [number, all] = shard_of(place); !is_folder && !is_index && all > 1) {
+        throw InputError(file_label(place.string()) + ": is shard " + std::to_string(number) +
+                         " of " + std::to_string(all) + ": give the folder, '" +
+                         visible(folder.string()) + "'");
     }
-    const std::vector<std::string> files =
-        one_file ? std::vector<std::string>{path} : shards_in(folder);
+    if (folder.filename() == "blobs") {
+        throw InputError(file_label(place.string()) +
+                         ": is a file of a cache of downloads, without its config.json: give '" +
+                         visible(folder.parent_path().string()) + "'");
+    }
+    if (!fs::exists(fs::symlink_status(config_path, ignored))) {
+        refuse_folder(folder,
+                      "there is no config.json beside it, which says the sizes of the model");
+    }
+    const Shards shards = is_folder  ? shards_in(folder)
+                          : is_index ? shards_of_index(place)
+                                     : Shards{{place.string()}, {}};
     const std::string label = file_label(config_path.string());
     const Config config(config_in(folder, label), label);
 
     Model model;
-    model.label = file_label(path);
+    model.label = file_label(place.string());
     const Family family = family_in(config);
     model.architecture = architecture_of(config, family);
     std::vector<StoredArray> arrays;
-    for (const std::string& name : files) {
+    for (const std::string& name : shards.files) {
         const std::shared_ptr<const InputFile> file = open_model_file(name);
+        model.bytes += static_cast<double>(file->size());
         for (StoredArray& array : safetensors_arrays(*file)) {
+            const auto counts = shards.file_of.find(array.name);
+            if (!shards.file_of.empty() &&
+                (counts == shards.file_of.end() || counts->second != name)) {
+                continue;
+            }
             // The array reads from the file, which lives as long as it.
             arrays.push_back({array.name, [file, read = std::move(array.read)] { return read(); },
                               [file, read = std::move(array.read_rows)](

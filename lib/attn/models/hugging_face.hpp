@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,6 @@ std::vector<NamedTensor> pick_layer(const std::vector<StoredArray>& arrays,
 
 /// The model in a folder, or in the file of one; `tokenizer` in the place of its tokenizer.json.
 /// Errors  as those above and the readers of its files.
-Model open_hugging_face(const std::string& path, const std::string& tokenizer = {});
+Model open_hugging_face(const std::filesystem::path& place, const std::string& tokenizer = {});
 
 }  // namespace attn::models

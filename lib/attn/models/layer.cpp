@@ -1,6 +1,7 @@
 #include "attn/models/layer.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -15,6 +16,18 @@ namespace {
 
 template <class Real>
 constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
+
+/// Calls `each` with every cell of a matrix, some rows at a time, so that both it and its transpose
+/// stay near in memory.
+template <class Each>
+void turn(std::size_t rows, std::size_t columns, Each each) {
+    constexpr std::size_t near = 32;
+    for (std::size_t first = 0; first < rows; first += near) {
+        for (std::size_t i = 0; i < columns; ++i) {
+            for (std::size_t o = first; o < std::min(first + near, rows); ++o) each(o, i);
+        }
+    }
+}
 
 /// Errors  ShapeError when rows have another number of features.
 void require_width(const Shape& rows, std::size_t features) {
@@ -45,30 +58,97 @@ Array<Real> numbers_of(const Model& model, const std::string& name) {
 template <class Real>
 Array<Real> input_major(const Array<Real>& matrix) {
     Array<Real> result = empty_array<Real>({matrix.shape(1), matrix.shape(0)});
-    for (std::size_t o = 0; o < matrix.shape(0); ++o) {
-        for (std::size_t i = 0; i < matrix.shape(1); ++i) result(i, o) = matrix(o, i);
-    }
+    turn(matrix.shape(0), matrix.shape(1),
+         [&](std::size_t o, std::size_t i) { result(i, o) = matrix(o, i); });
     return result;
+}
+
+namespace {
+
+/// The number in 2 bytes whose digits are those of a float, divided and moved.
+std::uint16_t packed(float number, unsigned shift, float factor) {
+    const auto bits = std::bit_cast<std::uint32_t>(number / factor);
+    return static_cast<std::uint16_t>((bits >> shift & 0x7FFFU) | (bits >> 16U & 0x8000U));
+}
+
+/// The float of these 2 bytes.
+float widened(std::uint16_t bits, unsigned shift, float factor) {
+    const std::uint32_t digits = (bits & 0x7FFFU) << shift;
+    const float size = std::bit_cast<float>(digits) * factor;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(size) | (bits & 0x8000U) << 16U);
+}
+
+}  // namespace
+
+StoredMatrix::StoredMatrix(const Tensor& matrix) : shape_{matrix.shape()[1], matrix.shape()[0]} {
+    if (matrix.dtype() == DType::float64) {
+        numbers_ = input_major(matrix.as<double>());
+        return;
+    }
+    const Array<float>& numbers = matrix.as<float>();
+    constexpr float of_float16 = 0x1p112F;  // from the exponents of a float to those of a float16
+    if (pack(numbers, 16, 1) || pack(numbers, 13, of_float16)) return;
+    numbers_ = input_major(numbers);
+}
+
+/// Whether all numbers are of this kind, which are kept then.
+bool StoredMatrix::pack(const Array<float>& matrix, unsigned shift, float factor) {
+    const auto is_same = [&](float number) {
+        const float again = widened(packed(number, shift, factor), shift, factor);
+        return std::bit_cast<std::uint32_t>(again) == std::bit_cast<std::uint32_t>(number);
+    };
+    if (!std::ranges::all_of(matrix, is_same)) return false;
+    std::vector<std::uint16_t> kept(matrix.size());
+    turn(columns(), rows(), [&](std::size_t o, std::size_t i) {
+        kept[i * columns() + o] = packed(matrix(o, i), shift, factor);
+    });
+    numbers_ = std::move(kept);
+    shift_ = shift;
+    factor_ = factor;
+    return true;
+}
+
+template <class Real>
+const Real* StoredMatrix::row(std::size_t i, std::vector<Real>& room) const {
+    const std::size_t first = i * columns();
+    if (const auto* same = std::get_if<Array<Real>>(&numbers_)) return same->data() + first;
+    room.resize(columns());
+    if (const auto* packed = std::get_if<std::vector<std::uint16_t>>(&numbers_)) {
+        const std::uint16_t* const from = packed->data() + first;
+        for (std::size_t o = 0; o < room.size(); ++o) {
+            room[o] = static_cast<Real>(widened(from[o], shift_, factor_));
+        }
+        return room.data();
+    }
+    const auto widen = [&](const auto& numbers) {
+        for (std::size_t o = 0; o < room.size(); ++o) {
+            room[o] = static_cast<Real>(numbers.data()[first + o]);
+        }
+    };
+    if (const auto* narrow = std::get_if<Array<float>>(&numbers_)) widen(*narrow);
+    if (const auto* wide = std::get_if<Array<double>>(&numbers_)) widen(*wide);
+    return room.data();
 }
 
 template <class Real>
 Linear<Real>::Linear(const Model& model, const std::string& weight, const std::string& bias_name)
     : bias(numbers_of<Real>(model, bias_name)) {
-    if (!model.has(weight)) return;
-    matrix = input_major(numbers_of<Real>(model, weight));
+    if (model.has(weight)) matrix = StoredMatrix(model.read(weight));
 }
 
 template <class Real>
 Array<Real> Linear<Real>::operator()(const Array<Real>& rows) const {
-    require_width(rows.shape(), matrix.shape(0));
+    require_width(rows.shape(), matrix.rows());
     const std::size_t count = rows.shape(0);
-    const std::size_t out = matrix.shape(1);
+    const std::size_t out = matrix.columns();
     const RowOperations<Real>& operations = simd::kernels_for().of<Real>().rows;
     Array<Real> result = Array<Real>::filled({count, out}, 0);
+    std::vector<Real> room;
     // A row of the matrix is read once for all rows of x.
-    for (std::size_t i = 0; i < matrix.shape(0); ++i) {
+    for (std::size_t i = 0; i < matrix.rows(); ++i) {
+        const Real* const row = matrix.row(i, room);
         for (std::size_t r = 0; r < count; ++r) {
-            operations.add_exact_multiple(&matrix(i, 0), rows(r, i), &result(r, 0), out);
+            operations.add_exact_multiple(row, rows(r, i), &result(r, 0), out);
         }
     }
     for (std::size_t r = 0; r < count && bias.size() > 0; ++r) {
@@ -99,17 +179,17 @@ namespace {
 /// product is a sum of their rows.
 template <class Real>
 WalkConfig walk_through(const Model& model, std::size_t n) {
-    WalkConfig stored;
-    set_layer(model, n, stored);
-    give_parameters(model, n, stored);
-    WalkConfig config = stored;
+    WalkConfig config;
+    set_layer(model, n, config);
     config.dtype = dtype_of<Real>;
     config.weight_layout = WeightLayout::in_out;
-    for (const auto& [name, tensor] : stored.parameters.entries()) {
-        Tensor numbers = cast(tensor, dtype_of<Real>);
-        if (numbers.dimension() == 2) numbers = {{"in", "out"}, input_major(numbers.as<Real>())};
-        config.parameters.record(name, numbers);
-    }
+    give_parameters(model, n, config, [](const Tensor& stored) -> Tensor {
+        if (stored.dimension() != 2) return cast(stored, dtype_of<Real>);
+        const Tensor turned = with_floating(stored.dtype(), [&]<class T>(T) -> Tensor {
+            return {{"in", "out"}, input_major(stored.as<T>())};
+        });
+        return cast(turned, dtype_of<Real>);
+    });
     return config;
 }
 
@@ -134,16 +214,61 @@ Layer<Real>::Layer(const Model& model, std::size_t n) : attention(walk_through<R
 }
 
 template <class Real>
-Parameters<Real>::Parameters(const Model& read, std::size_t count)
+Parameters<Real>::Parameters(const Model& read, std::size_t count, Hold hold)
     : model(read),
       embedding_norm(model, "g_embedding", "b_embedding"),
-      final_norm(model, "g_final", "b_final") {
-    layers.reserve(count);
-    for (std::size_t n = 0; n < count; ++n) layers.emplace_back(model, n);
+      final_norm(model, "g_final", "b_final"),
+      hold_(hold),
+      layers_(count) {}
+
+template <class Real>
+std::shared_ptr<const Layer<Real>> Parameters<Real>::layer(std::size_t n) const {
+    if (layers_[n] != nullptr) return layers_[n];
+    if (!keeps()) std::ranges::fill(layers_, nullptr);
+    if (model.begins_layer) model.begins_layer(n);
+    return layers_[n] = std::make_shared<const Layer<Real>>(model, n);
 }
 
 template <class Real>
-const Linear<Real>& Parameters<Real>::vocabulary() const {
+Array<Real> Parameters<Real>::vocabulary(const Array<Real>& rows) const {
+    if (keeps()) return whole_vocabulary()(rows);
+    constexpr std::size_t block = 4096;
+    const std::size_t all = model.architecture.vocab_size;
+    Array<Real> logits = empty_array<Real>({rows.shape(0), all});
+    for (std::size_t first = 0; first < all; first += block) {
+        std::vector<std::size_t> ids(std::min(block, all - first));
+        std::iota(ids.begin(), ids.end(), first);
+        const Array<Real> some = vocabulary_of(rows, ids);
+        for (std::size_t r = 0; r < rows.shape(0); ++r) {
+            std::copy_n(&some(r, 0), ids.size(), &logits(r, first));
+        }
+    }
+    return logits;
+}
+
+template <class Real>
+Array<Real> Parameters<Real>::vocabulary_of(const Array<Real>& rows,
+                                            const std::vector<std::size_t>& ids) const {
+    Linear<Real> part;
+    part.matrix = StoredMatrix(model.read_rows(model.vocabulary(), ids));
+    const Array<Real> bias = numbers_of<Real>(model, "b_vocab");
+    if (bias.size() > 0) {
+        part.bias = empty_array<Real>({ids.size()});
+        for (std::size_t i = 0; i < ids.size(); ++i) part.bias(i) = bias(ids[i]);
+    }
+    return part(rows);
+}
+
+template <class Real>
+void Parameters<Real>::cap(Array<Real>& logits) const {
+    const auto cap = static_cast<Real>(model.architecture.logit_softcap);
+    for (std::size_t i = 0; i < logits.size() && cap > 0; ++i) {
+        logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);
+    }
+}
+
+template <class Real>
+const Linear<Real>& Parameters<Real>::whole_vocabulary() const {
     if (!vocabulary_.present()) {
         vocabulary_ = Linear<Real>(model, model.vocabulary(), "b_vocab");
     }
@@ -197,7 +322,7 @@ Linear<Real> linear_of(const Model& model, std::size_t layer, const std::string&
     Linear<Real> linear;
     Array<Real> matrix = read("w_experts_").template as<Real>();
     matrix.reshape({matrix.shape(1), matrix.shape(2)});
-    linear.matrix = input_major(matrix);
+    linear.matrix = StoredMatrix(Tensor({"out", "in"}, std::move(matrix)));
     linear.bias = read("b_experts_").template as<Real>();
     linear.bias.reshape({linear.bias.size()});
     return linear;

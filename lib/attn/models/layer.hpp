@@ -1,6 +1,9 @@
 #pragma once
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "attn/models/model.hpp"
@@ -21,15 +24,38 @@ Array<Real> numbers_of(const Model& model, const std::string& name);
 template <class Real>
 Array<Real> input_major(const Array<Real>& matrix);
 
+/// A matrix in as few bytes as its numbers take: 2 each where all of them are those of a bfloat16
+/// or a float16, 4 where they are those of a float32. Rows are widened when they are asked for.
+class StoredMatrix {
+public:
+    StoredMatrix() = default;
+    /// Keeps (out, in) as (in, out).
+    explicit StoredMatrix(const Tensor& matrix);
+
+    std::size_t rows() const { return shape_[0]; }
+    std::size_t columns() const { return shape_[1]; }
+    /// Row i: the numbers themselves where they are kept as Real, and else in `room`.
+    template <class Real>
+    const Real* row(std::size_t i, std::vector<Real>& room) const;
+
+private:
+    bool pack(const Array<float>& matrix, unsigned shift, float factor);
+
+    Shape shape_{0, 0};
+    std::variant<Array<float>, Array<double>, std::vector<std::uint16_t>> numbers_;
+    unsigned shift_ = 0;  ///< of 2 bytes: how far their digits are from those of a float
+    float factor_ = 1;    ///< and what one then is multiplied by
+};
+
 /// y = x W^T + b for each row of x. The digits of a row do not depend on those beside it.
 template <class Real>
 struct Linear {
-    Array<Real> matrix;  ///< (in, out), so that a result is a sum of its rows
+    StoredMatrix matrix;  ///< (in, out), so that a result is a sum of its rows
     Array<Real> bias;
 
     Linear() = default;
     Linear(const Model& model, const std::string& weight, const std::string& bias_name);
-    bool present() const { return matrix.size() > 0; }
+    bool present() const { return matrix.rows() > 0; }
     Array<Real> operator()(const Array<Real>& rows) const;
 };
 
@@ -56,24 +82,37 @@ struct Layer {
     Layer(const Model& model, std::size_t n);
 };
 
-/// The numbers of a model that all its runs share, read once; but for the tables of
-/// tokens and positions, of which runs read the rows that they need.
+/// Whether what was read of a model stays in memory for the next run, or one layer alone.
+enum class Hold { all, nothing };
+
+/// The numbers of a model that all its runs share, each read when it is first asked for; but for
+/// the tables of tokens and positions, of which runs read the rows that they need.
 template <class Real>
 class Parameters {
 public:
-    /// Reads the first `layers` layers of a model, which must outlive this.
-    ///
-    /// Errors  as Model::read.
-    Parameters(const Model& model, std::size_t layers);
+    /// Those of the first `layers` layers of a model, which must outlive this.
+    Parameters(const Model& model, std::size_t layers, Hold hold = Hold::all);
 
-    /// The map from the last x to logits, read when it is first asked for.
-    const Linear<Real>& vocabulary() const;
+    /// Layer n.  Errors  as Model::read.
+    std::shared_ptr<const Layer<Real>> layer(std::size_t n) const;
+    std::size_t layers() const { return layers_.size(); }
+    bool keeps() const { return hold_ == Hold::all; }
+    /// The map from the last x to logits, which takes those of some thousand tokens at a time where
+    /// nothing is kept.  Errors  as Model::read.
+    Array<Real> vocabulary(const Array<Real>& rows) const;
+    /// The same for the tokens of these ids alone.
+    Array<Real> vocabulary_of(const Array<Real>& rows, const std::vector<std::size_t>& ids) const;
+    /// Holds logits below the model's cap, where it has one.
+    void cap(Array<Real>& logits) const;
+    /// The same map as a whole.
+    const Linear<Real>& whole_vocabulary() const;
 
     const Model& model;
-    std::vector<Layer<Real>> layers;
     Norm<Real> embedding_norm, final_norm;
 
 private:
+    Hold hold_;
+    mutable std::vector<std::shared_ptr<const Layer<Real>>> layers_;
     mutable Linear<Real> vocabulary_;
 };
 

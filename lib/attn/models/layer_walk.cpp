@@ -51,9 +51,10 @@ void set_layer(const Model& model, std::size_t layer, WalkConfig& config) {
     if (has("sink")) config.sink = SinkLogit::given;
 }
 
-void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) {
+void give_parameters(const Model& model, std::size_t layer, WalkConfig& config,
+                     const std::function<Tensor(const Tensor&)>& made) {
     const auto give = [&](const char* name, const Array<double>& numbers) {
-        if (numbers.size() > 0) config.parameters.record(name, Tensor({"feature"}, numbers));
+        if (numbers.size() > 0) config.parameters.record(name, made(Tensor({"feature"}, numbers)));
     };
     for (const char* name : {"g_query", "g_key"}) {
         give(name, Norm<double>(model, in_layer(layer, name), "").gain);
@@ -63,7 +64,7 @@ void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) 
     give("b_x", norm.bias);
     const auto give_stored = [&](const char* name) {
         const std::string theirs = in_layer(layer, name);
-        if (model.has(theirs)) config.parameters.record(name, model.read(theirs));
+        if (model.has(theirs)) config.parameters.record(name, made(model.read(theirs)));
     };
     for (const char* name :
          {"w_query", "b_query", "w_key", "b_key", "w_value", "b_value", "w_output", "b_output"}) {
@@ -72,8 +73,8 @@ void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) 
     if (config.sink == SinkLogit::given) give_stored("sink");
 }
 
-LayerWalk::LayerWalk(WalkConfig config, const ModelMistake* mistake)
-    : config_(std::move(config)), mistake_(mistake) {
+LayerWalk::LayerWalk(WalkConfig config, const ModelMistake* mistake, std::vector<TableEdit> edits)
+    : config_(std::move(config)), mistake_(mistake), edits_(std::move(edits)) {
     if (mistake_ == nullptr || !mistake_->why_not(config_).empty()) {
         mistake_ = nullptr;
     } else if (mistake_->change != nullptr) {
@@ -92,6 +93,7 @@ void LayerWalk::prepare(std::size_t tokens) {
     if (mistake_ != nullptr && mistake_->entry != nullptr) {
         table = mistake_->entry->apply(std::move(table), *plan_);
     }
+    for (const TableEdit& edit : edits_) table = edit(std::move(table), *plan_);
     parameters_ = Ledger(chains_of(table));
     StepTable first;
     steps_.clear();

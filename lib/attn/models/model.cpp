@@ -51,6 +51,14 @@ void Model::add(const std::string& name, Shape shape, Read read, ReadRows read_r
                       other ? visible(in_file) + " as " + name : name};
 }
 
+double Model::numbers_of(const std::function<bool(std::string_view name)>& fits) const {
+    double sum = 0;
+    for (const auto& [name, stored] : tensors_) {
+        if (fits(name)) sum += static_cast<double>(element_count(stored.shape));
+    }
+    return sum;
+}
+
 const Model::Stored& Model::stored(const std::string& name) const {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {

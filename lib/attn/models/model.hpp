@@ -83,12 +83,16 @@ public:
     std::shared_ptr<const Tokenizer> tokenizer;  ///< null: ids alone
     std::string note{};  ///< what lies beside the model and is not applied; empty: nothing
     std::string tokenizer_trouble{};  ///< why there is none, where one lies there
+    double bytes = 0;                 ///< that its files have, where they are many
+    std::function<void(std::size_t layer)> begins_layer{};  ///< called before each is read
 
     /// States a tensor, and how rows of it are read alone where its file can do that. Reading it
     /// checks the shape; messages name it as its file does.
     void add(const std::string& name, Shape shape, Read read, ReadRows read_rows = {},
              const std::string& in_file = {});
     bool has(const std::string& name) const { return tensors_.contains(name); }
+    /// The numbers of all tensors whose names fit.
+    double numbers_of(const std::function<bool(std::string_view name)>& fits) const;
     /// The name of the matrix that makes logits.  Errors  InputError where there is none.
     const char* vocabulary() const;
     /// Errors  InputError, starting with the label, for a tensor that is not there or is of another

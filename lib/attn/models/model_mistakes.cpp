@@ -122,14 +122,17 @@ ModelMistake find_model_mistake(std::string_view id, const Model& model) {
 
 std::vector<double> sample_of(const Parameters<double>& parameters, const ModelMistake* mistake) {
     constexpr std::size_t tokens = 40;  // more than the widest window
-    const auto& layers = parameters.layers;
-    const auto shows = std::ranges::find_if(layers, [&](const Layer<double>& layer) {
-        return mistake == nullptr || mistake->why_not(layer.attention).empty();
-    });
-    if (shows == layers.end()) return {};
+    std::size_t shows = 0;
+    const auto shows_in = [&](std::size_t n) {
+        WalkConfig layer;
+        set_layer(parameters.model, n, layer);
+        return mistake == nullptr || mistake->why_not(layer).empty();
+    };
+    while (shows < parameters.layers() && !shows_in(shows)) ++shows;
+    if (shows == parameters.layers()) return {};
     Array<double> x = empty_array<double>({tokens / 2, parameters.model.architecture.embed_dim});
     for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(static_cast<double>(i * i));
-    LayerWalk walk(shows->attention, mistake);
+    LayerWalk walk(parameters.layer(shows)->attention, mistake);
     std::vector<double> numbers;
     // As a prompt, and behind it.
     for (int half = 0; half < 2; ++half) {
@@ -169,7 +172,7 @@ double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>
     if (ids.size() < least_tokens || !a.causal || !has_logits || !other.why_not(model).empty()) {
         return 0;
     }
-    const auto parameters = parameters_of<float>(model);
+    const auto parameters = parameters_of<float>(model, Hold::nothing);
     return mean_log_probability(parameters, &other, ids) -
            mean_log_probability(parameters, nullptr, ids);
 }

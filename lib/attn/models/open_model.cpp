@@ -9,6 +9,8 @@
 
 #include <zlib.h>
 
+#include "attn/io/array_files.hpp"
+#include "attn/models/door.hpp"
 #include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -17,19 +19,6 @@ namespace attn::models {
 namespace {
 
 namespace fs = std::filesystem;
-
-using namespace std::string_view_literals;
-
-/// The first bytes of other programs' files, or their endings where these say nothing.
-struct Foreign {
-    std::string_view beginning;
-    const char* what;
-};
-constexpr Foreign foreign[]{{"GGUF"sv, "a GGUF file"},
-                            {"PK\x03\x04"sv, "a ZIP archive, as torch.save and NumPy write them"},
-                            {"\x80\x02"sv, "a file of torch.save (pickle)"},
-                            {"\x80\x04"sv, "a pickle"},
-                            {"\x89HDF"sv, "an HDF5 file"}};
 
 /// The tokenizer of a llama2.c model: the file that was named, or one that lies beside the model.
 std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path, const std::string& named,
@@ -70,31 +59,29 @@ Model viz_model(std::string_view text, const std::string& label, const std::stri
 std::shared_ptr<InputFile> open_model_file(const std::string& path) {
     require_regular_file(path);
     auto file = std::make_shared<InputFile>(path);
-    const std::string beginning = file->text(0, 64);
-    if (beginning.starts_with("version https://git-lfs")) {
-        throw InputError(file->label() +
-                         ": is a git-lfs pointer, not the file itself: run git lfs pull");
+    if (const std::string other = what_lies_there(path, true); !other.empty()) {
+        throw InputError(other);
     }
-    std::string what = path.ends_with(".onnx") ? "an ONNX file" : "";
-    for (const Foreign& each : foreign) {
-        if (beginning.starts_with(each.beginning)) what = each.what;
-    }
-    if (what.empty()) return file;
-    throw InputError(file->label() + ": is " + what +
-                     ", which is not read as a model: give the folder that save_pretrained writes, "
-                     "with config.json and .safetensors files");
+    return file;
 }
 
 Model open_model(const std::string& path, const std::string& tokenizer) {
     if (path == "stories") return stories(tokenizer);
     if (path == "sorter") return viz_model(sorter_json, "sorter", tokenizer);
     std::error_code ignored;
-    const std::string ending = fs::path(path).extension().string();
-    if (fs::is_directory(path, ignored) || ending == ".safetensors" ||
+    const fs::path place = model_place(path);
+    const auto of_hugging_face = [&] {
+        Model model = open_hugging_face(place, tokenizer);
+        model.label = file_label(path);
+        return model;
+    };
+    if (fs::is_directory(place, ignored) || place.extension() == ".safetensors" ||
         path.ends_with(".index.json")) {
-        return open_hugging_face(path, tokenizer);
+        return of_hugging_face();
     }
     auto file = open_model_file(path);
+    if (const std::string other = what_lies_there(path); !other.empty()) throw InputError(other);
+    if (looks_like_safetensors(*file)) return of_hugging_face();
     const std::string beginning = file->text(0, 64);
     const std::size_t first = beginning.find_first_not_of(" \t\r\n");
     if (first != beginning.npos && beginning[first] == '{') {
@@ -104,7 +91,9 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
         }
         return viz_model(file->all(), file->label(), tokenizer);
     }
+    const auto bytes = static_cast<double>(file->size());
     Model model = read_llama2c(std::move(file));
+    model.bytes = bytes;
     model.tokenizer = tokenizer_beside(path, tokenizer, model.architecture.vocab_size);
     return model;
 }

@@ -18,59 +18,95 @@ void add(const Array<Real>& more, Array<Real>& x) {
 
 }  // namespace
 
-template <class Real>
-Runtime<Real>::Runtime(std::shared_ptr<const Parameters<Real>> parameters,
-                       const ModelMistake* mistake)
-    : parameters_(std::move(parameters)), mistaken_(mistake != nullptr) {
-    for (const Layer<Real>& layer : parameters_->layers) {
-        walks_.emplace_back(layer.attention, mistake);
+LayerEdit::LayerEdit(const Without& without, const Architecture& of) : layer(without.layer) {
+    if (without.part == Without::Part::mlp) {
+        of_mlp = std::make_shared<Replacement>(without.mean);
+    } else {
+        table = as_mistake(without, of.heads).apply;
     }
 }
 
+std::vector<LayerEdit> edits_of(const std::vector<Without>& without, const Architecture& of) {
+    std::vector<LayerEdit> edits;
+    for (const Without& each : without) edits.emplace_back(each, of);
+    return edits;
+}
+
 template <class Real>
-Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
+Runtime<Real>::Runtime(std::shared_ptr<const Parameters<Real>> parameters,
+                       const ModelMistake* mistake, std::vector<LayerEdit> edits)
+    : parameters_(std::move(parameters)),
+      walks_(parameters_->layers()),
+      mistake_(mistake),
+      edits_(std::move(edits)) {}
+
+template <class Real>
+Array<Real> Runtime<Real>::begin(std::span<const std::int64_t> ids) const {
     const Architecture& a = architecture();
     parameters_->model.check_ids({ids.begin(), ids.end()});
     if (past_ + ids.size() > a.most_tokens) {
         throw ConfigError(parameters_->model.label + " was made for " +
                           std::to_string(a.most_tokens) + " tokens: ask for fewer");
     }
-    // A long prompt goes in pieces, whose scores take little memory; a mistake may tell them apart.
-    const std::size_t piece = mistaken_ || watch_ || !a.causal ? ids.size() : 64;
-    Array<Real> all = empty_array<Real>({ids.size(), a.embed_dim});
-    for (std::size_t first = 0; first < ids.size(); first += piece) {
-        const Array<Real> x = advance_all(ids.subspan(first, std::min(piece, ids.size() - first)));
-        std::copy(x.begin(), x.end(), all.data() + first * a.embed_dim);
-    }
-    return all;
+    Embedded<Real> rows = embedding_of(ids);
+    if (rows.positions.size() > 0) add(rows.positions, rows.tokens);
+    return parameters_->embedding_norm(rows.tokens);
 }
 
 template <class Real>
-Array<Real> Runtime<Real>::advance_all(std::span<const std::int64_t> ids) {
-    const Architecture& a = architecture();
-    Embedded<Real> rows = embedding_of(ids);
-    if (rows.positions.size() > 0) add(rows.positions, rows.tokens);
-    Array<Real> x = parameters_->embedding_norm(rows.tokens);
-    for (std::size_t n = 0; n < walks_.size(); ++n) {
-        const Layer<Real>& layer = parameters_->layers[n];
-        seen(n, "x", x);
-        if (a.parallel) {
-            const Array<Real> from_mlp = mlp(n, x);
-            add(attention(n, x), x);
-            add(from_mlp, x);
-        } else if (a.norm_after_sum) {
-            add(attention(n, x), x);
-            x = layer.attention_output_norm(x);
-            add(mlp(n, x), x);
-            x = layer.mlp_output_norm(x);
-        } else {
-            add(attention(n, x), x);
-            seen(n, "x_after_attention", x);
-            add(mlp(n, x), x);
+Array<Real> Runtime<Real>::through_layer(std::size_t n, Array<Real> x) {
+    const std::shared_ptr<const Layer<Real>> layer = parameters_->layer(n);
+    if (!walks_[n]) {
+        std::vector<TableEdit> tables;
+        for (const LayerEdit& edit : edits_) {
+            if (edit.layer == n && edit.table) tables.push_back(edit.table);
         }
-        seen(n, "x_after_mlp", x);
+        walks_[n].emplace(layer->attention, mistake_, std::move(tables));
     }
+    // A long prompt goes in pieces, whose scores take little memory; a change may tell them apart.
+    const bool is_whole = is_mistaken() || watch_ || !edits_.empty() || !architecture().causal;
+    const std::size_t tokens = x.shape(0), features = x.shape(1);
+    const std::size_t piece = is_whole ? tokens : 64;
+    for (std::size_t first = 0; first < tokens; first += piece) {
+        Array<Real> some = empty_array<Real>({std::min(piece, tokens - first), features});
+        std::copy_n(&x(first, 0), some.size(), some.data());
+        some = through(*layer, n, std::move(some));
+        std::copy(some.begin(), some.end(), &x(first, 0));
+    }
+    if (!parameters_->keeps()) walks_[n].reset();
+    return x;
+}
+
+template <class Real>
+Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
+    refuse_unless(parameters_->keeps() || past_ == 0, "a second run needs parameters that stay");
+    Array<Real> x = begin(ids);
+    for (std::size_t n = 0; n < walks_.size(); ++n) x = through_layer(n, std::move(x));
     past_ += ids.size();
+    return x;
+}
+
+/// x behind layer n.
+template <class Real>
+Array<Real> Runtime<Real>::through(const Layer<Real>& layer, std::size_t n, Array<Real> x) {
+    const Architecture& a = architecture();
+    seen(n, "x", x);
+    if (a.parallel) {
+        const Array<Real> from_mlp = mlp(layer, n, x);
+        add(attention(layer, n, x), x);
+        seen(n, "x_after_attention", x);
+        add(from_mlp, x);
+    } else if (a.norm_after_sum) {
+        add(attention(layer, n, x), x);
+        x = layer.attention_output_norm(x);
+        add(mlp(layer, n, x), x);
+        x = layer.mlp_output_norm(x);
+    } else {
+        add(attention(layer, n, x), x);
+        seen(n, "x_after_attention", x);
+        add(mlp(layer, n, x), x);
+    }
+    seen(n, "x_after_mlp", x);
     return x;
 }
 
@@ -97,27 +133,31 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
 
 /// The contribution of a layer's attention to x.
 template <class Real>
-Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
-    const Ledger ledger = walks_[n].advance({{"token", "feature"}, x});
+Array<Real> Runtime<Real>::attention(const Layer<Real>& layer, std::size_t n,
+                                     const Array<Real>& x) {
+    const Ledger ledger = walks_[n]->advance({{"token", "feature"}, x});
     if (watch_) seen_attention(n, ledger);
     const Array<Real>& output = ledger["output"].template as<Real>();
     if (architecture().norm_after_sum) return output;
-    return parameters_->layers[n].attention_output_norm(output);
+    return layer.attention_output_norm(output);
 }
 
 /// The contribution of a layer's MLP to x: down(act(up(x))), with a gate down(act(gate(x)) *
 /// up(x)).
 template <class Real>
-Array<Real> Runtime<Real>::mlp(std::size_t n, const Array<Real>& x) {
-    const Layer<Real>& layer = parameters_->layers[n];
+Array<Real> Runtime<Real>::mlp(const Layer<Real>& layer, std::size_t n, const Array<Real>& x) {
     const Architecture& a = architecture();
     const Array<Real> normed = layer.mlp_norm(x);
     seen(n, "mlp_normed_x", normed);
-    if (a.experts > 0) {
-        const Array<Real> mixed = mix_experts(parameters_->model, n, normed);
-        seen(n, "mlp_output", mixed);
-        return mixed;
-    }
+    const auto made = [&](Array<Real> output) {
+        for (const LayerEdit& edit : edits_) {
+            if (edit.layer != n || edit.of_mlp == nullptr) continue;
+            (*edit.of_mlp)(output.data(), output.shape(0), output.shape(1));
+        }
+        seen(n, "mlp_output", output);
+        return output;
+    };
+    if (a.experts > 0) return made(mix_experts(parameters_->model, n, normed));
     Array<Real> inner = layer.up(normed);
     seen(n, "mlp_inner", inner);
     if (layer.gate.present()) {
@@ -129,18 +169,14 @@ Array<Real> Runtime<Real>::mlp(std::size_t n, const Array<Real>& x) {
         for (Real& number : inner) number = activated(a.activation, number);
     }
     seen(n, "mlp_activated", inner);
-    const Array<Real> output = layer.down(inner);
-    seen(n, "mlp_output", output);
+    const Array<Real> output = made(layer.down(inner));
     return a.norm_after_sum ? output : layer.mlp_output_norm(output);
 }
 
 template <class Real>
 Array<Real> Runtime<Real>::logits(const Array<Real>& x) const {
-    Array<Real> logits = parameters_->vocabulary()(parameters_->final_norm(x));
-    const auto cap = static_cast<Real>(architecture().logit_softcap);
-    for (std::size_t i = 0; i < logits.size() && cap > 0; ++i) {
-        logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);
-    }
+    Array<Real> logits = parameters_->vocabulary(parameters_->final_norm(x));
+    parameters_->cap(logits);
     return logits;
 }
 
@@ -186,11 +222,46 @@ void Runtime<Real>::seen_attention(std::size_t layer, const Ledger& ledger) cons
 template class Runtime<float>;
 template class Runtime<double>;
 
+Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold hold,
+             std::size_t size) {
+    const double all = model.numbers_of([](std::string_view) { return true; });
+    const double stored = all > 0 ? model.bytes / all : 0;
+    const auto real = static_cast<double>(size);
+    Cost cost;
+    double largest = 0, sum = 0;
+    for (std::size_t n = 0; n < layers; ++n) {
+        const std::string layer = in_layer(n, "");
+        // Of experts, those are read that are asked.
+        const double numbers = model.numbers_of([&](std::string_view name) {
+            return name.starts_with(layer) && name.find("experts") == name.npos;
+        });
+        const double attention = model.numbers_of([&](std::string_view name) {
+            return name.starts_with(layer) &&
+                   (name.ends_with("w_query") || name.ends_with("w_key") ||
+                    name.ends_with("w_value") || name.ends_with("w_output"));
+        });
+        const double held = attention * real + (numbers - attention) * stored;
+        largest = std::max(largest, held);
+        sum += held;
+        cost.read += numbers * stored;
+        cost.multiplied += numbers * static_cast<double>(tokens);
+    }
+    cost.held = largest;
+    if (hold == Hold::all) {
+        const double matrix = static_cast<double>(model.architecture.vocab_size) *
+                              static_cast<double>(model.architecture.embed_dim) * stored;
+        cost.held = sum + matrix;
+        cost.read += matrix;
+    }
+    return cost;
+}
+
 std::vector<Array<double>> inputs_of_layers(const Model& model, std::span<const std::int64_t> ids,
-                                            std::size_t last) {
+                                            std::size_t last, const std::vector<Without>& without) {
     refuse_unless(last <= model.architecture.layers.size(),
                   model.label + " has no layer " + std::to_string(last));
-    Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last));
+    Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last, Hold::nothing),
+                            nullptr, edits_of(without, model.architecture));
     std::vector<Array<double>> inputs;
     earlier.watch([&](const Passing& passing) { inputs.push_back(passing.tensor.as<double>()); },
                   {"x"});

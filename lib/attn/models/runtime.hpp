@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "attn/models/layer.hpp"
 #include "attn/models/layer_walk.hpp"
 #include "attn/models/model.hpp"
+#include "attn/models/without.hpp"
 
 namespace attn::models {
 
@@ -31,11 +33,24 @@ struct Embedded {
     bool normed = false;
 };
 
-/// All layers of a model, for any number of runs.  Errors  as Parameters.
+/// All layers of a model, for any number of runs, or read anew by each of them.
 template <class Real>
-std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model) {
-    return std::make_shared<Parameters<Real>>(model, model.architecture.layers.size());
+std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model, Hold hold = Hold::all) {
+    return std::make_shared<Parameters<Real>>(model, model.architecture.layers.size(), hold);
 }
+
+/// What a run does otherwise than the model: a change of the step table of a layer, or another
+/// number in the place of what its MLP adds.
+struct LayerEdit {
+    std::size_t layer = 0;
+    TableEdit table{};
+    std::shared_ptr<Replacement> of_mlp{};
+
+    explicit LayerEdit(const Without& without, const Architecture& of);
+    LayerEdit(std::size_t n, TableEdit edit) : layer(n), table(std::move(edit)) {}
+};
+
+std::vector<LayerEdit> edits_of(const std::vector<Without>& without, const Architecture& of);
 
 /// Runs a model on tokens one after another, keeping the keys and values of all of them.
 ///
@@ -45,12 +60,14 @@ std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model) {
 /// Why    attention is the step table, walked with these tokens as queries; what stands around it
 ///        in a model is here.
 /// Range  tokens one at a time and all at once give the same numbers but for rounding.
+///        Of parameters that are not kept one layer is in memory at a time, for one run over one
+///        text.
 template <class Real>
 class Runtime {
 public:
-    /// As the model was trained, or with a mistake, which must outlive this.
+    /// As the model was trained, or with a mistake, which must outlive this, and with edits.
     explicit Runtime(std::shared_ptr<const Parameters<Real>> parameters,
-                     const ModelMistake* mistake = nullptr);
+                     const ModelMistake* mistake = nullptr, std::vector<LayerEdit> edits = {});
     /// Reads the model for this run alone, which must not outlive it.
     explicit Runtime(const Model& model) : Runtime(parameters_of<Real>(model)) {}
 
@@ -61,8 +78,11 @@ public:
     ///         model was made for.
     Array<Real> advance(std::span<const std::int64_t> ids);
 
-    /// The x that advance() would begin with.
+    /// The x that advance() would begin with, and its two parts.
+    Array<Real> begin(std::span<const std::int64_t> ids) const;
     Embedded<Real> embedding_of(std::span<const std::int64_t> ids) const;
+    /// x behind layer n, a row for each of the tokens that came last: a step of advance().
+    Array<Real> through_layer(std::size_t n, Array<Real> x);
 
     /// The logits of the token behind each row of x.
     Array<Real> logits(const Array<Real>& x) const;
@@ -76,14 +96,14 @@ public:
     }
 
     const Model& model() const { return parameters_->model; }
-    bool is_mistaken() const { return mistaken_; }
+    bool is_mistaken() const { return mistake_ != nullptr; }
     /// How many tokens it has seen.
     std::size_t tokens() const { return past_; }
 
 private:
-    Array<Real> advance_all(std::span<const std::int64_t> ids);
-    Array<Real> attention(std::size_t n, const Array<Real>& x);
-    Array<Real> mlp(std::size_t n, const Array<Real>& x);
+    Array<Real> through(const Layer<Real>& layer, std::size_t n, Array<Real> x);
+    Array<Real> attention(const Layer<Real>& layer, std::size_t n, const Array<Real>& x);
+    Array<Real> mlp(const Layer<Real>& layer, std::size_t n, const Array<Real>& x);
     bool watches(std::string_view name) const;
     void seen(std::size_t layer, std::string_view name, const Array<Real>& rows) const;
     void seen_attention(std::size_t layer, const Ledger& ledger) const;
@@ -91,18 +111,31 @@ private:
     const Architecture& architecture() const { return parameters_->model.architecture; }
 
     std::shared_ptr<const Parameters<Real>> parameters_;
-    std::vector<LayerWalk> walks_;
-    bool mistaken_;
+    std::vector<std::optional<LayerWalk>> walks_;  ///< of the layers that were run
+    const ModelMistake* mistake_;
+    std::vector<LayerEdit> edits_;
     std::size_t past_ = 0;
     std::function<void(Passing)> watch_;
     std::vector<std::string_view> watched_;  // no names: all tensors
 };
+
+/// What running some layers of a model takes, before it is run.
+struct Cost {
+    double read = 0;        ///< bytes of files
+    double held = 0;        ///< bytes in memory at a time
+    double multiplied = 0;  ///< numbers
+};
+/// The cost of `layers` layers for so many tokens, in numbers of `size` bytes; where all is kept,
+/// with the matrix of the logits.
+Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold hold,
+             std::size_t size);
 
 /// The x that each layer up to number `last` starts from, in one run.
 ///
 /// Shapes  ids (tokens); each (tokens, embed_dim).
 /// Errors  as Runtime::advance.
 std::vector<Array<double>> inputs_of_layers(const Model& model, std::span<const std::int64_t> ids,
-                                            std::size_t last);
+                                            std::size_t last,
+                                            const std::vector<Without>& without = {});
 
 }  // namespace attn::models

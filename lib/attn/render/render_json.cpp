@@ -43,8 +43,10 @@ const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::si
 
 void write_cells(TextPieces& out, const Tensor& tensor) {
     std::visit(
-        [&](const auto& array) { write_axis(out, array.data(), tensor.shape(), 0, tensor.dtype()); },
-               tensor.values());
+        [&](const auto& array) {
+            write_axis(out, array.data(), tensor.shape(), 0, tensor.dtype());
+        },
+        tensor.values());
 }
 
 void write_tensor(TextPieces& out, const Tensor& tensor) {

@@ -1,0 +1,187 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/written_text.hpp"
+#include "app/flags/model_flags.hpp"
+#include "app/flags/output_flags.hpp"
+#include "attn/models/contributions.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+
+namespace app {
+namespace {
+
+using attn::models::Lens;
+using attn::models::Model;
+using attn::models::Reading;
+
+constexpr const char* what_it_is =
+    "its x through the last norm and the matrix of the logits; a reading, not what the layer means";
+
+/// The first place from which on the last token is read as at the end.
+std::string settled_at(const Lens& lens) {
+    std::size_t first = lens.places.size() - 1;
+    const auto said = [&](std::size_t n) { return lens.readings[n].back().said; };
+    while (first > 0 && said(first - 1) == said(lens.places.size() - 1)) --first;
+    return lens.places[first].text();
+}
+
+std::string text_of_lens(const Model& model, const Lens& lens, const TokenIds& ids) {
+    const bool all = lens.readings[0].size() > 1;
+    const std::string chosen = quoted(model, lens.chosen);
+    std::vector<std::vector<std::string>> rows;
+    std::vector<std::string>& head = rows.emplace_back();
+    head = all ? std::vector<std::string>{"behind"}
+               : std::vector<std::string>{"behind", "says", "p", chosen, "rank"};
+    for (std::size_t t = 0; all && t < ids.size(); ++t) head.push_back(quoted(model, ids[t]));
+    for (std::size_t n = 0; n < lens.places.size(); ++n) {
+        std::vector<std::string>& row = rows.emplace_back();
+        row.push_back(lens.places[n].text());
+        for (const Reading& each : lens.readings[n]) {
+            row.push_back(quoted(model, each.said) +
+                          (all ? fmt::format(" {:.2f}", each.probability) : ""));
+            if (all) continue;
+            row.push_back(fmt::format("{:.4f}", each.probability));
+            row.push_back(fmt::format("{:.4f}", each.of_chosen));
+            row.push_back(fmt::format("{}", each.rank));
+        }
+    }
+    std::string text =
+        fmt::format("# what each layer would say behind {} if the model stopped there\n# ({})\n",
+                    all ? "each token" : quoted(model, ids.back()), what_it_is);
+    text += aligned(rows, all ? rows[0].size() : 2);
+    return text + fmt::format("# from {} on it says what the model says{}\n", settled_at(lens),
+                              all ? " behind the last token" : "");
+}
+
+attn::JsonText json_of_reading(const Model& model, const Reading& reading) {
+    return {{"id", reading.said},
+            {"token", quoted(model, reading.said)},
+            {"probability", reading.probability},
+            {"chosen_probability", reading.of_chosen},
+            {"rank", reading.rank}};
+}
+
+std::string json_of_lens(const Model& model, const Lens& lens, const TokenIds& ids) {
+    std::vector<attn::JsonText> places;
+    for (std::size_t n = 0; n < lens.places.size(); ++n) {
+        std::vector<attn::JsonText> readings;
+        for (const Reading& each : lens.readings[n]) {
+            readings.push_back(json_of_reading(model, each));
+        }
+        places.push_back({{"behind", lens.places[n].text()}, {"readings", {readings, ", "}}});
+    }
+    return json_head(model)
+               .with("ids", ids, ",\n ")
+               .with("chosen", lens.chosen, ",\n ")
+               .with("token", quoted(model, lens.chosen), ",\n ")
+               .with("places", places, ",\n ")
+               .text +
+           "\n";
+}
+
+/// Places down, tokens across, each word on the colour of its probability.
+std::string page_of_lens(const Model& model, const Lens& lens, const TokenIds& ids) {
+    std::vector<std::string> head;
+    for (std::size_t t = ids.size() - lens.readings[0].size(); t < ids.size(); ++t) {
+        head.push_back(quoted(model, ids[t]));
+    }
+    const std::string chosen = quoted(model, lens.chosen);
+    std::vector<ColoredCell> cells;
+    for (const auto& row : lens.readings) {
+        for (const Reading& each : row) {
+            cells.push_back({quoted(model, each.said), each.probability, attn::ScaleKind::from_zero,
+                             fmt::format("{:.4f}, {} {:.4f} (rank {})", each.probability, chosen,
+                                         each.of_chosen, each.rank)});
+        }
+    }
+    return colored_table(
+        "lens",
+        fmt::format("What each layer would say behind each token if the model stopped there ({}). "
+                    "Rest on a word for its probability and that of {}.",
+                    what_it_is, chosen),
+        head, [&](std::size_t row) { return lens.places[row].text(); }, cells);
+}
+
+/// The arrays of a lens: (place, token), and x (place, token, feature).
+void write_lens(const Arguments& arguments, const Lens& lens, const TokenIds& ids) {
+    const attn::Shape shape{lens.places.size(), lens.readings[0].size()};
+    const attn::Axes axes{"place", "token"};
+    const auto tensor = [&]<class T>(T Reading::*of) -> attn::Tensor {
+        using Number = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+        attn::Array<Number> cells = attn::empty_array<Number>(shape);
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            cells.data()[i] = static_cast<Number>(lens.readings[i / shape[1]][i % shape[1]].*of);
+        }
+        return {axes, std::move(cells)};
+    };
+    attn::Array<double> x = attn::empty_array<double>({shape[0], shape[1], lens.x[0].shape(1)});
+    for (std::size_t n = 0; n < shape[0]; ++n) {
+        std::ranges::copy(lens.x[n], x.data() + n * lens.x[n].size());
+    }
+    attn::Array<std::int64_t> text = attn::empty_array<std::int64_t>({ids.size()});
+    std::ranges::copy(ids, text.data());
+    write_arrays(arguments, {{"ids", {{"token"}, std::move(text)}},
+                             {"said", tensor(&Reading::said)},
+                             {"probability", tensor(&Reading::probability)},
+                             {"chosen_probability", tensor(&Reading::of_chosen)},
+                             {"rank", tensor(&Reading::rank)},
+                             {"x", {{"place", "token", "feature"}, std::move(x)}}});
+}
+
+int run_lens(const Arguments& arguments) {
+    Model model = model_of(arguments);
+    const TokenIds ids = prompt_of(arguments, model);
+    std::optional<std::int64_t> chosen;
+    const std::optional<std::string> token = arguments[flags::chosen];
+    if (token) chosen = token_of(model, *token, "--token " + *token);
+    say_cost(arguments, model, {ids.size()});
+    const Lens lens =
+        attn::models::lens_of(model, nullptr, ids, arguments[flags::by] == "part",
+                              arguments.has(flags::all), chosen, without_of(arguments, model));
+    const std::string form = said_form(arguments);
+    if (form == "npz") {
+        write_lens(arguments, lens, ids);
+    } else if (form == "html") {
+        write_text(arguments, page_of_lens(model, lens, ids));
+    } else {
+        write_text_or_json(
+            arguments, [&] { return text_of_lens(model, lens, ids); },
+            [&] { return json_of_lens(model, lens, ids); });
+    }
+    return 0;
+}
+
+const std::vector<Flag>& lens_flags() {
+    static const std::vector<Flag> all = grouped(
+        "Lens", {{flags::chosen, "TOKEN",
+                  "the token whose probability and rank is told; the one that the model says "
+                  "without it"},
+                 {flags::by, "WHAT", "layer: a row a layer; part: one behind its attention too",
+                  one_of("layer part"), "layer"},
+                 {flags::all, "", "what it says behind each token of the text, not the last alone"},
+                 Flag{flags::format, "FORM",
+                      "text: a table; json; html: a page in colour; npz: the numbers and x",
+                      one_of("text json html npz")}
+                     .being(of_output)
+                     .usually("text")
+                     .in_group("Output")});
+    return all;
+}
+
+}  // namespace
+
+Command lens_command() {
+    return {"lens",
+            "say what a trained model would say if it stopped behind each layer",
+            {lens_flags, model_flags, run_flags, json_flags, file_flags},
+            run_lens,
+            {{"attn-explain lens --text 'Once upon a time, there was a little girl named'",
+              "The word after each layer, and how likely the last one's is."},
+             {"attn-explain lens --text 'Once upon a time' --all -o lens.html",
+              "All layers and tokens as a page in colour."}}};
+}
+
+}  // namespace app

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/written_text.hpp"
+#include "app/flags/model_flags.hpp"
+#include "app/flags/output_flags.hpp"
+#include "attn/models/branches.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+
+namespace app {
+namespace {
+
+using attn::models::Carried;
+using attn::models::Model;
+using attn::models::Patching;
+
+/// What is asked: two texts of one length, and two tokens.
+struct Asked {
+    TokenIds here, there;
+    std::int64_t id = 0;
+    std::int64_t other = 0;
+    bool heads = true;
+};
+
+/// A text, cut into its tokens.
+std::string cut(const Model& model, const TokenIds& ids) {
+    std::string text;
+    for (const std::int64_t id : ids) text += (text.empty() ? "" : "|") + quoted(model, id);
+    return text;
+}
+
+Asked asked_of(const Arguments& arguments, const Model& model) {
+    Arguments other = arguments;
+    other.set(arguments.has(flags::ids) ? Name(flags::ids) : Name(flags::text),
+              arguments[flags::from]);
+    Asked asked{prompt_of(arguments, model), prompt_of(other, model), 0, 0,
+                arguments[flags::what] == "heads"};
+    if (asked.here.size() != asked.there.size()) {
+        throw attn::ConfigError(
+            fmt::format("--text has {} tokens and --from {}: {} and {}; write them with as many",
+                        asked.here.size(), asked.there.size(), cut(model, asked.here),
+                        cut(model, asked.there)));
+    }
+    if (asked.here == asked.there) {
+        throw attn::ConfigError("--text and --from are the same tokens: change a word of one");
+    }
+    const std::string pair = arguments[flags::chosen].value_or("");
+    const std::size_t dash = pair.find('-', 1);
+    if (dash == pair.npos || dash + 1 == pair.size()) {
+        throw attn::ConfigError("--token '" + pair +
+                                "' is no pair of tokens: pass --token ' she- he'");
+    }
+    asked.id = token_of(model, pair.substr(0, dash), "--token " + pair);
+    asked.other = token_of(model, pair.substr(dash + 1), "--token " + pair);
+    return asked;
+}
+
+std::string share_text(double share) {
+    return std::isfinite(share) ? fmt::format("{:.0f}%", 100 * share) : "-";
+}
+
+std::string text_of_patch(const Model& model, const Asked& asked, const Patching& found) {
+    std::string text = fmt::format(
+        "# {} minus {}: {:.3f} here, {:.3f} there; share of that way that one carried {} goes\n",
+        quoted(model, asked.id), quoted(model, asked.other), found.here, found.there,
+        asked.heads ? "head" : "x");
+    std::vector<std::vector<std::string>> rows;
+    if (asked.heads) {
+        rows.push_back({"layer", "head", "share"});
+        std::vector<Carried> sorted = found.carried;
+        std::ranges::stable_sort(sorted, std::greater(),
+                                 [](const Carried& each) { return std::abs(each.share); });
+        for (const Carried& each : sorted) {
+            rows.push_back({fmt::format("{}", each.layer), fmt::format("{}", each.place),
+                            share_text(each.share)});
+        }
+    } else {
+        rows.push_back({"layer"});
+        for (std::size_t t = 0; t < asked.here.size(); ++t) {
+            const std::string word = quoted(model, asked.here[t]);
+            rows[0].push_back(asked.here[t] == asked.there[t]
+                                  ? word
+                                  : word + "/" + quoted(model, asked.there[t]));
+        }
+        for (const Carried& each : found.carried) {
+            if (each.place == 0) rows.push_back({fmt::format("{}", each.layer)});
+            rows.back().push_back(share_text(each.share));
+        }
+    }
+    return text + aligned(rows, asked.heads ? 2 : 1) +
+           "# a share says what one part carries by itself: they need not add up to 100%\n";
+}
+
+std::string json_of_patch(const Model& model, const Asked& asked, const Patching& found) {
+    std::vector<attn::JsonText> rows;
+    for (const Carried& each : found.carried) {
+        rows.push_back({{"layer", each.layer},
+                        {asked.heads ? "head" : "token", each.place},
+                        {"difference", each.difference},
+                        {"share", each.share}});
+    }
+    return json_head(model)
+               .with("ids", asked.here, ",\n ")
+               .with("from", asked.there, ",\n ")
+               .with("id", asked.id, ",\n ")
+               .with("other", asked.other, ",\n ")
+               .with("here", found.here, ",\n ")
+               .with("there", found.there, ",\n ")
+               .with("carried", rows, ",\n ")
+               .text +
+           "\n";
+}
+
+/// A table in colour: layers down, heads or tokens across.
+std::string page_of_patch(const Model& model, const Asked& asked, const Patching& found) {
+    std::vector<std::string> head;
+    for (const Carried& each : found.carried) {
+        if (each.layer > 0) break;
+        head.push_back(asked.heads ? fmt::format("head {}", each.place)
+                                   : quoted(model, asked.there[each.place]));
+    }
+    const std::string words = quoted(model, asked.id) + " minus " + quoted(model, asked.other);
+    std::vector<ColoredCell> cells;
+    for (const Carried& each : found.carried) {
+        cells.push_back({share_text(each.share), each.share, attn::ScaleKind::around_zero,
+                         fmt::format("{} is {:.3f}", words, each.difference)});
+    }
+    return colored_table(
+        "patch",
+        fmt::format("{}: {:.3f} behind the text, {:.3f} behind the other; the share of that way "
+                    "that one carried {} goes.",
+                    words, found.here, found.there, asked.heads ? "head" : "x"),
+        head, [&](std::size_t row) { return fmt::format("layer {}", row); }, cells);
+}
+
+int run_patch(const Arguments& arguments) {
+    Model model = model_of(arguments);
+    const Asked asked = asked_of(arguments, model);
+    say_cost(arguments, model, {2 * asked.here.size()});
+    const Patching found =
+        attn::models::patch(model, asked.here, asked.there, asked.id, asked.other, asked.heads,
+                            without_of(arguments, model));
+    const std::string form = said_form(arguments);
+    if (form == "npz") {
+        const std::size_t across = found.carried.size() / model.architecture.layers.size();
+        attn::Array<double> shares =
+            attn::empty_array<double>({model.architecture.layers.size(), across});
+        attn::Array<double> differences = shares;
+        for (std::size_t i = 0; i < found.carried.size(); ++i) {
+            shares.data()[i] = found.carried[i].share;
+            differences.data()[i] = found.carried[i].difference;
+        }
+        const attn::Axes axes{"layer", asked.heads ? "head" : "token"};
+        write_arrays(arguments, {{"share", {axes, std::move(shares)}},
+                                 {"difference", {axes, std::move(differences)}},
+                                 {"here", {{}, attn::Array<double>(found.here)}},
+                                 {"there", {{}, attn::Array<double>(found.there)}}});
+    } else if (form == "html") {
+        write_text(arguments, page_of_patch(model, asked, found));
+    } else {
+        write_text_or_json(
+            arguments, [&] { return text_of_patch(model, asked, found); },
+            [&] { return json_of_patch(model, asked, found); });
+    }
+    return 0;
+}
+
+const std::vector<Flag>& patch_flags() {
+    static const std::vector<Flag> all = grouped(
+        "Patch",
+        {Flag{flags::from, "TEXT",
+              "the other text, of as many tokens, that parts are taken from; its ids with --ids"}
+             .demanded(),
+         Flag{flags::chosen, "PAIR",
+              "the two tokens whose logits are told apart, with a dash between: ' she- he'"}
+             .demanded(),
+         {flags::what, "WHAT",
+          "heads: what each head adds, at all tokens; layers: x of each token in front of each "
+          "layer",
+          one_of("heads layers"), "heads"},
+         Flag{flags::format, "FORM",
+              "text: a table; json; html: a page in colour; npz: the numbers",
+              one_of("text json html npz")}
+             .being(of_output)
+             .usually("text")
+             .in_group("Output")});
+    return all;
+}
+
+}  // namespace
+
+Command patch_command() {
+    return {
+        "patch",
+        "find which head or layer carries the difference between two texts",
+        {patch_flags, model_flags, run_flags, json_flags, file_flags},
+        run_patch,
+        {{"attn-explain patch --text 'The little girl was sad. One day,' --from 'The little boy "
+          "was sad. One day,' --token ' she- he'",
+          "The head that carries the gender."}}};
+}
+
+}  // namespace app

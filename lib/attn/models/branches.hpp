@@ -1,0 +1,67 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "attn/models/contributions.hpp"
+#include "attn/models/runtime.hpp"
+
+namespace attn::models {
+
+/// A run that is as another one up to a layer, and then with edits, or from another x on.
+struct Branch {
+    std::size_t layer = 0;
+    std::vector<LayerEdit> edits{};
+    std::function<void(Array<double>&)> of_x{};  ///< changes x in front of the layer
+};
+
+/// Runs a text, and each branch from its layer on, all of them a layer at a time, so that each is
+/// read once.
+///
+/// Shapes  result (1 + branches, embed_dim): the last x of the text itself and of each branch.
+/// Errors  as Runtime::advance.
+Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& ids,
+                           const std::vector<Without>& without,
+                           const std::vector<Branch>& branches);
+
+/// A head, and how likely a token is behind the text without it.
+struct HeadEffect {
+    std::size_t layer = 0;
+    std::size_t head = 0;
+    double without = 0;
+};
+/// The probability of a token behind a text, and without each head in turn; of the likeliest token
+/// where none is named.
+struct HeadEffects {
+    std::int64_t id = 0;
+    double probability = 0;
+    std::vector<HeadEffect> heads;
+};
+HeadEffects effects_of_heads(const Model& model, const std::vector<std::int64_t>& ids,
+                             std::optional<std::int64_t> id, const std::vector<Without>& without);
+
+/// What was carried over from one text to another, and how far that went.
+struct Carried {
+    std::size_t layer = 0;
+    std::size_t place = 0;  ///< the head, or the token of the text
+    double difference = 0;  ///< of the two logits then
+    double share = 0;       ///< of the way from the one text to the other
+};
+/// The difference of the logits of two tokens behind two texts, and what carries it: the context of
+/// each head at all tokens, or x at each token in front of each layer.
+///
+///     share = (difference with it - here) / (there - here)
+///
+/// Range   float64; x at all tokens would carry all of it: 1.
+/// Errors  ConfigError for texts of different lengths in tokens.
+/// Source  Wang et al. 2022, arXiv 2211.00593, "activation patching".
+struct Patching {
+    double here = 0;
+    double there = 0;
+    std::vector<Carried> carried;
+};
+Patching patch(const Model& model, const std::vector<std::int64_t>& here,
+               const std::vector<std::int64_t>& there, std::int64_t id, std::int64_t other,
+               bool heads, const std::vector<Without>& without);
+
+}  // namespace attn::models

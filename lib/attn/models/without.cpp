@@ -1,0 +1,81 @@
+#include "attn/models/without.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "attn/io/number_lists.hpp"
+#include "attn/mistakes/change.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn::models {
+
+Without parse_without(std::string_view word) {
+    Without made{.word = std::string(word)};
+    std::string_view left = word;
+    if (made.mean = left.ends_with("=mean"); made.mean) left.remove_suffix(5);
+    const std::size_t dot = std::min(left.find('.'), left.size());
+    const std::string_view part = left.substr(std::min(dot + 1, left.size()));
+    const auto layer = parse_whole<std::size_t>(left.substr(0, dot));
+    const auto head = parse_whole<std::size_t>(part);
+    if (!layer || (part != "attn" && part != "mlp" && !head)) {
+        throw ConfigError("$without "_told + shown(word) +
+                          " is no part of a model: ask for a head as 3.7, or for 3.attn or 3.mlp, "
+                          "with =mean behind for the mean over the tokens");
+    }
+    made.layer = *layer;
+    made.head = head.value_or(0);
+    made.part = head             ? Without::Part::head
+                : part == "attn" ? Without::Part::attention
+                                 : Without::Part::mlp;
+    return made;
+}
+
+void check_without(const Without& without, const Architecture& of) {
+    const bool has_layer = without.layer < of.layers.size();
+    if (has_layer && without.head < of.heads) return;
+    throw ConfigError("$without "_told + without.word +
+                      (has_layer
+                           ? ": the heads are 0 to " + std::to_string(of.heads - 1)
+                           : ": the layers are 0 to " + std::to_string(of.layers.size() - 1)));
+}
+
+Mistake as_mistake(const Without& without, std::size_t heads) {
+    const bool is_head = without.part == Without::Part::head;
+    const std::string number = std::to_string(without.head);
+    Mistake made;
+    made.id = "without " + without.word;
+    made.step = is_head ? "context" : "output";
+    made.title = is_head ? "Head " + number + " is left out" : "The attention is left out";
+    made.effect = without.mean ? "each token gets the mean over the tokens of what it adds"
+                               : "it adds 0 to each token";
+    made.not_applicable = [](const Plan&) { return std::string(); };
+    const std::string instead = !without.mean ? "0"
+                                : !is_head    ? "mean i: output[i,c]"
+                                : heads > 1   ? "(mean i: context[h,i,f])"
+                                              : "mean i: context[i,f]";
+    WrongRule rule;
+    rule.step = made.step;
+    rule.rule = Text(!is_head    ? "output[t,c] = " + instead
+                     : heads > 1 ? "context[h,t,f] = if h == " + number + " then " + instead +
+                                       " else context[h,t,f]"
+                                 : "context[t,f] = " + instead);
+    // The mean stays that of the text where tokens follow one at a time.
+    rule.compute = [head = is_head ? without.head : 0, is_head,
+                    replace = std::make_shared<Replacement>(without.mean)](
+                       const Plan& plan, const Ledger& ledger, const Compute& before) {
+        const Tensor right = before(plan, ledger);
+        return with_floating(right.dtype(), [&]<class T>(T) -> Tensor {
+            Array<T> cells = right.as<T>();
+            const std::size_t features = right.shape().back();
+            const std::size_t tokens = right.shape()[right.dimension() - 2];
+            T* const first = cells.data() + (is_head ? head * tokens * features : 0);
+            (*replace)(first, tokens, features);
+            return {right.axes(), std::move(cells)};
+        });
+    };
+    made.apply = follows(std::move(rule));
+    return made;
+}
+
+}  // namespace attn::models

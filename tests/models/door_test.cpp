@@ -1,0 +1,200 @@
+#include <doctest/doctest.h>
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/io/output_files.hpp"
+#include "attn/models/open_model.hpp"
+#include "attn/tensor/error.hpp"
+#include "tests/io/scratch.hpp"
+#include "tests/support/refusal.hpp"
+
+namespace {
+
+using namespace attn;
+using namespace attn::models;
+namespace fs = std::filesystem;
+
+const fs::path checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
+
+/// A checkpoint as a cache of downloads keeps it.
+fs::path cached(const fs::path& cache, const std::string& name, const std::string& snapshot) {
+    const fs::path folder = cache / name;
+    fs::create_directories(folder / "snapshots" / snapshot);
+    fs::copy(checkpoints / "qwen3", folder / "snapshots" / snapshot, fs::copy_options::recursive);
+    return folder;
+}
+
+/// A variable of the environment, set while it lives.
+struct Variable {
+    Variable(const char* name, const std::string& value) : name_(name) {
+        ::setenv(name, value.c_str(), 1);
+    }
+    ~Variable() { ::unsetenv(name_); }
+    const char* name_;
+};
+
+void check_opens(const fs::path& place, const std::string& family) {
+    CHECK(refusal<Error>([&] {
+              CHECK(open_model(place.string()).architecture.family == family);
+          }) == "not refused");
+}
+
+void check_said(const fs::path& place, const std::string& part) {
+    const std::string said = refusal<Error>([&] { open_model(place.string()); });
+    CHECK_MESSAGE(said.find(part) != said.npos, said);
+}
+
+/// What is said of a copy of a checkpoint after `damage`.
+template <class Damage>
+void check_said_after(const std::string& family, Damage damage, const std::string& part) {
+    const ScratchFolder scratch;
+    fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
+    damage(scratch.path());
+    check_said(scratch.path(), part);
+}
+
+}  // namespace
+
+TEST_SUITE("models: the door") {
+    TEST_CASE("a name that is no path is looked up in the caches, in their order") {
+        const ScratchFolder scratch;
+        const Variable home("HF_HOME", scratch.path().string());
+        const fs::path folder = cached(scratch / "hub", "models--some-org--a.name", "0123");
+        check_opens("some-org/a.name", "qwen3");
+        check_opens(folder, "qwen3");
+        check_opens(folder.string() + "/", "qwen3");
+        check_opens(folder / "snapshots", "qwen3");
+        check_said("some-org/another", "run hf download some-org/another, or give a folder");
+        check_said("storis", "did you mean stories?");
+        check_said(scratch / "hub", "is a cache of 1 models: give one, such as some-org/a.name");
+        const Variable first("HF_HUB_CACHE", (scratch / "other").string());
+        cached(scratch / "other", "models--gpt2", "4567");
+        check_opens("gpt2", "qwen3");
+        check_opens("some-org/a.name", "qwen3");
+    }
+    TEST_CASE("of several snapshots that of the main branch is meant, and else none") {
+        const ScratchFolder scratch;
+        const fs::path folder = cached(scratch.path(), "models--a--b", "0123");
+        cached(scratch.path(), "models--a--b", "4567");
+        check_said(folder, "holds 0123, 4567, and refs/main names none of them: give one");
+        fs::create_directory(folder / "refs");
+        write_file((folder / "refs" / "main").string(), "89ab\n");
+        check_said(folder, "refs/main names none of them");
+        write_file((folder / "refs" / "main").string(), "4567\n");
+        check_opens(folder, "qwen3");
+        const fs::path weights = folder / "snapshots" / "4567" / "model.safetensors";
+        fs::create_directory(folder / "blobs");
+        fs::rename(weights, folder / "blobs" / "f00");
+        check_said(folder, "run hf download a/b");
+        check_said(folder / "blobs" / "f00", "without its config.json: give '" + folder.string());
+        fs::create_symlink("../../blobs/gone", weights);
+        check_said(folder, "is a link to a file that is not there: run hf download a/b");
+    }
+    TEST_CASE("safetensors are read whatever they are called") {
+        const ScratchFolder scratch;
+        fs::copy(checkpoints / "qwen2", scratch.path(), fs::copy_options::recursive);
+        check_opens(scratch / "config.json", "qwen2");
+        std::string last = "model.safetensors";
+        for (const char* name : {"weights", "pytorch_model.bin", "model.fp16.safetensors",
+                                 "model-00001-of-00001.safetensors"}) {
+            fs::rename(scratch / last, scratch / (last = name));
+            check_opens(scratch / name, "qwen2");
+        }
+        check_opens(scratch.path(), "qwen2");
+        fs::rename(scratch / last, scratch / "model-00001-of-00002.safetensors");
+        check_said(scratch.path(), "has 1 of 2 shards and no index: run hf download");
+        check_said(scratch / "model-00001-of-00002.safetensors",
+                   "is shard 1 of 2: give the folder, '" + scratch.path().string());
+    }
+    TEST_CASE("a tensor counts where the index says, or where all shards lie without one") {
+        const ScratchFolder scratch;
+        fs::copy(checkpoints / "olmo2", scratch.path(), fs::copy_options::recursive);
+        const fs::path index = scratch / "model.safetensors.index.json";
+        std::ifstream stream(index);
+        nlohmann::json json = nlohmann::json::parse(stream);
+        const fs::path second = scratch / "model-00002-of-00002.safetensors";
+        fs::copy_file(scratch / "model-00001-of-00002.safetensors", scratch / "stale.safetensors");
+        json["weight_map"].begin().value() = "stale.safetensors";
+        write_file(index.string(), json.dump());
+        check_opens(scratch.path(), "olmo2");  // one file has what the other one holds too
+        fs::remove(index);
+        fs::remove(scratch / "stale.safetensors");
+        check_opens(scratch.path(), "olmo2");
+        fs::remove(second);
+        check_said(scratch.path(), "has 1 of 2 shards");
+    }
+    TEST_CASE("what lies in the place of a model is named, and what to do about it") {
+        const auto in_place = [](const std::string& name, const std::string& bytes) {
+            return [=](const fs::path& folder) {
+                fs::remove(folder / "model.safetensors");
+                fs::create_directories((folder / name).parent_path());
+                write_file((folder / name).string(), bytes + std::string(80, '0'));
+            };
+        };
+        const std::string zip = "PK\x03\x04";
+        for (const auto& [name, bytes, said] :
+             std::vector<std::tuple<std::string, std::string, std::string>>{
+                 {"pytorch_model.bin", zip, "AutoModelForCausalLM as M; M.from_pretrained("},
+                 {"flax_model.msgpack", "\x83", "from_flax=True"},
+                 {"tf_model.h5", "\x89HDF", "from_tf=True"},
+                 {"onnx/model.onnx", "\x08\x07", "is an ONNX file"},
+                 {"model.ckpt.index", "", "a checkpoint of TensorFlow 1"},
+                 {"old.bin", "tjgg", "a GGJT file, older than GGUF"},
+                 {"original/consolidated.00.pth", zip, "a ZIP archive"},
+                 {"model.safetensors", "<!DOCTYPE html>", "an HTML page"},
+                 {"adapter_config.json", "{}", "merge_and_unload"},
+                 {"x.incomplete", "", "a download that did not end"}}) {
+            INFO(name);
+            check_said_after("qwen2", in_place(name, bytes), said);
+        }
+        const auto keys = [](const nlohmann::json& changed) {
+            return [changed](const fs::path& folder) {
+                std::ifstream stream(folder / "config.json");
+                nlohmann::json config = nlohmann::json::parse(stream);
+                config.merge_patch(changed);
+                write_file((folder / "config.json").string(), config.dump());
+            };
+        };
+        check_said_after("qwen2", keys({{"quantization", {{"bits", 4}}}}), "mlx_lm.convert");
+        check_said_after("qwen2", keys({{"model_type", nullptr}}), "lacks model_type");
+        check_said_after("qwen2", keys({{"_class_name", "UNet2DConditionModel"}}), "diffusers");
+        check_said_after("qwen2", keys({{"hidden_act", "relu"}}), "give another model");
+        check_said_after(
+            "qwen2",
+            [](const fs::path& folder) {
+                write_file((folder / "quantize_config.json").string(), "{}");
+            },
+            "says \"gptq\"");
+        check_said_after(
+            "llama",
+            [](const fs::path& folder) {
+                fs::create_directory(folder / "checkpoint-500");
+                fs::rename(folder / "config.json", folder / "checkpoint-500" / "config.json");
+            },
+            "holds models in its folders: give one, such as");
+    }
+    TEST_CASE("a tokenizer of another kind is named with the line that converts it") {
+        const ScratchFolder scratch;
+        fs::copy(checkpoints / "qwen2", scratch.path(), fs::copy_options::recursive);
+        for (const std::string name :
+             {"spiece.model", "sentencepiece.bpe.model", "tiktoken.model", "tokenizer.model"}) {
+            write_file((scratch / name).string(), "\n\x0f");
+            const std::string said =
+                refusal<Error>([&] { open_model(scratch.path().string()).encode("a"); });
+            CHECK_MESSAGE(
+                said.find("has " + name + " and no tokenizer.json: run python3 -c") != said.npos,
+                said);
+            fs::remove(scratch / name);
+        }
+        write_file((scratch / "tokenizer.model").string(), "version https://git-lfs.github.com/");
+        const std::string said =
+            refusal<Error>([&] { open_model(scratch.path().string()).encode("a"); });
+        CHECK_MESSAGE(said.find("git lfs pull") != said.npos, said);
+    }
+}
