@@ -38,9 +38,10 @@ RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
 }
 
 /// The tensor of a rule, which may not fit what another mistake left.
-Tensor evaluated(const Rule& rule, const Outline& made, DType type, const RuleScope& scope) {
+Tensor evaluated(CompletedRule& completed, const Rule& rule, const Outline& made, DType type,
+                 const RuleScope& scope) {
     try {
-        return evaluate_rule(rule, made.axes, made.shape, type, scope);
+        return completed.evaluate(rule, made, type, scope);
     } catch (const ConfigError& error) {
         const std::string reason = error.what();
         throw ShapeError("one of these mistakes reads what another has cut off, " +
@@ -54,7 +55,8 @@ void follow(Step& step, const WrongRule& instead) {
     const auto right = std::make_shared<const Step>(step);
     const auto wrong = std::make_shared<const WrongRule>(instead);
     if (wrong->outline) step.outline = wrong->outline;
-    step.compute = [wrong, right, outline = step.outline](const Plan& plan, const Ledger& ledger) {
+    step.compute = [wrong, right, outline = step.outline, kept = std::make_shared<CompletedRule>()](
+                       const Plan& plan, const Ledger& ledger) {
         if (wrong->compute) return wrong->compute(plan, ledger, right->compute);
         std::optional<Tensor> itself;
         RuleScope scope = rule_scope(plan, ledger, right->name);
@@ -63,7 +65,7 @@ void follow(Step& step, const WrongRule& instead) {
             if (!itself) itself = right->compute(plan, ledger);
             return *itself;
         };
-        return evaluated(wrong->rule(plan), outline(plan), plan.compute_dtype, scope);
+        return evaluated(*kept, wrong->rule(plan), outline(plan), plan.compute_dtype, scope);
     };
     const auto whole = [wrong, right](const PlannedStep& of) {
         return completed(wrong->rule(of.plan), of.step.outline(of.plan),
@@ -132,8 +134,9 @@ struct Instead {
         Ledger other = ledger;
         if (is_rule(plan)) {
             const Outline made{right.axes(), right.shape()};
-            other.record(
-                name, evaluated(text(plan), made, right.dtype(), rule_scope(plan, ledger, step)));
+            CompletedRule rule;
+            other.record(name, evaluated(rule, text(plan), made, right.dtype(),
+                                         rule_scope(plan, ledger, step)));
         } else {
             const Tensor taken = ledger[tensor_called(ledger, text(plan), step)];
             other.record(

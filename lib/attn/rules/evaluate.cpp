@@ -173,6 +173,7 @@ private:
     void choose(const BoundRule& node, Active active, T* out) {
         Row condition(*this);
         numbers(node.parts[0], active, condition.data());
+        if (active == nullptr && choose_in_two(node, condition.data(), out)) return;
         std::vector<char> yes(count_), no(count_);
         for (std::size_t r = 0; r < count_; ++r) {
             const bool asked = active == nullptr || active[r];
@@ -186,6 +187,27 @@ private:
         for (std::size_t r = 0; r < count_; ++r) {
             if (!yes[r]) out[r] = other[r];
         }
+    }
+
+    /// A row that begins with cells of one side and ends with cells of the other is two rows, in
+    /// which all cells are asked for: halves of features that rotate. False for other rows.
+    bool choose_in_two(const BoundRule& node, const T* condition, T* out) {
+        const auto is_yes = [&](std::size_t r) { return condition[r] != 0; };
+        std::size_t split = 0, end = 0;
+        while (split < count_ && is_yes(split) == is_yes(0)) ++split;
+        for (end = split; end < count_ && is_yes(end) != is_yes(0);) ++end;
+        if (end < count_ || count_ == 0) return false;
+        const auto [start, count] = std::pair(start_, count_);
+        count_ = split;
+        numbers(node.parts[is_yes(0) ? 1 : 2], nullptr, out);
+        if (split < count) {
+            start_ = start + static_cast<Index>(split);
+            count_ = count - split;
+            numbers(node.parts[is_yes(0) ? 2 : 1], nullptr, out + split);
+        }
+        start_ = start;
+        count_ = count;
+        return true;
     }
 
     /// A sum is worked out once for the indices that it needs, whatever there is around it.
@@ -233,7 +255,7 @@ private:
                 cells.known[r] = 1;
             }
         }
-        std::ranges::copy(cells.numbers, out);
+        std::copy_n(cells.numbers.begin(), count_, out);
     }
 
     /// One number, of rows along the sum.
@@ -361,16 +383,7 @@ void require_room(const Rule& rule, const Shape& shape) {
     }
 }
 
-}  // namespace
-
-Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
-                     const RuleScope& scope) {
-    if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
-    if (dtype != DType::float32 && dtype != DType::float64) {
-        throw ConfigError("a rule is worked out in float32 or float64, not in " +
-                          std::string(dtype_name(dtype)));
-    }
-    require_room(rule, shape);
+Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope) {
     const RuleNames names{[&](const std::string& name) { return scope.tensor(name), name; },
                           [&](const std::string& name) {
                               const Tensor& tensor = scope.tensor(name);
@@ -383,17 +396,76 @@ Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DTy
                                      : type == DType::int64 ? RuleType::whole
                                                             : RuleType::number;
                           }};
+    return completed(rule, made, names);
+}
+
+/// Errors  ConfigError for what no rule can be worked out with or in.
+void require_evaluable(const Rule& rule, const Shape& shape, DType dtype, const RuleScope& scope) {
+    if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
+    if (dtype != DType::float32 && dtype != DType::float64) {
+        throw ConfigError("a rule is worked out in float32 or float64, not in " +
+                          std::string(dtype_name(dtype)));
+    }
+    require_room(rule, shape);
+}
+
+/// Those of the settings that an expression may mean.
+void add_settings(const RuleNode& node, const std::map<std::string, double>& all,
+                  std::map<std::string, double>& named) {
+    if (node.kind == Kind::name) {
+        const auto found = all.find(node.word);
+        if (found != all.end()) named.insert(*found);
+    }
+    for (const RuleTree& part : node.parts) add_settings(*part, all, named);
+}
+
+Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
+                          const RuleScope& scope) {
     Products products;
-    const Rule whole = products.taken_from(completed(rule, {axes, shape}, names), dtype, scope);
+    const Rule left = products.taken_from(rule, dtype, scope);
     const RuleScope with_products{[&](const std::string& name) -> const Tensor& {
                                       const Tensor* const product = products.find(name);
                                       return product != nullptr ? *product : scope.tensor(name);
                                   },
                                   scope.settings};
-    BoundTree tree = bind_rule(whole, axes, shape, with_products);
+    BoundTree tree = bind_rule(left, made.axes, made.shape, with_products);
     return with_floating(dtype, [&](auto zero) {
-        return Evaluator<decltype(zero)>(whole, std::move(tree)).result(axes);
+        return Evaluator<decltype(zero)>(left, std::move(tree)).result(made.axes);
     });
+}
+
+}  // namespace
+
+Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
+                     const RuleScope& scope) {
+    require_evaluable(rule, shape, dtype, scope);
+    const Outline made{axes, shape};
+    return evaluate_completed(completed_for(rule, made, scope), made, dtype, scope);
+}
+
+Tensor CompletedRule::evaluate(const Rule& rule, const Outline& made, DType dtype,
+                               const RuleScope& scope) {
+    require_whole_rule(rule);
+    require_evaluable(rule, made.shape, dtype, scope);
+    Key key{rule.value, {{made.axes, made.shape}}, {}, {}};
+    add_settings(*rule.value, scope.settings, key.settings);
+    for (const std::string& name : tensors_read(rule)) {
+        const Tensor& tensor = scope.tensor(name);
+        key.tensors.emplace_back(tensor.axes(), tensor.shape());
+        key.types.push_back(tensor.dtype());
+    }
+    std::shared_ptr<const Rule> whole;
+    {
+        const std::scoped_lock lock(one_at_a_time_);
+        if (key == key_) whole = completed_;
+    }
+    if (whole == nullptr) {
+        whole = std::make_shared<const Rule>(completed_for(rule, made, scope));
+        const std::scoped_lock lock(one_at_a_time_);
+        key_ = std::move(key);
+        completed_ = whole;
+    }
+    return evaluate_completed(*whole, made, dtype, scope);
 }
 
 }  // namespace attn

@@ -217,17 +217,21 @@ std::string formula_of(const Step& step, const Plan& plan, const StepTable& tabl
 
 Step::Compute by_rule(Step step) {
     // Held once: tables are copied for every mistake that is tried.
-    return [of = std::make_shared<const Step>(std::move(step))](const Plan& plan,
-                                                                const Ledger& ledger) {
+    struct Held {
+        Step step;
+        CompletedRule rule{};
+    };
+    const auto held = std::make_shared<Held>(std::move(step));
+    return [held](const Plan& plan, const Ledger& ledger) {
         static const StepTable no_steps;
-        const Outline made = of->outline(plan);
-        RuleScope scope = rule_scope(plan, ledger, of->name);
-        if (of->names_steps()) {
+        const Step& of = held->step;
+        RuleScope scope = rule_scope(plan, ledger, of.name);
+        if (of.names_steps()) {
             scope.tensor = [&](const std::string& name) -> const Tensor& { return ledger[name]; };
         }
         try {
-            return evaluate_rule(of->rule({plan, no_steps, *of}), made.axes, made.shape,
-                                 plan.compute_dtype, scope);
+            return held->rule.evaluate(of.rule({plan, no_steps, of}), of.outline(plan),
+                                       plan.compute_dtype, scope);
         } catch (const ConfigError& error) {
             throw ShapeError(error.what());
         }
