@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/rules/evaluate.hpp"
+#include "attn/rules/completed_rule.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"

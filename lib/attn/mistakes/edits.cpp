@@ -6,6 +6,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/complete.hpp"
+#include "attn/rules/completed_rule.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"

@@ -383,7 +383,19 @@ void require_room(const Rule& rule, const Shape& shape) {
     }
 }
 
+/// Errors  ConfigError for what no rule can be worked out with or in.
+void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
+    if (dtype != DType::float32 && dtype != DType::float64) {
+        throw ConfigError("a rule is worked out in float32 or float64, not in " +
+                          std::string(dtype_name(dtype)));
+    }
+    require_room(rule, shape);
+}
+
+}  // namespace
+
 Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope) {
+    if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
     const RuleNames names{[&](const std::string& name) { return scope.tensor(name), name; },
                           [&](const std::string& name) {
                               const Tensor& tensor = scope.tensor(name);
@@ -399,30 +411,11 @@ Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope
     return completed(rule, made, names);
 }
 
-/// Errors  ConfigError for what no rule can be worked out with or in.
-void require_evaluable(const Rule& rule, const Shape& shape, DType dtype, const RuleScope& scope) {
-    if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
-    if (dtype != DType::float32 && dtype != DType::float64) {
-        throw ConfigError("a rule is worked out in float32 or float64, not in " +
-                          std::string(dtype_name(dtype)));
-    }
-    require_room(rule, shape);
-}
-
-/// Those of the settings that an expression may mean.
-void add_settings(const RuleNode& node, const std::map<std::string, double>& all,
-                  std::map<std::string, double>& named) {
-    if (node.kind == Kind::name) {
-        const auto found = all.find(node.word);
-        if (found != all.end()) named.insert(*found);
-    }
-    for (const RuleTree& part : node.parts) add_settings(*part, all, named);
-}
-
 Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope) {
+    require_evaluable(rule, made.shape, dtype);
     Products products;
-    const Rule left = products.taken_from(rule, dtype, scope);
+    const Rule left = products.taken_from(rule, made, dtype, scope);
     const RuleScope with_products{[&](const std::string& name) -> const Tensor& {
                                       const Tensor* const product = products.find(name);
                                       return product != nullptr ? *product : scope.tensor(name);
@@ -434,38 +427,10 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
     });
 }
 
-}  // namespace
-
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
                      const RuleScope& scope) {
-    require_evaluable(rule, shape, dtype, scope);
     const Outline made{axes, shape};
     return evaluate_completed(completed_for(rule, made, scope), made, dtype, scope);
-}
-
-Tensor CompletedRule::evaluate(const Rule& rule, const Outline& made, DType dtype,
-                               const RuleScope& scope) {
-    require_whole_rule(rule);
-    require_evaluable(rule, made.shape, dtype, scope);
-    Key key{rule.value, {{made.axes, made.shape}}, {}, {}};
-    add_settings(*rule.value, scope.settings, key.settings);
-    for (const std::string& name : tensors_read(rule)) {
-        const Tensor& tensor = scope.tensor(name);
-        key.tensors.emplace_back(tensor.axes(), tensor.shape());
-        key.types.push_back(tensor.dtype());
-    }
-    std::shared_ptr<const Rule> whole;
-    {
-        const std::scoped_lock lock(one_at_a_time_);
-        if (key == key_) whole = completed_;
-    }
-    if (whole == nullptr) {
-        whole = std::make_shared<const Rule>(completed_for(rule, made, scope));
-        const std::scoped_lock lock(one_at_a_time_);
-        key_ = std::move(key);
-        completed_ = whole;
-    }
-    return evaluate_completed(*whole, made, dtype, scope);
 }
 
 }  // namespace attn

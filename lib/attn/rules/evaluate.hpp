@@ -1,11 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/tensor.hpp"
@@ -29,25 +25,9 @@ struct RuleScope {
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
                      const RuleScope& scope);
 
-/// A rule that is worked out again and again, as those of cards are: it is completed once for all
-/// tensors of the same lengths.
-class CompletedRule {
-public:
-    /// As evaluate_rule(). The rule may be another one each time.
-    Tensor evaluate(const Rule& rule, const Outline& made, DType dtype, const RuleScope& scope);
-
-private:
-    /// What a completed rule depends on.
-    struct Key {
-        RuleTree written;
-        std::vector<std::pair<Axes, Shape>> tensors;  ///< what it makes, and what it reads
-        std::vector<DType> types;
-        std::map<std::string, double> settings;
-        bool operator==(const Key&) const = default;
-    };
-    std::mutex one_at_a_time_;
-    Key key_;
-    std::shared_ptr<const Rule> completed_;
-};
+/// Its two parts: the rule completed for the tensors of the scope, and what it makes then.
+Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope);
+Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
+                          const RuleScope& scope);
 
 }  // namespace attn

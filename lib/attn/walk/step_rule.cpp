@@ -8,6 +8,7 @@
 
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/rules/complete.hpp"
+#include "attn/rules/completed_rule.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
