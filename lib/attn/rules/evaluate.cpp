@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -89,6 +90,12 @@ private:
         std::size_t size = 0;
     };
 
+    /// Numbers of a row that are the same in others.
+    struct Same {
+        Index start = -1;
+        std::vector<T> cells{};
+    };
+
     /// Notes for each node which indices it needs, of those `around` it: those beyond the
     /// sixty-third share a bit. What needs none and reads nothing is worked out, in an index as
     /// whole numbers.
@@ -106,6 +113,13 @@ private:
             kept_[&node].is_shared = (around & ~node.uses) != 0 && index_.size() < 63;
         }
         const bool is_operation = kind == Kind::call || kind == Kind::operate;
+        const bool may_be_plain =
+            is_operation || kind == Kind::choose || kind == Kind::number || kind == Kind::name;
+        if (may_be_plain && std::ranges::all_of(node.parts, [&](const BoundRule& part) {
+                return plain_.contains(&part);
+            })) {
+            plain_.insert(&node);
+        }
         const bool is_constant =
             is_operation && std::ranges::all_of(node.parts, &BoundRule::is_constant);
         if (!is_constant || gives_truth(*node.node)) return;
@@ -127,6 +141,19 @@ private:
             std::fill_n(out, count_, static_cast<T>(node.number));
             return;
         }
+        // What is made of numbers and the place in the row alone is the same in every row.
+        const bool is_same = row_ < 63 && node.uses == bit(row_) && !node.parts.empty();
+        if (!is_same || !plain_.contains(&node)) return work_out(node, active, out);
+        Same& same = same_[&node];
+        if (same.start != start_ || same.cells.size() != count_) {
+            same.start = start_;
+            same.cells.resize(count_);
+            work_out(node, nullptr, same.cells.data());
+        }
+        std::ranges::copy(same.cells, out);
+    }
+
+    void work_out(const BoundRule& node, Active active, T* out) {
         switch (node.node->kind) {
             case Kind::name:
                 if (node.index == row_) {
@@ -369,6 +396,8 @@ private:
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
     std::map<const BoundRule*, Kept> kept_;
+    std::set<const BoundRule*> plain_;  ///< made of indices and numbers alone, without sums
+    std::map<const BoundRule*, Same> same_;
     double work_ = 0;
 };
 
