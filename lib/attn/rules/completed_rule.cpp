@@ -1,5 +1,6 @@
 #include "attn/rules/completed_rule.hpp"
 
+#include "attn/rules/complete.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -16,6 +17,23 @@ void add_settings(const RuleNode& node, const std::map<std::string, double>& all
 }
 
 }  // namespace
+
+Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope) {
+    if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
+    const RuleNames names{[&](const std::string& name) { return scope.tensor(name), name; },
+                          [&](const std::string& name) {
+                              const Tensor& tensor = scope.tensor(name);
+                              return Outline{tensor.axes(), tensor.shape()};
+                          },
+                          scope.settings,
+                          [&](const std::string& name) {
+                              const DType type = scope.tensor(name).dtype();
+                              return type == DType::boolean ? RuleType::truth
+                                     : type == DType::int64 ? RuleType::whole
+                                                            : RuleType::number;
+                          }};
+    return completed(rule, made, names);
+}
 
 Tensor CompletedRule::evaluate(const Rule& rule, const Outline& made, DType dtype,
                                const RuleScope& scope) {

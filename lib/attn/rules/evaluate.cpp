@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "attn/rules/bound.hpp"
-#include "attn/rules/complete.hpp"
 #include "attn/rules/products.hpp"
 #include "attn/rules/rows.hpp"
 #include "attn/tensor/error.hpp"
@@ -422,23 +421,6 @@ void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
 }
 
 }  // namespace
-
-Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope) {
-    if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
-    const RuleNames names{[&](const std::string& name) { return scope.tensor(name), name; },
-                          [&](const std::string& name) {
-                              const Tensor& tensor = scope.tensor(name);
-                              return Outline{tensor.axes(), tensor.shape()};
-                          },
-                          scope.settings,
-                          [&](const std::string& name) {
-                              const DType type = scope.tensor(name).dtype();
-                              return type == DType::boolean ? RuleType::truth
-                                     : type == DType::int64 ? RuleType::whole
-                                                            : RuleType::number;
-                          }};
-    return completed(rule, made, names);
-}
 
 Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope) {
