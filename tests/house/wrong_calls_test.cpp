@@ -9,9 +9,7 @@
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/memory.hpp"
 #include "attn/quiz/question.hpp"
-#include "attn/steps/embedding.hpp"
 #include "attn/steps/heads.hpp"
-#include "attn/steps/rotary.hpp"
 #include "attn/steps/softmax.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
@@ -39,7 +37,6 @@ WrongCall configured(const char* what, const std::function<void(WalkConfig&)>& c
 
 const Tensor three({"token"}, Array<float>{1, 2, 3});
 const Array<float> cells{{1, 2, 3}, {4, 5, 6}};
-const Array<float> heads = empty_array<float>({2, 3, 4});
 const Array<float> scalar(1.0F);
 
 const std::vector<WrongCall>& wrong_calls() {
@@ -80,15 +77,10 @@ const std::vector<WrongCall>& wrong_calls() {
          }},
         {"rows_of beyond", [] { rows_of(three, {3}); }},
         {"rows_of a scalar", [] { rows_of(Tensor({}, scalar), {0}); }},
-        {"repeat_heads 0 times", [] { vectorized::repeat_heads(heads, 0); }},
-        {"loop repeat_heads 0 times", [] { loop::repeat_heads(heads, 0); }},
-        {"repeat_heads without heads", [] { vectorized::repeat_heads(cells, 2); }},
         {"take_features of a scalar", [] { take_features(scalar, {0}); }},
         {"take_features beyond", [] { take_features(cells, {3}); }},
         {"split_heads of 2 into 4", [] { vectorized::split_heads(cells, 2); }},
         {"merge_heads of a matrix", [] { loop::merge_heads(cells); }},
-        {"embed beyond", [] { loop::embed(Array<std::int64_t>{2}, cells); }},
-        {"embed in a row", [] { vectorized::embed(Array<std::int64_t>{0}, Array<float>{1}); }},
         {"row_max along axis 9", [] { vectorized::row_max(cells, 9); }},
         {"loop row_max along axis 9", [] { loop::row_max(cells, 9); }},
         {"row_sum along axis 2", [] { vectorized::row_sum(cells, 2); }},

@@ -19,6 +19,7 @@
 #include "attn/tensor/error.hpp"
 #include "tests/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/walked.hpp"
 
 // The checkpoints and what they compute are made by make_checkpoints.py.
 namespace {
@@ -456,12 +457,16 @@ TEST_SUITE("models: families") {
             for (std::size_t n = 0; n < parameters->layers.size(); ++n) {
                 const LayerKind& own = model.architecture.layers[n];
                 const double theta = own.theta == 10000 ? 500000 : 10000;
-                Array<double> other = loop::inverse_frequencies<double>(theta, own.rotary_dim);
-                if (own.scaling) other = loop::scale_frequencies(other, *own.scaling, theta, 0);
+                WalkConfig alone;
+                alone.dtype = DType::float64;
+                alone.query_len = 2;
+                alone.embed_dim = static_cast<std::int64_t>(own.rotary_dim);
+                alone.rotary = {Pairing::half, theta, {}, own.scaling};
+                const Tensor other = attn::testing::walked(alone)["inverse_frequencies"];
                 LayerWalk walk(parameters->layers[n].attention, &mistake);
                 const auto x = Array<double>::filled({2, model.architecture.embed_dim}, 1);
                 const Ledger ledger = walk.advance({{"token", "feature"}, x});
-                CHECK(ledger["inverse_frequencies"].as<double>() == other);
+                CHECK(same_numbers(ledger["inverse_frequencies"], other));
             }
         }
     }

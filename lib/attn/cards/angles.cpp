@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
-#include "attn/steps/rotary.hpp"
 
 namespace attn {
 namespace {
@@ -200,18 +199,6 @@ Step inverse_frequencies_card() {
                         "{step}[i] = {power} / {factor} * ({share}) + {power} * (1 - ({share}))"},
                        {"{step}[i] = {power}"}},
                       frequency_word),
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger&) -> Tensor {
-            const auto step =
-                twin(plan, loop::inverse_frequencies<T>, vectorized::inverse_frequencies<T>);
-            const double base = plan.rotary_base();
-            Array<T> frequencies = step(base, 2 * plan.rotary_pairs());
-            if (const RopeScaling* scaling = stretching(plan)) {
-                const auto stretch =
-                    twin(plan, loop::scale_frequencies<T>, vectorized::scale_frequencies<T>);
-                frequencies = stretch(frequencies, *scaling, base, plan.rotary_tokens());
-            }
-            return {{"pair"}, std::move(frequencies)};
-        }),
         .note = inverse_frequencies_note,
         .code = field_lines(
             {{stretched_as<Kind::longrope>,
@@ -249,13 +236,6 @@ Step angles_card(const Standing& standing) {
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
         .in_float32 = true,
         .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
-        .compute =
-            in_type([positions]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const auto step = twin(plan, loop::angles<T>, vectorized::angles<T>);
-                return {{"token", "pair"},
-                        step(ledger[positions].as<std::int64_t>(),
-                             ledger["inverse_frequencies"].as<T>())};
-            }),
         .note =
             says("One row of angles for each token: twice the position, twice the angle. A token "
                  "at position 0 does not rotate."),
@@ -284,12 +264,6 @@ Step circle_card(const Standing& standing, const std::string& function) {
                 return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
                        (factor == 1 ? "" : " * " + json_number(factor));
             },
-        .compute =
-            in_type([angles, cosine]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const auto step = cosine ? twin(plan, loop::cosines<T>, vectorized::cosines<T>)
-                                         : twin(plan, loop::sines<T>, vectorized::sines<T>);
-                return {{"token", "pair"}, step(ledger[angles].as<T>(), plan.rotary_factor())};
-            }),
         .note = [cosine](const Subject&) -> std::string {
             return cosine ? "How much of itself a feature keeps when its pair rotates."
                           : "How much a feature takes of the other one of its pair.";

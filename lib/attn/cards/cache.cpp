@@ -1,6 +1,5 @@
-#include "attn/steps/cache.hpp"
 #include "attn/cards/cards.hpp"
-#include "attn/steps/heads.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -67,16 +66,10 @@ Step present_card(const Projected& part, Chain chain) {
         .reads = these({past, chain}),
         .outline = [part](const Plan& plan) { return cache_outline(plan, part, plan.key_len); },
         .rule =
-            [name, past, chain](const PlannedStep& of) {
-                return name + "[k,f] = if k < P then " + past + "[k,f] else " + of.latest(chain) +
+            [name, past, chain](const PlannedStep&) {
+                return name + "[k,f] = if k < P then " + past + "[k,f] else " + word(chain) +
                        "[k - P, f]";
             },
-        .compute = in_type([part, name, past, chain]<class T>(T, const Plan& plan,
-                                                              const Ledger& ledger) -> Tensor {
-            const auto step = twin(plan, loop::append_tokens<T>, vectorized::append_tokens<T>);
-            return {cache_outline(plan, part, 0).axes,
-                    step(ledger[past].as<T>(), ledger.latest(chain, name).as<T>())};
-        }),
         .note = [part](const Subject& subject) { return present_note(subject, part); },
     };
 }
@@ -137,15 +130,9 @@ Step repeated_card(const Projected& part, Chain chain) {
                                         part.number == 2 ? plan.context_heads() : plan.heads)};
             },
         .rule =
-            [name, chain](const PlannedStep& of) {
-                return name + "[h,t,f] = " + of.latest(chain) + "[h / group, t, f]";
+            [name, chain](const PlannedStep&) {
+                return name + "[h,t,f] = " + word(chain) + "[h / group, t, f]";
             },
-        .compute =
-            in_type([name, chain]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& shared = ledger.latest(chain, name);
-                const auto step = twin(plan, loop::repeat_heads<T>, vectorized::repeat_heads<T>);
-                return {shared.axes(), step(shared.as<T>(), plan.queries_per_key())};
-            }),
         .note = [part](const Subject& subject) { return repeated_note(subject, part); },
         .code = field_lines({{"{step} = {before}.repeat_interleave({group}, dim=-3)",
                               "{step} = np.repeat({before}, {group}, axis=-3)"}}),

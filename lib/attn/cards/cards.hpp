@@ -35,6 +35,7 @@ StepTable slope_cards();
 StepTable bias_cards();
 StepTable mask_cards();
 StepTable sink_cards();
+StepTable softmax_part_cards();
 StepTable softmax_cards();
 StepTable block_cards();
 StepTable difference_cards();
@@ -51,7 +52,6 @@ Step positions_card(bool of_memory);
 Step position_table_card();
 Step position_embedding_card();
 Step position_sum_card(const Step& x);
-Tensor add_positions(const Plan& plan, const Ledger& ledger);
 
 /// Two cards of one step: the first where `meant` says so, the second elsewhere. Title and kind are
 /// those of the second.
@@ -161,7 +161,6 @@ Step embedded_card(const std::string& name);
 std::vector<Input> embedded_x_inputs(const Plan& plan);
 std::string embedded_x_rule(const Plan& plan);
 std::string embedded_x_formula(const Plan& plan);
-Tensor embedded_x(const Plan& plan, const Ledger& ledger);
 std::string embedded_x_note(const notes::Subject& subject);
 
 /// True where attention keeps a score for each query and key.

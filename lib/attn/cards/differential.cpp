@@ -1,11 +1,8 @@
-#include "attn/steps/differential.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
 #include "attn/notes/attention_rows.hpp"
-#include "attn/steps/scaling.hpp"
 
 namespace attn {
 namespace {
@@ -42,13 +39,6 @@ Step lambda_card() {
         .rule = texts({"lambda_full[i] = exp(sum f: lambda_q1[f] * lambda_k1[f]) - "
                        "exp(sum f: lambda_q2[f] * lambda_k2[f]) + {init}"},
                       lambda_word),
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const auto vector = [&](const char* name) { return ledger[name].as<T>(); };
-            return {{"feature"},
-                    twin(plan, loop::lambda<T>, vectorized::lambda<T>)(
-                        vector("lambda_q1"), vector("lambda_k1"), vector("lambda_q2"),
-                        vector("lambda_k2"), plan.lambda_init())};
-        }),
         .note =
             says("One number for all heads of the layer. Deeper layers start with a larger one: "
                  "0.2 in layer 0, 0.8 far down."),
@@ -114,11 +104,6 @@ Step difference_card() {
             },
         .rule = always("differential_weights[h,q,k] = weights[2 * h, q, k] - "
                        "lambda_full[0] * weights[2 * h + 1, q, k]"),
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const auto step = twin(plan, loop::subtract_pairs<T>, vectorized::subtract_pairs<T>);
-            const Tensor& weights = ledger["weights"];
-            return {weights.axes(), step(weights.as<T>(), ledger["lambda_full"].as<T>())};
-        }),
         .note = difference_note,
     };
 }
@@ -159,12 +144,6 @@ Step scaled_context_card() {
         .reads = these({Chain::contexts}),
         .outline = head_context_outline,
         .rule = texts({"scaled_context[q,f] = contexts[q,f] * {rest}"}, lambda_word),
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& before = ledger.latest(Chain::contexts, "scaled_context");
-            const ScaleFactor factor{ScaleFactor::Operation::multiply, 1 - plan.lambda_init()};
-            return {before.axes(), is_loop(plan) ? loop::scale(before.as<T>(), factor)
-                                                 : vectorized::scale(before.as<T>(), factor)};
-        }),
         .note = [](const Subject& subject) -> std::string {
             return "A fixed number, " + rest_text(subject.plan) +
                    " in this layer, so that gradients are as large as with one softmax.";

@@ -1,7 +1,5 @@
-#include "attn/steps/embedding.hpp"
 #include "attn/cards/cards.hpp"
 #include "attn/plan/draw_list.hpp"
-#include "attn/steps/sinusoids.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
@@ -21,14 +19,6 @@ std::string position_note(const Subject& subject) {
 }
 
 }  // namespace
-
-Tensor add_positions(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const Tensor& tokens = ledger["token_embedding"];
-        const auto step = twin(plan, loop::add_rows<T>, vectorized::add_rows<T>);
-        return {tokens.axes(), step(tokens.as<T>(), ledger["position_embedding"].as<T>())};
-    });
-}
 
 Step position_table_card() {
     return {
@@ -70,16 +60,6 @@ Step position_embedding_card() {
             {{learns_positions, "position_embedding[t,c] = position_table[positions[t], c]"},
              {"position_embedding[t,c] = if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
               "else cos(positions[t] / 10000 ^ ((c - 1) / C))"}}),
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Array<std::int64_t>& positions = ledger["positions"].as<std::int64_t>();
-            const Axes axes{"token", "feature"};
-            if (learns_positions(plan)) {
-                const auto look_up = twin(plan, loop::embed<T>, vectorized::embed<T>);
-                return {axes, look_up(positions, ledger["position_table"].as<T>())};
-            }
-            const auto step = twin(plan, loop::sinusoids<T>, vectorized::sinusoids<T>);
-            return {axes, step(positions, plan.embed_dim)};
-        }),
         .note = position_note,
         .code = field_lines(
             {{learns_positions, nullptr, nullptr},
@@ -95,7 +75,6 @@ Step position_sum_card(const Step& x) {
     Step sum = x;
     sum.reads = these({"token_embedding", "position_embedding"});
     sum.rule = always("x[t,c] = token_embedding[t,c] + position_embedding[t,c]");
-    sum.compute = add_positions;
     sum.note = says(
         "Token and position, added feature by feature: equal tokens at other places are no "
         "longer equal.");
@@ -119,7 +98,9 @@ Step either(bool (*meant)(const Plan&), const Step& first, const Step& second) {
     step.applies = choose(first.applies, second.applies, itself);
     step.reads = choose(first.reads, second.reads, itself);
     step.outline = choose(first.outline, second.outline, itself);
-    step.compute = choose(first.compute, second.compute, itself);
+    if (first.compute || second.compute) {
+        step.compute = choose(first.compute, second.compute, itself);
+    }
     step.rule = choose(first.rule, second.rule, its_plan);
     step.formula = choose(first.formula, second.formula, its_plan);
     step.note = choose(first.note, second.note, its_plan);
@@ -181,10 +162,6 @@ std::string embedded_x_formula(const Plan& plan) {
     if (is_given(plan))
         return "x = the embeddings, and what " + earlier_layers(plan) + " made of them";
     return has_positions(plan) ? "x = token_embedding + position_embedding" : "x = token_embedding";
-}
-
-Tensor embedded_x(const Plan& plan, const Ledger& ledger) {
-    return has_positions(plan) ? add_positions(plan, ledger) : ledger["token_embedding"];
 }
 
 std::string embedded_x_note(const Subject& subject) {

@@ -2,7 +2,6 @@
 #include <map>
 
 #include "attn/cards/cards.hpp"
-#include "attn/steps/embedding.hpp"
 
 namespace attn {
 namespace {
@@ -36,16 +35,6 @@ constexpr Start starts[]{{"ids", "embedding", "x", false},
                          {"memory_ids", "memory_embedding", "memory", true}};
 /// x before positions are added.
 constexpr Start tokens_alone{"ids", "embedding", "token_embedding", false};
-
-/// Looks the ids of one source up in its table.
-Tensor look_up(const Plan& plan, const Tensor& ids, const Tensor& table) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        Axes axes = ids.axes();
-        axes.push_back("feature");
-        const auto step = twin(plan, loop::embed<T>, vectorized::embed<T>);
-        return {axes, step(ids.as<std::int64_t>(), table.as<T>())};
-    });
-}
 
 std::string start_rule(const Start& start, const Plan& plan) {
     if (start.embedded(plan)) return embedded_x_rule(plan);
@@ -342,11 +331,6 @@ Step start_card(const Start& start) {
             },
         .rule = [start](const PlannedStep& of) { return start_rule(start, of.plan); },
         .formula = [start](const PlannedStep& of) { return start_formula(start, of.plan); },
-        .compute =
-            [start](const Plan& plan, const Ledger& ledger) {
-                if (start.embedded(plan)) return embedded_x(plan, ledger);
-                return look_up(plan, ledger[start.ids], ledger[start.embedding]);
-            },
         .note = [start](const Subject& subject) { return start_note(start, subject); },
         .code = field_lines({{x_is_embedded, nullptr, nullptr},
                              {"{step} = F.embedding({ids}, {embedding})", nullptr}},

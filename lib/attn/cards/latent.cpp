@@ -1,5 +1,4 @@
 #include "attn/cards/cards.hpp"
-#include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
 
 namespace attn {
@@ -111,14 +110,6 @@ Step cut_card(const std::string& name, const std::string& title, bool rotates,
                 return name + "[t,f] = projected_latent[t, " +
                        std::to_string(first_of_part(of.plan, rotates)) + " + f]";
             },
-        .compute = in_type([rotates]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& whole = ledger["projected_latent"];
-            std::vector<std::size_t> features(width_of_part(plan, rotates));
-            for (std::size_t f = 0; f < features.size(); ++f) {
-                features[f] = first_of_part(plan, rotates) + f;
-            }
-            return {whole.axes(), take_features(whole.as<T>(), features)};
-        }),
         .note = [note](const Subject&) { return note; },
     };
 }

@@ -1,9 +1,7 @@
-#include "attn/steps/latent.hpp"
-
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
-#include "attn/steps/heads.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -11,30 +9,6 @@ namespace {
 using namespace notes;
 
 // key and value: made of the latents, or these themselves.
-
-Tensor compute_latent_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const bool is_key = part.letter() == 'k';
-        const auto split = twin(plan, loop::split_heads<T>, vectorized::split_heads<T>);
-        const Axes axes = plan.per_head_axes(part.axis(plan), "feature");
-        Array<T> rows;
-        if (is_absorbed(plan)) {
-            rows = split(ledger["normed_latent"].as<T>(), 1);
-        } else {
-            std::vector<std::size_t> features;
-            for (std::size_t h = 0; h < plan.heads; ++h) {
-                for (std::size_t f = 0; f < width_in_head(plan, is_key); ++f) {
-                    features.push_back(h * pair_width(plan) + first_in_head(plan, is_key) + f);
-                }
-            }
-            rows =
-                split(take_features(ledger["projected_key_value"].as<T>(), features), plan.heads);
-        }
-        if (!is_key) return {axes, std::move(rows)};
-        const auto append = twin(plan, loop::append_shared<T>, vectorized::append_shared<T>);
-        return {axes, append(rows, ledger["rotary_key"].as<T>())};
-    });
-}
 
 std::string latent_part_rule(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
@@ -71,13 +45,6 @@ std::string latent_part_note(const Plan& plan, const Projected& part) {
 
 // absorbed_query and expanded_context: the matrices that the latents have not met.
 
-/// The part of w_key_value that makes keys (or values), a matrix for each head.
-template <class T>
-Array<T> matrices_of_heads(const Plan& plan, const Ledger& ledger, bool is_key) {
-    return head_matrices(ledger["w_key_value"].as<T>(), *plan.config.weight_layout, plan.heads,
-                         first_in_head(plan, is_key), width_in_head(plan, is_key));
-}
-
 Step absorbed_query_card() {
     return {
         .name = "absorbed_query",
@@ -101,27 +68,6 @@ Step absorbed_query_card() {
                        ": queries[h,t,g] * w_key_value[" + (out_in ? out + ", f" : "f, " + out) +
                        "]) else queries[h,t,f - " + rank + " + " + still + "]";
             },
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& query = ledger.latest(Chain::queries, "absorbed_query");
-            const auto multiply =
-                twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
-            const Array<T> absorbed =
-                multiply(query.as<T>(), matrices_of_heads<T>(plan, ledger, true), plan.arithmetic);
-            const std::size_t rank = plan.latent_rank();
-            Shape shape = absorbed.shape();
-            shape.back() = plan.key_dim();
-            Array<T> result = empty_array<T>(shape);
-
-            // The features that rotate stay behind.
-            const std::size_t rotated = plan.key_dim() - rank;
-            const T* behind = query.as<T>().data() + still_dim(plan);
-            for (std::size_t row = 0; row < result.size() / plan.key_dim(); ++row) {
-                T* to = result.data() + row * plan.key_dim();
-                std::copy_n(absorbed.data() + row * rank, rank, to);
-                std::copy_n(behind + row * plan.head_dim, rotated, to + rank);
-            }
-            return {query.axes(), std::move(result)};
-        }),
         .note = [](const Subject& subject) -> std::string {
             return "q . (W c) is (q W) . c: the query takes the key matrix of its head up, so "
                    "that it meets the latents, " +
@@ -149,24 +95,9 @@ Step expanded_context_card() {
                 const bool out_in = *of.plan.config.weight_layout == WeightLayout::out_in;
                 const std::string out = "h * " + std::to_string(pair_width(of.plan)) + " + " +
                                         std::to_string(still_dim(of.plan)) + " + f";
-                return "expanded_context[h,t,f] = sum c: " + of.latest(Chain::contexts) +
-                       "[h,t,c] * w_key_value[" + (out_in ? out + ", c]" : "c, " + out + "]");
+                return "expanded_context[h,t,f] = sum c: contexts[h,t,c] * w_key_value[" +
+                       (out_in ? out + ", c]" : "c, " + out + "]");
             },
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& context = ledger.latest(Chain::contexts, "expanded_context");
-            const Array<T> stored = matrices_of_heads<T>(plan, ledger, false);
-            Array<T> matrices = empty_array<T>({plan.heads, stored.shape(2), stored.shape(1)});
-            for (std::size_t h = 0; h < plan.heads; ++h) {
-                for (std::size_t f = 0; f < stored.shape(1); ++f) {
-                    for (std::size_t r = 0; r < stored.shape(2); ++r) {
-                        matrices(h, r, f) = stored(h, f, r);
-                    }
-                }
-            }
-            const auto multiply =
-                twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
-            return {context.axes(), multiply(context.as<T>(), matrices, plan.arithmetic)};
-        }),
         .note =
             says("A weighted sum of W c is W times the weighted sum of c: the same context as "
                  "from values of every head, to rounding, with one product a query in the place "
@@ -182,9 +113,7 @@ Step latent_part_card(const Projected& part, const Step& projected) {
         return inputs;
     };
     card.rule = [part](const PlannedStep& of) { return latent_part_rule(of.plan, part); };
-    card.compute = [part](const Plan& plan, const Ledger& ledger) {
-        return compute_latent_part(plan, ledger, part);
-    };
+    card.compute = by_rule(card);
     card.note = [part](const Subject& subject) { return latent_part_note(subject.plan, part); };
     return card;
 }

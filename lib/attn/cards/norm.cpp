@@ -79,8 +79,7 @@ StepTable norm_cards() {
                 norm_word),
             .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
                 const Tensor* bias = ledger.find("b_x");
-                const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);
-                return {ledger["x"].axes(), step(ledger["x"].as<T>(), ledger["g_x"].as<T>(),
+                return {ledger["x"].axes(), norm(ledger["x"].as<T>(), ledger["g_x"].as<T>(),
                                                  bias ? bias->as<T>() : Array<T>(),
                                                  *plan.config.x_norm, plan.config.x_norm_eps)};
             }),
@@ -141,9 +140,8 @@ Step rms_card(const RmsStep& rms) {
             const Tensor& before = tensor_of(rms.before, ledger, rms.name);
             const Tensor& gain = ledger[rms.gain];
             return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-                const auto step = twin(plan, loop::norm<T>, vectorized::norm<T>);
                 return {before.axes(),
-                        step(before.as<T>(), gain.as<T>(), Array<T>(), NormKind::rms, rms.eps)};
+                        norm(before.as<T>(), gain.as<T>(), Array<T>(), NormKind::rms, rms.eps)};
             });
         },
         .note = [rms](const Subject& subject) { return rms_note(rms, subject); },
@@ -169,10 +167,9 @@ Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& 
     return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& before = ledger.latest(normed.chain, normed.step());
         const Tensor* gain = ledger.find(normed.gain());
-        const auto step = twin(plan, loop::normalise<T>, vectorized::normalise<T>);
         return {before.axes(),
-                step(before.as<T>(), gain ? gain->as<T>() : Array<T>(), *norm_of(plan).over,
-                     norm_of(plan).eps, plan.has_head ? normed.part.heads(plan) : 1)};
+                normalise(before.as<T>(), gain ? gain->as<T>() : Array<T>(), *norm_of(plan).over,
+                          norm_of(plan).eps, plan.has_head ? normed.part.heads(plan) : 1)};
     });
 }
 

@@ -7,6 +7,7 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/steps/position_bias.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -40,8 +41,8 @@ Tensor compute_position_bias(const Plan& plan, const Ledger& ledger) {
             return {outline.axes,
                     cast(*plan.config.position_bias->given, plan.compute_dtype).template as<T>()};
         }
-        Array<T> bias = twin(plan, loop::position_bias<T>, vectorized::position_bias<T>)(
-            distance_bias<T>(plan, ledger), causal_offset(plan), plan.query_len, plan.key_len);
+        Array<T> bias = position_bias(distance_bias<T>(plan, ledger), causal_offset(plan),
+                                      plan.query_len, plan.key_len);
         bias.reshape(outline.shape);
         return {outline.axes, std::move(bias)};
     });
@@ -85,6 +86,27 @@ std::optional<std::string> position_bias_word(std::string_view word, const StepL
 
 bool adds_bias(const Plan& plan) { return keeps_scores(plan) && plan.biases(); }
 
+constexpr const char* biased_rule = "biased_scores[q,k] = scores[q,k] + position_bias[q,k]";
+
+/// Where a mistake has made scores of other lengths, they meet the bias of their distances.
+Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger) {
+    static const Step::Compute by_its_rule = by_rule({
+        .name = "biased_scores",
+        .outline = score_outline,
+        .rule = always(biased_rule),
+    });
+    const Shape scores = ledger.latest(Chain::scores, "biased_scores").shape();
+    Plan fitting = plan;
+    fitting.query_len = scores[scores.size() - 2];
+    fitting.key_len = scores.back();
+    if (fitting.query_len == plan.query_len && fitting.key_len == plan.key_len) {
+        return by_its_rule(plan, ledger);
+    }
+    Ledger of_their_distances = ledger;
+    of_their_distances.record("position_bias", compute_position_bias(fitting, ledger));
+    return by_its_rule(fitting, of_their_distances);
+}
+
 }  // namespace
 
 StepTable bias_cards() {
@@ -119,27 +141,8 @@ StepTable bias_cards() {
             .reads = these({Chain::scores, "position_bias"}),
             .outline = score_outline,
             .varies_where_hidden = true,
-            .rule = always("biased_scores[q,k] = scores[q,k] + position_bias[q,k]"),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& scores = ledger.latest(Chain::scores, "biased_scores");
-                const std::size_t queries = scores.shape()[scores.dimension() - 2];
-                const std::size_t keys = scores.shape()[scores.dimension() - 1];
-                const auto with_bias_of = [&](const Plan& of, const Ledger& made) -> Tensor {
-                    const ScoreBias<T> bias(of, made);
-                    return {scores.axes(), twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(
-                                               scores.as<T>(), bias.view())};
-                };
-                if (queries == plan.query_len && keys == plan.key_len)
-                    return with_bias_of(plan, ledger);
-                // A mistake has made scores of other lengths: they meet the bias of their
-                // distances.
-                Plan fitting = plan;
-                fitting.query_len = queries;
-                fitting.key_len = keys;
-                Ledger of_their_distances = ledger;
-                of_their_distances.record("position_bias", compute_position_bias(fitting, ledger));
-                return with_bias_of(fitting, of_their_distances);
-            }),
+            .rule = always(biased_rule),
+            .compute = compute_biased_scores,
             .note = says("Softmax sees content and position in one number: exp(score + bias) = "
                          "exp(score) * exp(bias)."),
         },

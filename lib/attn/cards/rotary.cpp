@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -32,7 +33,7 @@ std::string rotated_rule(const Rotated& rotated, const PlannedStep& of) {
     const std::string feature = first == 0 ? "f" : "(f - " + std::to_string(first) + ")";
     const std::string count = std::to_string(pairs);
     const std::string pair = half ? feature + " % " + count : feature + " / 2";
-    const std::string before = of.latest(rotated.chain);
+    const std::string before = word(rotated.chain);
     const Standing standing = rotated.standing(of.plan);
     const auto turned = [&](const char* sign, const char* other) {
         return before + "[t,f] * " + standing.name("cos") + "[t, " + pair + "]" + sign + before +
@@ -138,15 +139,6 @@ Step rotated_card(const Rotated& rotated) {
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
         .rule = [rotated](const PlannedStep& of) { return rotated_rule(rotated, of); },
-        .compute = in_type([rotated]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& before = ledger.latest(rotated.chain, rotated.step());
-            const Standing standing = rotated.standing(plan);
-            const auto step = twin(plan, loop::rotate<T>, vectorized::rotate<T>);
-            return {before.axes(),
-                    step(before.as<T>(), ledger[standing.name("cos")].as<T>(),
-                         ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing,
-                         plan.first_rotated(before.shape().back()))};
-        }),
         .note = [rotated](const Subject& subject) { return rotated_note(rotated, subject); },
         .code = field_lines(
             {{rotates_some,

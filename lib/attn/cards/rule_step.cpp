@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/rules/evaluate.hpp"
+#include "attn/rules/completed_rule.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
@@ -114,14 +114,15 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     step.reads = these(inputs);
     const bool may_count = step.reads(of.plan).empty();
     step.compute = [told, by_chain, name = step.name, outline = step.outline,
-                    right = may_count ? step.compute : nullptr](const Plan& plan,
-                                                                const Ledger& ledger) {
+                    right = may_count ? step.compute : nullptr,
+                    completed = std::make_shared<CompletedRule>()](const Plan& plan,
+                                                                   const Ledger& ledger) {
         const Outline made = outline(plan);
         RuleScope scope = rule_scope(plan, ledger, name);
         if (!by_chain) {
             scope.tensor = [&](const std::string& each) -> const Tensor& { return ledger[each]; };
         }
-        Tensor tensor = evaluate_rule(told, made.axes, made.shape, plan.compute_dtype, scope);
+        Tensor tensor = completed->evaluate(told, made, plan.compute_dtype, scope);
         const bool counts = right && right(plan, ledger).dtype() == DType::int64;
         return counts ? whole_numbers(told, tensor) : tensor;
     };

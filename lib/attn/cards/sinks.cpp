@@ -1,4 +1,5 @@
 #include "attn/cards/cards.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -73,7 +74,7 @@ StepTable sink_cards() {
 }
 
 Step sink_weight_card() {
-    return {
+    Step card{
         .name = "sink_weight",
         .title = "how much of each query's attention the sink takes",
         .called = "sink_weights sink_prob sink_probs sink_attn weight_of_sink",
@@ -84,32 +85,21 @@ Step sink_weight_card() {
         .exponentiates = true,
         .rule = texts({{has_heads, "sink_weight[h,q] = exp(sink[h] - row_max[h,q]) / row_sum[h,q]"},
                        {"sink_weight[q] = exp(sink[0] - row_max[q]) / row_sum[q]"}}),
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& scores = ledger.latest(Chain::scores);
-            const std::span<const T> sink = sink_of<T>(ledger);
-            const std::size_t keys = scores.axis("key");
-            const bool loops = is_loop(plan);
-            Array<T> largest = loops ? loop::row_max(scores.as<T>(), keys)
-                                     : vectorized::row_max(scores.as<T>(), keys);
-            twin(plan, loop::raise_to_sink<T>, vectorized::raise_to_sink<T>)(sink,
-                                                                             one_a_query(largest));
-            const Array<T> exponentials =
-                loops ? loop::exponentials(scores.as<T>(), largest, keys)
-                      : vectorized::exponentials(scores.as<T>(), largest, keys);
-            Array<T> sums =
-                loops ? loop::row_sum(exponentials, keys) : vectorized::row_sum(exponentials, keys);
-            const MatrixView<const T> row_max = one_a_query(std::as_const(largest));
-            twin(plan, loop::add_sink<T>, vectorized::add_sink<T>)(sink, row_max,
-                                                                   one_a_query(sums));
-            Array<T> result = empty_array<T>(sums.shape());
-            twin(plan, loop::sink_weight<T>, vectorized::sink_weight<T>)(
-                sink, row_max, one_a_query(std::as_const(sums)), one_a_query(result));
-            return {sink_weight_outline(plan).axes, std::move(result)};
-        }),
         .note = sink_weight_note,
         .code = field_lines({{"sink_weight = F.softmax(with_sink, dim=-1)[..., -1]",
                               "sink_weight = shares[..., -1]"}}),
     };
+    // The rule reads the parts of softmax, which a walk may leave out.
+    card.compute = [its_rule = by_rule(card), parts = softmax_part_cards()](const Plan& plan,
+                                                                            const Ledger& ledger) {
+        if (ledger.has("row_sum")) return its_rule(plan, ledger);
+        Ledger with_parts = ledger;
+        for (const Step& part : parts) {
+            with_parts.record(part.name, part.compute(plan, with_parts));
+        }
+        return its_rule(plan, with_parts);
+    };
+    return card;
 }
 
 }  // namespace attn

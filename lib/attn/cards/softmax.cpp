@@ -6,6 +6,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/plan/words.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -94,9 +95,67 @@ std::string note_of_weights(const notes::Subject& subject) {
     return note;
 }
 
+Step weights_card() {
+    return {
+        .name = "weights",
+        .title = "how much attention each query pays to each key",
+        .chain = Chain::weights,
+        .applies = keeps_scores,
+        .reads = these({Chain::scores, "sink"}),
+        .outline = score_outline,
+        .at_once = always_so,
+        .exponentiates = true,
+        .rule = texts({{is_sigmoid, "weights[q,k] = sigmoid(scores[q,k])"},
+                       {zeroes_empty_rows,
+                        "weights[{cell}] = if row_max[{row}] == -inf then 0 else {exponential} "
+                        "/ row_sum[{row}]"},
+                       {"weights[{cell}] = {exponential} / row_sum[{row}]"}},
+                      softmax_word),
+        .formula = texts(
+            {{is_sigmoid, "{scores}.sigmoid()"},
+             {adds_sink, "softmax({scores}, sink) over the {over} axis, without the sink's own"},
+             {"softmax({scores}) over the {over} axis"}},
+            softmax_word),
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& scores = ledger.latest(Chain::scores);
+            const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
+            return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
+                                        plan.config.empty_row, sink_of<T>(ledger))};
+        }),
+        .note = note_of_weights,
+        .code = field_lines(
+            {{adds_sink,
+              "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], "
+              "dim=-1)\n"
+              "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
+              "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
+              "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
+              "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
+              "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
+              "weights = shares[..., :-1]"},
+             {is_sigmoid, nullptr, nullptr},
+             {zeroes_empty_rows,
+              "weights = F.softmax({scores}, dim={axis})\n"
+              "weights = weights.masked_fill({scores}.amax(dim={axis}, keepdim=True) == "
+              "float(\"-inf\"), 0)",
+              "{softmax}\n"
+              "weights = np.where({scores}.max(axis={axis}, keepdims=True) == -np.inf, 0, "
+              "weights)"},
+             {"weights = F.softmax({scores}, dim={axis})", "{softmax}"}},
+            softmax_word),
+    };
+}
+
+Step sigmoid_card() {
+    Step card = weights_card();
+    card.at_once = [](const Plan&) { return false; };
+    card.compute = by_rule(card);
+    return card;
+}
+
 }  // namespace
 
-StepTable softmax_cards() {
+StepTable softmax_part_cards() {
     return {
         {
             .name = "row_max",
@@ -116,11 +175,7 @@ StepTable softmax_cards() {
                 const std::size_t along = scores.axis(axis);
                 Array<T> largest = is_loop(plan) ? loop::row_max(scores.as<T>(), along)
                                                  : vectorized::row_max(scores.as<T>(), along);
-                if (ledger.has("sink")) {
-                    const auto raise =
-                        twin(plan, loop::raise_to_sink<T>, vectorized::raise_to_sink<T>);
-                    raise(sink_of<T>(ledger), one_a_query(largest));
-                }
+                if (ledger.has("sink")) raise_to_sink(sink_of<T>(ledger), one_a_query(largest));
                 return {without(scores.axes(), axis), std::move(largest)};
             }),
             .note = notes::row_max_note,
@@ -166,69 +221,21 @@ StepTable softmax_cards() {
                 Array<T> sums = is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
                                               : vectorized::row_sum(exponentials.as<T>(), along);
                 if (ledger.has("sink")) {
-                    const auto add = twin(plan, loop::add_sink<T>, vectorized::add_sink<T>);
-                    add(sink_of<T>(ledger), one_a_query(ledger["row_max"].as<T>()),
-                        one_a_query(sums));
+                    add_sink(sink_of<T>(ledger), one_a_query(ledger["row_max"].as<T>()),
+                             one_a_query(sums));
                 }
                 return {without(exponentials.axes(), axis), std::move(sums)};
             }),
             .note = notes::row_sum_note,
         },
-        {
-            .name = "weights",
-            .title = "how much attention each query pays to each key",
-            .chain = Chain::weights,
-            .applies = keeps_scores,
-            .reads = these({Chain::scores, "sink"}),
-            .outline = score_outline,
-            .at_once = [](const Plan& plan) { return !plan.config.sigmoid; },
-            .exponentiates = true,
-            .rule = texts({{is_sigmoid, "weights[q,k] = sigmoid(scores[q,k])"},
-                           {zeroes_empty_rows,
-                            "weights[{cell}] = if row_max[{row}] == -inf then 0 else {exponential} "
-                            "/ row_sum[{row}]"},
-                           {"weights[{cell}] = {exponential} / row_sum[{row}]"}},
-                          softmax_word),
-            .formula =
-                texts({{is_sigmoid, "{scores}.sigmoid()"},
-                       {adds_sink,
-                        "softmax({scores}, sink) over the {over} axis, without the sink's own"},
-                       {"softmax({scores}) over the {over} axis"}},
-                      softmax_word),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& scores = ledger.latest(Chain::scores);
-                if (plan.config.sigmoid) {
-                    return {scores.axes(), is_loop(plan) ? loop::sigmoid<T>(scores.as<T>())
-                                                         : vectorized::sigmoid<T>(scores.as<T>())};
-                }
-                const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
-                return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
-                                            plan.config.empty_row, sink_of<T>(ledger))};
-            }),
-            .note = note_of_weights,
-            .code = field_lines(
-                {{adds_sink,
-                  "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], "
-                  "dim=-1)\n"
-                  "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
-                  "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
-                  "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
-                  "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
-                  "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
-                  "weights = shares[..., :-1]"},
-                 {is_sigmoid, nullptr, nullptr},
-                 {zeroes_empty_rows,
-                  "weights = F.softmax({scores}, dim={axis})\n"
-                  "weights = weights.masked_fill({scores}.amax(dim={axis}, keepdim=True) == "
-                  "float(\"-inf\"), 0)",
-                  "{softmax}\n"
-                  "weights = np.where({scores}.max(axis={axis}, keepdims=True) == -np.inf, 0, "
-                  "weights)"},
-                 {"weights = F.softmax({scores}, dim={axis})", "{softmax}"}},
-                softmax_word),
-        },
-        sink_weight_card(),
     };
+}
+
+StepTable softmax_cards() {
+    StepTable cards = softmax_part_cards();
+    cards.push_back(either(is_sigmoid, sigmoid_card(), weights_card()));
+    cards.push_back(sink_weight_card());
+    return cards;
 }
 
 }  // namespace attn

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "attn/cards/cards.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 
@@ -17,6 +18,7 @@ StepTable joined(std::initializer_list<Cards> parts) {
     for (const Cards cards : parts) {
         for (Step& card : cards()) {
             if (card.rule && !card.code) card.code = lines_by_rule;
+            if (card.rule && !card.compute) card.compute = by_rule(card);
             all.push_back(std::move(card));
         }
     }

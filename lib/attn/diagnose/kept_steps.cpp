@@ -94,7 +94,8 @@ bool is_kept_in(const KeptStep& kept, const Plan& plan) {
     const KeptStep* const of = kept_step(kept.of);
     const bool has_it =
         of != nullptr ? is_kept_in(*of, plan) : find_step(step_table(), kept.of).applies(plan);
-    const bool has_sums = kept.rule(plan).find("exponentials") == std::string::npos ||
+    const std::vector<std::string> read = tensors_read(kept.rule(plan));
+    const bool has_sums = std::ranges::count(read, "exponentials") == 0 ||
                           find_step(step_table(), "row_sum").applies(plan);
     return has_it && has_sums && (!kept.applies || kept.applies(plan));
 }
@@ -110,21 +111,13 @@ Step card_of(const KeptStep& kept) {
     card.rule = [&kept](const PlannedStep& of) { return kept.rule(of.plan); };
     card.reads = [&kept](const Plan& plan) {
         std::vector<Input> inputs;
-        for (const std::string& name : tensors_read(parse_rule(kept.rule(plan)))) {
+        for (const std::string& name : tensors_read(kept.rule(plan))) {
             const Chain chain = chain_called(name);
             inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
         }
         return inputs;
     };
-    card.compute = [&kept](const Plan& plan, const Ledger& ledger) {
-        const Outline made = outline_of(kept, plan);
-        try {
-            return evaluate_rule(parse_rule(kept.rule(plan)), made.axes, made.shape,
-                                 plan.compute_dtype, rule_scope(plan, ledger, kept.name));
-        } catch (const ConfigError& error) {
-            throw ShapeError(error.what());  // a mistake before it left another shape
-        }
-    };
+    card.compute = by_rule(card);
     return card;
 }
 

@@ -8,6 +8,7 @@
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/ledger.hpp"
 #include "attn/plan/plan.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/walk/bounds.hpp"
 #include "attn/walk/walk.hpp"
 
@@ -21,7 +22,7 @@ struct KeptStep {
     std::string of;        ///< the step, or another of these, that it is another form of
     std::string after;     ///< the last step that it is made of
     std::string called{};  ///< by other code, as a step is
-    std::function<std::string(const Plan&)> rule;
+    std::function<Rule(const Plan&)> rule;
     std::string words;       ///< what was done to the step
     bool by_name = false;    ///< a tensor that is called as the step is not taken for it
     std::string without{};   ///< an axis of the step that it is without

@@ -61,9 +61,9 @@ void add_rounding(Document& document, const Plan& plan, const StepTable& table,
         if (of.step.in_float32) {
             notes::say(section.note, "Kept in float32, as libraries keep it.");
         }
-        const Rounding rounds = rounding_of(of);
-        if (rounds == Rounding::nothing) continue;
-        const bool once = rounds == Rounding::result;
+        const RoundedAt rounds = rounded_at(of);
+        if (rounds == RoundedAt::nothing) continue;
+        const bool once = rounds == RoundedAt::result;
         notes::say(section.note, "Computed in float32 and rounded to " + type +
                                      (once ? " once" : " after each operation") +
                                      ": no number moved by more than " +

@@ -51,14 +51,13 @@ Answer equal_positions(const Plan& plan, const Ledger&) {
 Answer unseen_scaling(const Plan& plan, const Ledger& ledger) {
     if (!plan.rotates() || !plan.config.rotary.scaling) return std::nullopt;
     const Tensor& scaled = ledger["inverse_frequencies"];
-    const std::size_t width = 2 * plan.rotary_pairs();
-    const Array<double> without =
-        loop::inverse_frequencies<double>(plan.config.rotary.theta, width);
-    for (std::size_t i = 0; i < without.size(); ++i) {
-        if (std::abs(scaled.at(i) / without(i) - 1) > 1e-5) return std::nullopt;
+    const auto pairs = static_cast<double>(plan.rotary_pairs());
+    for (std::size_t i = 0; i < scaled.size(); ++i) {
+        const double turns = std::pow(plan.config.rotary.theta, static_cast<double>(i) / pairs);
+        if (std::abs(scaled.at(i) * turns - 1) > 1e-5) return std::nullopt;
     }
     if (plan.rotary_factor() != 1) return std::nullopt;
-    return "$rope-scaling changes none of the "_told + std::to_string(without.size()) +
+    return "$rope-scaling changes none of the "_told + std::to_string(scaled.size()) +
            " frequencies: leaving it out would go unnoticed";
 }
 

@@ -141,9 +141,9 @@ namespace {
 /// Spread over all scores: an axis of length 1 serves every index.
 Grid spread(const Plan& plan, const Tensor& mask) {
     const Outline outline = score_cells(plan);
-    const Tensor cells = evaluate_rule(
-        parse_rule("mask[q,k] = mask[q,k]"), outline.axes, outline.shape, plan.compute_dtype,
-        {[&](const std::string&) -> const Tensor& { return mask; }, {}});
+    const Tensor cells =
+        evaluate_rule("mask[q,k] = mask[q,k]", outline.axes, outline.shape, plan.compute_dtype,
+                      {[&](const std::string&) -> const Tensor& { return mask; }, {}});
     const Array<bool>& hidden = cells.as<bool>();
     return {std::vector<bool>(hidden.begin(), hidden.end())};
 }

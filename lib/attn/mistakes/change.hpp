@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn/mistakes/mistake.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/text/strings.hpp"
@@ -42,13 +43,29 @@ private:
     std::function<std::string(const Plan&)> text_;
 };
 
+/// A rule that may depend on the plan: text of it, or one that was made of others.
+class PlanRule {
+public:
+    PlanRule() = default;
+    PlanRule(const char* text) : PlanRule(Text(text)) {}
+    PlanRule(std::string text) : PlanRule(Text(std::move(text))) {}
+    template <class F>
+    requires std::is_invocable_r_v<Rule, F, const Plan&> PlanRule(F rule)
+        : rule_(std::move(rule)) {}
+
+    Rule operator()(const Plan& plan) const { return rule_ ? rule_(plan) : Rule(); }
+
+private:
+    std::function<Rule(const Plan&)> rule_;
+};
+
 /// Lines of Python, from those that the table had.
 using Lines = std::function<std::string(const StepLines& of, const std::string& right)>;
 
 /// A step that follows another rule. It may read the tensor that it should make, by its own name:
 /// what was done to it afterwards.
 struct WrongRule {
-    Text rule{};
+    PlanRule rule{};
     std::string step{};                             ///< where the rule may be empty
     std::function<Outline(const Plan&)> outline{};  ///< where the tensor has another shape
     // Where no rule says it, or it may be too long to tell:
@@ -57,7 +74,7 @@ struct WrongRule {
     Lines lines{};
 };
 TableEdit follows(WrongRule wrong);
-TableEdit follows(Text rule);
+TableEdit follows(PlanRule rule);
 
 /// The named steps read another tensor in the place of one: `w_key`, or a rule for the tensor that
 /// they should read, `sink[h] = sink[h] / sqrt(D)`. It may be named by its chain.

@@ -6,6 +6,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/complete.hpp"
+#include "attn/rules/completed_rule.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
@@ -38,9 +39,10 @@ RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
 }
 
 /// The tensor of a rule, which may not fit what another mistake left.
-Tensor evaluated(const std::string& rule, const Outline& made, DType type, const RuleScope& scope) {
+Tensor evaluated(CompletedRule& completed, const Rule& rule, const Outline& made, DType type,
+                 const RuleScope& scope) {
     try {
-        return evaluate_rule(parse_rule(rule), made.axes, made.shape, type, scope);
+        return completed.evaluate(rule, made, type, scope);
     } catch (const ConfigError& error) {
         const std::string reason = error.what();
         throw ShapeError("one of these mistakes reads what another has cut off, " +
@@ -54,7 +56,8 @@ void follow(Step& step, const WrongRule& instead) {
     const auto right = std::make_shared<const Step>(step);
     const auto wrong = std::make_shared<const WrongRule>(instead);
     if (wrong->outline) step.outline = wrong->outline;
-    step.compute = [wrong, right, outline = step.outline](const Plan& plan, const Ledger& ledger) {
+    step.compute = [wrong, right, outline = step.outline, kept = std::make_shared<CompletedRule>()](
+                       const Plan& plan, const Ledger& ledger) {
         if (wrong->compute) return wrong->compute(plan, ledger, right->compute);
         std::optional<Tensor> itself;
         RuleScope scope = rule_scope(plan, ledger, right->name);
@@ -63,11 +66,11 @@ void follow(Step& step, const WrongRule& instead) {
             if (!itself) itself = right->compute(plan, ledger);
             return *itself;
         };
-        return evaluated(wrong->rule(plan), outline(plan), plan.compute_dtype, scope);
+        return evaluated(*kept, wrong->rule(plan), outline(plan), plan.compute_dtype, scope);
     };
     const auto whole = [wrong, right](const PlannedStep& of) {
-        const Rule rule = parse_rule(wrong->rule(of.plan));
-        return completed(rule, of.step.outline(of.plan), names_with_itself(of, *right));
+        return completed(wrong->rule(of.plan), of.step.outline(of.plan),
+                         names_with_itself(of, *right));
     };
     step.rule = [wrong, right, whole](const PlannedStep& of) -> Rule {
         const Rule rule = wrong->rule(of.plan);
@@ -112,8 +115,8 @@ struct Instead {
         const RuleNames names = rule_names(of);
         const Outline outline = names.outline(name);
         const std::string other = text(of.plan), letters = index_letters(outline);
-        Rule whole = parse_rule(is_rule(of.plan) ? other : name + letters + " = " + name + letters);
-        whole = completed(whole, outline, names);
+        const Rule said(is_rule(of.plan) ? other : name + letters + " = " + name + letters);
+        Rule whole = completed(said, outline, names);
         whole.step = name;
         if (!is_rule(of.plan)) whole.value = read_from(whole.value, name, names.step(other));
         return whole;
@@ -132,8 +135,9 @@ struct Instead {
         Ledger other = ledger;
         if (is_rule(plan)) {
             const Outline made{right.axes(), right.shape()};
-            other.record(
-                name, evaluated(text(plan), made, right.dtype(), rule_scope(plan, ledger, step)));
+            CompletedRule rule;
+            other.record(name, evaluated(rule, text(plan), made, right.dtype(),
+                                         rule_scope(plan, ledger, step)));
         } else {
             const Tensor taken = ledger[tensor_called(ledger, text(plan), step)];
             other.record(
@@ -165,7 +169,7 @@ void read_instead(Step& step, const Instead& other) {
         const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
         if (!before) return {};
         const std::string name = instead->name(of);
-        if (!reads_tensor(*before, name)) return told_rule({of.plan, of.table, *right});
+        if (!reads_tensor(*before, name)) return rule_as_told({of.plan, of.table, *right});
         Rule body = instead->rule(of, name);
         const std::string mark = "right " + name;
         body.value = read_from(body.value, name, mark);
@@ -240,15 +244,14 @@ std::string index_letters(const Outline& outline, std::size_t most) {
 
 TableEdit follows(WrongRule wrong) {
     return [wrong = std::move(wrong)](StepTable table, const Plan& plan) {
-        const std::string name =
-            wrong.step.empty() ? parse_rule(wrong.rule(plan)).step : wrong.step;
+        const std::string name = wrong.step.empty() ? wrong.rule(plan).step : wrong.step;
         const auto step = std::ranges::find(table, name, &Step::name);
         if (step != table.end()) follow(*step, wrong);
         return table;
     };
 }
 
-TableEdit follows(Text rule) { return follows(WrongRule{.rule = std::move(rule)}); }
+TableEdit follows(PlanRule rule) { return follows(WrongRule{.rule = std::move(rule)}); }
 
 TableEdit reads(std::vector<std::string> steps, Text tensor, Text instead) {
     const Instead what{std::move(tensor), std::move(instead)};
@@ -296,7 +299,7 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
         }
         if (step.rule) {
             step.rule = [right, altered](const PlannedStep& of) {
-                return told_rule({altered(of.plan), with_own_outlines(of.table), *right});
+                return rule_as_told({altered(of.plan), with_own_outlines(of.table), *right});
             };
         }
         if (step.formula) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/projected.hpp"
@@ -33,13 +35,15 @@ bool truncating_matters(const Plan& plan) {
     if (!scaling || scaling->kind != RopeScaling::Kind::yarn) return false;
     RopeScaling other = *scaling;
     other.truncate = !other.truncate;
-    const double base = plan.rotary_base();
     const auto shares = [&](const RopeScaling& of) {
-        return loop::scale_frequencies(
-            loop::inverse_frequencies<double>(base, 2 * plan.rotary_pairs()), of, base,
-            plan.rotary_tokens());
+        const auto [first, last] = of.ramp(plan.rotary_base(), 2 * plan.rotary_pairs());
+        std::vector<double> all;
+        for (std::size_t i = 0; i < plan.rotary_pairs(); ++i) {
+            all.push_back(std::clamp((static_cast<double>(i) - first) / (last - first), 0.0, 1.0));
+        }
+        return all;
     };
-    return !(shares(other) == shares(*scaling));
+    return shares(other) != shares(*scaling);
 }
 
 /// Another exponent of the base.
@@ -208,21 +212,22 @@ void concatenated(std::vector<Mistake>& list, bool harmless) {
         }));
 }
 
-/// The values rotated as the keys are. The angles follow from the plan alone, and where they come
-/// later in the walk than the values, nothing else is named.
-std::string rotated_values(const Plan& plan, const std::string& tensor, bool names_angles) {
+/// The values rotated as the keys are.
+std::string rotated_values(const Plan& plan, const std::string& tensor) {
     const std::string prefix = plan.has_memory ? "memory_" : "";
-    const std::string text =
-        rotation_rule(plan, tensor + "[t,f", tensor + "[t,f", 0, plan.rotary_pairs(),
-                      prefix + "positions[t] * inverse_frequencies[PAIR]");
-    if (names_angles) return text;
+    return rotation_rule(plan, tensor + "[t,f", tensor + "[t,f", 0, plan.rotary_pairs(),
+                         prefix + "positions[t] * inverse_frequencies[PAIR]");
+}
+
+/// The same of a step before the angles, which it works out.
+Rule values_rotated_early(const Plan& plan, const std::string& tensor) {
     const StepTable& table = step_table();
     const PlannedStep later{plan, table, find_step(table, "rotated_key")};
-    const Rule rule =
-        completed(parse_rule(text), find_step(table, tensor).outline(plan), rule_names(later));
-    return rule_text(inlined(rule, [&](const std::string& name) {
+    const Rule rule = completed(rotated_values(plan, tensor),
+                                find_step(table, tensor).outline(plan), rule_names(later));
+    return inlined(rule, [&](const std::string& name) {
         return name == tensor ? std::nullopt : rule_of({plan, table, find_step(table, name)});
-    }));
+    });
 }
 
 /// Values that rotate with query and key: where the context reads them, or as soon as they are
@@ -248,9 +253,9 @@ void values_rotate(std::vector<Mistake>& list, const char* id, const char* step,
 void add_rotated_value_mistakes(std::vector<Mistake>& list) {
     values_rotate(list, "rope-value", "context", "The values were rotated too",
                   reads({"context"}, "values",
-                        [](const Plan& plan) { return rotated_values(plan, "values", true); }));
+                        [](const Plan& plan) { return rotated_values(plan, "values"); }));
     values_rotate(list, "rope-value=kept", "value", "The values were rotated too, and kept so",
-                  follows([](const Plan& plan) { return rotated_values(plan, "value", false); }));
+                  follows([](const Plan& plan) { return values_rotated_early(plan, "value"); }));
 }
 
 void add_pairing_mistakes(std::vector<Mistake>& list) {

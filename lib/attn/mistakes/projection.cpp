@@ -50,7 +50,7 @@ TableEdit made_as(const std::string& step, const std::string& other) {
     return follows([=](const Plan& plan) {
         Rule rule = *rule_of({plan, step_table(), find_step(step_table(), other)});
         rule.step = step;
-        return rule_text(rule);
+        return rule;
     });
 }
 

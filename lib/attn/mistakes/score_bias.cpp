@@ -68,7 +68,16 @@ Tensor with_bias_of_t5(const Plan& plan, const Ledger& ledger, const Compute& be
     other.record("relative_attention_bias", cast(*table_of_t5(plan), plan.compute_dtype));
     return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const ScoreBias<T> bias(with_t5(plan), other);
-        return {right.axes(), loop::add_bias(right.as<T>(), bias.view())};
+        Array<T> scores = right.as<T>();
+        const MatrixView<T> cells = matrices_of(scores);
+        for (std::size_t g = 0; g < cells.groups; ++g) {
+            for (std::size_t q = 0; q < cells.rows; ++q) {
+                for (std::size_t k = 0; k < cells.columns; ++k) {
+                    cells(g, q, k) += bias.view().at(g, q, k);
+                }
+            }
+        }
+        return {right.axes(), std::move(scores)};
     });
 }
 
@@ -81,17 +90,17 @@ std::string lines_with_bias_of_t5(const StepLines& of, const std::string& right)
 }
 
 /// The rule of T5's bias, of the distance from the key to the query.
-std::string mirrored_rule(const Plan& plan) {
+Rule mirrored_rule(const Plan& plan) {
     const StepTable& table = step_table();
     const PlannedStep of{plan, table, find_step(table, "position_bias")};
     const std::string heads = plan.has_head ? "h," : "";
     const Rule turned =
-        completed(parse_rule("position_bias[" + heads + "q,k] = relative_attention_bias[" +
-                             "buckets[k - offset, q + offset], " + (plan.has_head ? "h]" : "0]")),
+        completed("position_bias[" + heads + "q,k] = relative_attention_bias[" +
+                      "buckets[k - offset, q + offset], " + (plan.has_head ? "h]" : "0]"),
                   of.step.outline(plan), rule_names(of));
-    return rule_text(inlined(turned, [&](const std::string& name) {
+    return inlined(turned, [&](const std::string& name) {
         return name == "buckets" ? rule_of({plan, table, find_step(table, name)}) : std::nullopt;
-    }));
+    });
 }
 
 bool fits_both_directions(const Plan& plan) {

@@ -1,7 +1,6 @@
 #include "attn/models/open_model.hpp"
 
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -134,10 +133,13 @@ void write_llama2c(const Model& model, const Sink& sink) {
     }
     append(cast(model.read("g_final"), DType::float32));
     // Cosines and sines, rounded as PyTorch rounds them; readers of this format pass them over.
-    Array<std::int64_t> positions = empty_array<std::int64_t>({a.most_tokens});
-    std::iota(positions.begin(), positions.end(), 0);
-    const Array<float> angles =
-        loop::angles(positions, loop::inverse_frequencies<float>(10000, a.head_dim));
+    Array<float> angles = empty_array<float>({a.most_tokens, a.head_dim / 2});
+    for (std::size_t t = 0; t < a.most_tokens; ++t) {
+        for (std::size_t i = 0; i < a.head_dim / 2; ++i) {
+            const float exponent = static_cast<float>(2 * i) / static_cast<float>(a.head_dim);
+            angles(t, i) = static_cast<float>(t) * (1 / std::pow(10000.0F, exponent));
+        }
+    }
     for (const bool sine : {false, true}) {
         Array<float> table = angles;
         for (float& number : table) {

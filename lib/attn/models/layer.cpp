@@ -170,7 +170,7 @@ Norm<Real>::Norm(const Model& model, const std::string& gain_name, const std::st
 template <class Real>
 Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
     if (gain.size() == 0) return rows;
-    return loop::norm(rows, gain, bias, kind, eps);
+    return attn::norm(rows, gain, bias, kind, eps);
 }
 
 namespace {

@@ -59,7 +59,7 @@ struct Linear {
     Array<Real> operator()(const Array<Real>& rows) const;
 };
 
-/// loop::norm of each row.
+/// norm of each row.
 template <class Real>
 struct Norm {
     NormKind kind = NormKind::rms;

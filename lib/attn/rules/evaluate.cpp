@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "attn/rules/bound.hpp"
-#include "attn/rules/complete.hpp"
 #include "attn/rules/products.hpp"
 #include "attn/rules/rows.hpp"
 #include "attn/tensor/error.hpp"
@@ -90,6 +90,12 @@ private:
         std::size_t size = 0;
     };
 
+    /// Numbers of a row that are the same in others.
+    struct Same {
+        Index start = -1;
+        std::vector<T> cells{};
+    };
+
     /// Notes for each node which indices it needs, of those `around` it: those beyond the
     /// sixty-third share a bit. What needs none and reads nothing is worked out, in an index as
     /// whole numbers.
@@ -107,6 +113,13 @@ private:
             kept_[&node].is_shared = (around & ~node.uses) != 0 && index_.size() < 63;
         }
         const bool is_operation = kind == Kind::call || kind == Kind::operate;
+        const bool may_be_plain =
+            is_operation || kind == Kind::choose || kind == Kind::number || kind == Kind::name;
+        if (may_be_plain && std::ranges::all_of(node.parts, [&](const BoundRule& part) {
+                return plain_.contains(&part);
+            })) {
+            plain_.insert(&node);
+        }
         const bool is_constant =
             is_operation && std::ranges::all_of(node.parts, &BoundRule::is_constant);
         if (!is_constant || gives_truth(*node.node)) return;
@@ -130,6 +143,19 @@ private:
             std::fill_n(out, count_, static_cast<T>(node.number));
             return store(node, out);
         }
+        // What is made of numbers and the place in the row alone is the same in every row.
+        const bool is_same = row_ < 63 && node.uses == bit(row_) && !node.parts.empty();
+        if (!is_same || !plain_.contains(&node)) return work_out(node, active, out);
+        Same& same = same_[&node];
+        if (same.start != start_ || same.cells.size() != count_) {
+            same.start = start_;
+            same.cells.resize(count_);
+            work_out(node, nullptr, same.cells.data());
+        }
+        std::ranges::copy(same.cells, out);
+    }
+
+    void work_out(const BoundRule& node, Active active, T* out) {
         switch (node.node->kind) {
             case Kind::name:
                 if (node.index == row_) {
@@ -189,6 +215,7 @@ private:
     void choose(const BoundRule& node, Active active, T* out) {
         Row condition(*this);
         numbers(node.parts[0], active, condition.data());
+        if (active == nullptr && choose_in_two(node, condition.data(), out)) return;
         std::vector<char> yes(count_), no(count_);
         for (std::size_t r = 0; r < count_; ++r) {
             const bool asked = active == nullptr || active[r];
@@ -202,6 +229,27 @@ private:
         for (std::size_t r = 0; r < count_; ++r) {
             if (!yes[r]) out[r] = other[r];
         }
+    }
+
+    /// A row that begins with cells of one side and ends with cells of the other is two rows, in
+    /// which all cells are asked for: halves of features that rotate. False for other rows.
+    bool choose_in_two(const BoundRule& node, const T* condition, T* out) {
+        const auto is_yes = [&](std::size_t r) { return condition[r] != 0; };
+        std::size_t split = 0, end = 0;
+        while (split < count_ && is_yes(split) == is_yes(0)) ++split;
+        for (end = split; end < count_ && is_yes(end) != is_yes(0);) ++end;
+        if (end < count_ || count_ == 0) return false;
+        const auto [start, count] = std::pair(start_, count_);
+        count_ = split;
+        numbers(node.parts[is_yes(0) ? 1 : 2], nullptr, out);
+        if (split < count) {
+            start_ = start + static_cast<Index>(split);
+            count_ = count - split;
+            numbers(node.parts[is_yes(0) ? 2 : 1], nullptr, out + split);
+        }
+        start_ = start;
+        count_ = count;
+        return true;
     }
 
     /// A sum is worked out once for the indices that it needs, whatever there is around it.
@@ -249,7 +297,7 @@ private:
                 cells.known[r] = 1;
             }
         }
-        std::ranges::copy(cells.numbers, out);
+        std::copy_n(cells.numbers.begin(), count_, out);
     }
 
     /// One number, of rows along the sum.
@@ -364,6 +412,8 @@ private:
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
     std::map<const BoundRule*, Kept> kept_;
+    std::set<const BoundRule*> plain_;  ///< made of indices and numbers alone, without sums
+    std::map<const BoundRule*, Same> same_;
     double work_ = 0;
 };
 
@@ -378,39 +428,37 @@ void require_room(const Rule& rule, const Shape& shape) {
     }
 }
 
-}  // namespace
-
-Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
-                     const RuleScope& scope) {
-    if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
+/// Errors  ConfigError for what no rule can be worked out with or in.
+void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
     if (dtype == DType::int64 || dtype == DType::boolean) {
         throw ConfigError("a rule is worked out in a floating type, not in " +
                           std::string(dtype_name(dtype)));
     }
     require_room(rule, shape);
-    const RuleNames names{[&](const std::string& name) { return scope.tensor(name), name; },
-                          [&](const std::string& name) {
-                              const Tensor& tensor = scope.tensor(name);
-                              return Outline{tensor.axes(), tensor.shape()};
-                          },
-                          scope.settings,
-                          [&](const std::string& name) {
-                              const DType type = scope.tensor(name).dtype();
-                              return type == DType::boolean ? RuleType::truth
-                                     : type == DType::int64 ? RuleType::whole
-                                                            : RuleType::number;
-                          }};
+}
+
+}  // namespace
+
+Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
+                          const RuleScope& scope) {
+    require_evaluable(rule, made.shape, dtype);
     Products products;
-    const Rule whole = products.taken_from(completed(rule, {axes, shape}, names), dtype, scope);
+    const Rule left = products.taken_from(rule, made, dtype, scope);
     const RuleScope with_products{[&](const std::string& name) -> const Tensor& {
                                       const Tensor* const product = products.find(name);
                                       return product != nullptr ? *product : scope.tensor(name);
                                   },
                                   scope.settings};
-    BoundTree tree = bind_rule(whole, axes, shape, with_products);
+    BoundTree tree = bind_rule(left, made.axes, made.shape, with_products);
     return with_floating(dtype, [&](auto zero) {
-        return Evaluator<decltype(zero)>(whole, std::move(tree), dtype).result(axes);
+        return Evaluator<decltype(zero)>(left, std::move(tree), dtype).result(made.axes);
     });
+}
+
+Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
+                     const RuleScope& scope) {
+    const Outline made{axes, shape};
+    return evaluate_completed(completed_for(rule, made, scope), made, dtype, scope);
 }
 
 }  // namespace attn

@@ -26,4 +26,9 @@ struct RuleScope {
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
                      const RuleScope& scope);
 
+/// Its two parts: the rule completed for the tensors of the scope, and what it makes then.
+Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope);
+Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
+                          const RuleScope& scope);
+
 }  // namespace attn

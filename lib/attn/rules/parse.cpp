@@ -360,7 +360,14 @@ Rule parse_rule(std::string_view text) {
 }
 
 Rule::Rule(const std::string& said) {
-    if (!said.empty()) *this = parse_rule(said);
+    if (said.empty()) return;
+    // Cards say the same rules again and again: each text is read once.
+    constexpr std::size_t most_kept = 1024;
+    thread_local std::map<std::string, Rule, std::less<>> read;
+    if (read.size() > most_kept) read.clear();
+    const auto found = read.find(said);
+    *this =
+        found != read.end() ? found->second : read.emplace(said, parse_rule(said)).first->second;
 }
 
 void refuse_rule(const std::string& text, std::size_t at, const std::string& message) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <span>
 
+#include "attn/rules/indices.hpp"
 #include "attn/simd/matmul.hpp"
 #include "attn/tensor/slice.hpp"
 
@@ -18,50 +20,89 @@ bool has(const Letters& letters, const std::string& letter) {
     return std::ranges::count(letters, letter) > 0;
 }
 
-/// A cell whose indices are plain and all different, or its absolute value.
+/// How far the letters of a rule go.
+using Lengths = std::map<std::string, std::size_t>;
+
+/// A cell whose indices are whole multiples of letters, each of which occurs once:
+/// `w_key_value[h * 12 + g, f]`; or its absolute value.
 struct Factor {
     const Tensor* tensor = nullptr;
     bool is_absolute = false;
     Letters letters{};
+    Shape lengths{}, strides{};  ///< of the letters
+    std::size_t offset = 0;
 
-    static std::optional<Factor> of(const RuleNode& node, const RuleScope& scope) {
+    static std::optional<Factor> of(const RuleNode& node, const Lengths& known,
+                                    const RuleScope& scope) {
         const bool is_absolute = node.kind == Kind::call && node.word == "abs";
         const RuleNode& cell = is_absolute ? *node.parts[0] : node;
         if (cell.kind != Kind::cell) return std::nullopt;
         Factor factor{&scope.tensor(cell.word), is_absolute};
-        for (const RuleTree& part : cell.parts) {
-            if (part->kind != Kind::name || has(factor.letters, part->word)) return std::nullopt;
-            factor.letters.push_back(part->word);
+        if (!factor.tensor->is_floating()) return std::nullopt;
+        const Shape shape = factor.tensor->shape(), strides = row_strides(shape);
+        for (std::size_t axis = 0; axis < cell.parts.size(); ++axis) {
+            const RuleNode& index = *cell.parts[axis];
+            const bool fits = index.kind == Kind::name
+                                  ? factor.add_letter(index.word, known, shape[axis], strides[axis])
+                                  : factor.add_letters(index, known, shape[axis], strides[axis]);
+            if (!fits) return std::nullopt;
         }
-        return factor.tensor->is_floating() ? std::optional(factor) : std::nullopt;
+        return factor;
     }
 
-    std::size_t length(const std::string& letter) const {
-        const auto at = std::ranges::find(letters, letter) - letters.begin();
-        return tensor->shape()[static_cast<std::size_t>(at)];
+    std::size_t place(const std::string& letter) const {
+        return static_cast<std::size_t>(std::ranges::find(letters, letter) - letters.begin());
     }
+    std::size_t length(const std::string& letter) const { return lengths[place(letter)]; }
 
     /// As matrices of rows and what is added up, one for each of the shared letters.
     template <class T>
     Array<T> laid(const Letters& shared, const Letters& rows, const Letters& sums) const {
-        const Shape strides = row_strides(tensor->shape());
         Shape shape, stride, folded{1, 1, 1};
         for (std::size_t group = 0; const Letters* part : {&shared, &rows, &sums}) {
             for (const std::string& letter : *part) {
-                const auto at = std::ranges::find(letters, letter) - letters.begin();
                 shape.push_back(length(letter));
-                stride.push_back(strides[static_cast<std::size_t>(at)]);
+                stride.push_back(strides[place(letter)]);
                 folded[group] *= shape.back();
             }
             ++group;
         }
         const DType type = sizeof(T) == 8 ? DType::float64 : DType::float32;
-        Array<T> matrices = cast(strided(*tensor, shape, stride), type).template as<T>();
+        Array<T> matrices = cast(strided(*tensor, shape, stride, offset), type).template as<T>();
         matrices.reshape(folded);
         if (is_absolute) {
             for (T& cell : std::span(matrices.data(), matrices.size())) cell = std::abs(cell);
         }
         return matrices;
+    }
+
+private:
+    /// What lies beyond the axis is not asked for, or the cell is refused where it is read.
+    bool add_letter(const std::string& letter, const Lengths& known, std::size_t length,
+                    std::size_t stride) {
+        if (has(letters, letter)) return false;
+        const auto said = known.find(letter);
+        letters.push_back(letter);
+        lengths.push_back(said == known.end() ? length : std::min(length, said->second));
+        strides.push_back(stride);
+        return true;
+    }
+
+    bool add_letters(const RuleNode& index, const Lengths& known, std::size_t length,
+                     std::size_t stride) {
+        const std::optional<Linear> linear = Linear::of(index, {});
+        if (!linear || linear->constant() < 0) return false;
+        double last = linear->constant();
+        for (const Linear::Part& part : linear->parts()) {
+            const auto said = known.find(part.atom->word);
+            const bool is_letter = part.atom->kind == Kind::name && said != known.end();
+            if (!is_letter || part.factor < 1 || said->second == 0) return false;
+            const auto factor = static_cast<std::size_t>(part.factor);
+            if (!add_letter(part.atom->word, known, said->second, factor * stride)) return false;
+            last += part.factor * static_cast<double>(said->second - 1);
+        }
+        offset += static_cast<std::size_t>(linear->constant()) * stride;
+        return last < static_cast<double>(length);
     }
 };
 
@@ -70,23 +111,25 @@ struct Product {
     Factor left, right;
     Letters shared{}, rows{}, columns{}, sums{};
 
-    static std::optional<Product> of(const RuleNode& sum, const RuleScope& scope) {
+    static std::optional<Product> of(const RuleNode& sum, Lengths lengths, const RuleScope& scope) {
         Letters sums;
-        std::vector<RuleTree> ends;
         const RuleNode* node = &sum;
         for (; node->kind == Kind::reduce; node = node->parts.back().get()) {
-            if (node->word != "sum" || !is_number(*node->parts[0], 0)) return std::nullopt;
+            const RuleNode& end = *node->parts[1];
+            const bool is_whole = node->word == "sum" && is_number(*node->parts[0], 0) &&
+                                  end.kind == Kind::number && end.number >= 1;
+            if (!is_whole) return std::nullopt;
             sums.push_back(node->index);
-            ends.push_back(node->parts[1]);
+            lengths[node->index] = static_cast<std::size_t>(end.number);
         }
         if (sums.empty() || !is_operation(*node, "*")) return std::nullopt;
-        const auto left = Factor::of(*node->parts[0], scope);
-        const auto right = Factor::of(*node->parts[1], scope);
+        const auto left = Factor::of(*node->parts[0], lengths, scope);
+        const auto right = Factor::of(*node->parts[1], lengths, scope);
         if (!left || !right) return std::nullopt;
         Product product{*left, *right};
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-            const bool is_whole = has(left->letters, sums[i]) &&
-                                  is_number(*ends[i], static_cast<double>(left->length(sums[i])));
+        for (const std::string& letter : sums) {
+            const bool is_whole =
+                has(left->letters, letter) && left->length(letter) == lengths.at(letter);
             if (!is_whole) return std::nullopt;
         }
         for (const std::string& letter : left->letters) {
@@ -133,10 +176,15 @@ struct Product {
 
 }  // namespace
 
-Rule Products::taken_from(const Rule& rule, DType dtype, const RuleScope& scope) {
+Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
+                          const RuleScope& scope) {
+    Lengths lengths;
+    for (std::size_t i = 0; i < rule.indices.size(); ++i) {
+        lengths[rule.indices[i]] = made.shape.at(i);
+    }
     Rule left = rule;
     left.value = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
-        const std::optional<Product> product = Product::of(node, scope);
+        const std::optional<Product> product = Product::of(node, lengths, scope);
         if (!product) return nullptr;
         const std::string name = "product " + std::to_string(made_.size());
         made_.emplace(name, product->made(dtype));

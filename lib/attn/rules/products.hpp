@@ -3,12 +3,13 @@
 
 namespace attn {
 
-/// Works the sums of products of two cells, `sum k: weights[q,k] * values[k,f]`, as products of
-/// matrices, and keeps what they make for the rule that is left: cells of these tensors.
+/// Works the sums of products of two cells, `sum k: weights[q,k] * values[k,f]` or of a part of a
+/// matrix, `sum g: query[h,t,g] * w[h * 12 + g, f]`, as products of matrices, and keeps what they
+/// make for the rule that is left: cells of these tensors.
 class Products {
 public:
     /// The rule without such sums.
-    Rule taken_from(const Rule& rule, DType dtype, const RuleScope& scope);
+    Rule taken_from(const Rule& rule, const Outline& made, DType dtype, const RuleScope& scope);
     /// What one of its cells reads; nothing of other names.
     const Tensor* find(const std::string& name) const;
 

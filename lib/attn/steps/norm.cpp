@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 namespace {
@@ -37,8 +36,8 @@ RowSize row_size(const T* row, std::size_t features, NormKind kind, double eps) 
 }
 
 template <class T>
-Array<T> loop::norm(const Array<T>& x, const Array<T>& gain, const Array<T>& bias, NormKind kind,
-                    double eps) {
+Array<T> norm(const Array<T>& x, const Array<T>& gain, const Array<T>& bias, NormKind kind,
+              double eps) {
     require_features(x.shape(), gain.shape(), bias.shape());
     const std::size_t features = x.shape().back();
     Array<T> result = empty_array<T>(x.shape());
@@ -55,32 +54,11 @@ Array<T> loop::norm(const Array<T>& x, const Array<T>& gain, const Array<T>& bia
     return result;
 }
 
-template <class T>
-Array<T> vectorized::norm(const Array<T>& x, const Array<T>& gain, const Array<T>& bias,
-                          NormKind kind, double eps) {
-    require_features(x.shape(), gain.shape(), bias.shape());
-    const std::size_t features = x.shape().back();
-    Array<T> result = empty_array<T>(x.shape());
-    for (std::size_t first = 0; first < x.size(); first += features) {
-        const Shape row{features};
-        const auto in = xt::adapt(x.data() + first, features, xt::no_ownership(), row);
-        auto out = xt::adapt(result.data() + first, features, xt::no_ownership(), row);
-        const auto [mean, root] = row_size(x.data() + first, features, kind, eps);
-        const xt::xtensor<T, 1> standard = (in - mean) / root;
-        out = standard * as_xtensor(gain);
-        if (bias.size() > 0) out += as_xtensor(bias);
-    }
-    return result;
-}
-
-#define ATTN_INSTANTIATE_NORM(T)                                                              \
-    template RowSize row_size(const T*, std::size_t, NormKind, double);                       \
-    template Array<T> loop::norm(const Array<T>&, const Array<T>&, const Array<T>&, NormKind, \
-                                 double);                                                     \
-    template Array<T> vectorized::norm(const Array<T>&, const Array<T>&, const Array<T>&,     \
-                                       NormKind, double);
-ATTN_INSTANTIATE_NORM(float)
-ATTN_INSTANTIATE_NORM(double)
-#undef ATTN_INSTANTIATE_NORM
+template RowSize row_size(const float*, std::size_t, NormKind, double);
+template RowSize row_size(const double*, std::size_t, NormKind, double);
+template Array<float> norm(const Array<float>&, const Array<float>&, const Array<float>&, NormKind,
+                           double);
+template Array<double> norm(const Array<double>&, const Array<double>&, const Array<double>&,
+                            NormKind, double);
 
 }  // namespace attn

@@ -3,6 +3,9 @@
 
 namespace attn {
 
+// No rule runs these: sums are in float64, whatever the type of the walk, as layers of models take
+// them.
+
 /// How rows of features are brought to a standard size.
 enum class NormKind { rms, layer };
 
@@ -13,19 +16,13 @@ enum class NormKind { rms, layer };
 ///
 /// Shapes  x (..., features); gain and bias (features), an empty bias adds nothing; result as x.
 /// Range   with gain 1 the mean of the squares of a row is 1, or less where it is not far above
-/// eps. Why     layer after layer adds to x: without a norm the sizes of its rows would drift
-/// apart. Errors  ShapeError when gain or bias do not have one number for each feature. Source  Ba
-/// et al. 2016 (layer); Zhang and Sennrich 2019 (rms).
-namespace loop {
+///         eps.
+/// Why     layer after layer adds to x: without a norm the sizes of its rows would drift apart.
+/// Errors  ShapeError when gain or bias do not have one number for each feature.
+/// Source  Ba et al. 2016 (layer); Zhang and Sennrich 2019 (rms).
 template <class T>
 Array<T> norm(const Array<T>& x, const Array<T>& gain, const Array<T>& bias, NormKind kind,
               double eps);
-}
-namespace vectorized {
-template <class T>
-Array<T> norm(const Array<T>& x, const Array<T>& gain, const Array<T>& bias, NormKind kind,
-              double eps);
-}
 
 /// The numbers by which a norm shifts and divides one row.
 struct RowSize {

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "attn/steps/arithmetic.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/tensor.hpp"
@@ -85,8 +84,8 @@ BiasView<T> bias_view(const Array<T>& bias, const Shape& scores) {
 }
 
 template <class T>
-Array<T> loop::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first,
-                             std::size_t query_len, std::size_t key_len) {
+Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
+                       std::size_t key_len) {
     Array<T> result = empty_array<T>({bias.heads(), query_len, key_len});
     for (std::size_t h = 0; h < bias.heads(); ++h) {
         for (std::size_t q = 0; q < query_len; ++q) {
@@ -99,50 +98,13 @@ Array<T> loop::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first,
     return result;
 }
 
-template <class T>
-Array<T> vectorized::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first,
-                                   std::size_t query_len, std::size_t key_len) {
-    const Array<T> line = bias_by_distance(bias, first, query_len, key_len);
-    const BiasView<T> view = view_by_distance(line, key_len);
-    Array<T> result = empty_array<T>({bias.heads(), query_len, key_len});
-    T* row = result.data();
-    for (std::size_t h = 0; h < bias.heads(); ++h) {
-        for (std::size_t q = 0; q < query_len; ++q, row += key_len) {
-            const T* const nearest = view.row(h, q);
-            std::reverse_copy(nearest - (key_len - 1), nearest + 1, row);
-        }
-    }
-    return result;
-}
-
-template <class T>
-Array<T> loop::add_bias(Array<T> scores, const BiasView<T>& bias) {
-    return with_each_cell(std::move(scores), [&](std::size_t g, std::size_t q, std::size_t k,
-                                                 T& score) { score += bias.at(g, q, k); });
-}
-
-template <class T>
-Array<T> vectorized::add_bias(Array<T> scores, const BiasView<T>& bias) {
-    const auto of = groups_of(scores.shape());
-    return with_each_row(std::move(scores), [&](std::size_t row, const auto&, T* cells) {
-        const T* const added = bias.row(row / of.rows, row % of.rows);
-        for (std::size_t k = 0; k < of.columns; ++k) {
-            cells[k] += added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
-        }
-    });
-}
-
-#define ATTN_INSTANTIATE(T)                                                                    \
-    template Array<T> bias_by_distance(const DistanceBias<T>&, std::ptrdiff_t, std::size_t,    \
-                                       std::size_t);                                           \
-    template BiasView<T> view_by_distance(const Array<T>&, std::size_t);                       \
-    template BiasView<T> bias_view(const Array<T>&, const Shape&);                             \
-    template Array<T> loop::position_bias(const DistanceBias<T>&, std::ptrdiff_t, std::size_t, \
-                                          std::size_t);                                        \
-    template Array<T> vectorized::position_bias(const DistanceBias<T>&, std::ptrdiff_t,        \
-                                                std::size_t, std::size_t);                     \
-    template Array<T> loop::add_bias(Array<T>, const BiasView<T>&);                            \
-    template Array<T> vectorized::add_bias(Array<T>, const BiasView<T>&);
+#define ATTN_INSTANTIATE(T)                                                                 \
+    template Array<T> bias_by_distance(const DistanceBias<T>&, std::ptrdiff_t, std::size_t, \
+                                       std::size_t);                                        \
+    template BiasView<T> view_by_distance(const Array<T>&, std::size_t);                    \
+    template BiasView<T> bias_view(const Array<T>&, const Shape&);                          \
+    template Array<T> position_bias(const DistanceBias<T>&, std::ptrdiff_t, std::size_t,    \
+                                    std::size_t);
 ATTN_INSTANTIATE(float)
 ATTN_INSTANTIATE(double)
 #undef ATTN_INSTANTIATE

@@ -87,29 +87,8 @@ BiasView<T> bias_view(const Array<T>& bias, const Shape& scores);
 ///
 /// Shapes  result (head, query, key); `first` is the position of query 0, keys stand at 0, 1, ...
 /// Why     scores do not know where tokens stand; distances say it without changing query or key.
-namespace loop {
 template <class T>
 Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
                        std::size_t key_len);
-}
-namespace vectorized {
-template <class T>
-Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
-                       std::size_t key_len);
-}
-
-/// Adds the bias to the scores.
-///
-///     biased_scores(q,k) = scores(q,k) + position_bias(q,k)
-///
-/// Shapes  scores (..., query_len, key_len); result the same.
-namespace loop {
-template <class T>
-Array<T> add_bias(Array<T> scores, const BiasView<T>& bias);
-}
-namespace vectorized {
-template <class T>
-Array<T> add_bias(Array<T> scores, const BiasView<T>& bias);
-}
 
 }  // namespace attn

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xview.hpp>
 
-#include "attn/steps/twins.hpp"
 #include "attn/tensor/matrix_view.hpp"
-#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 namespace {
@@ -26,8 +22,8 @@ std::size_t heads_together(const Shape& x, const Shape& gain, NormOver over, std
 }  // namespace
 
 template <class T>
-Array<T> loop::normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,
-                         std::size_t heads) {
+Array<T> normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,
+                   std::size_t heads) {
     const auto [groups, tokens, features] = groups_of(x.shape());
     const std::size_t together = heads_together(x.shape(), gain.shape(), over, heads);
     const T smallest = static_cast<T>(eps);
@@ -64,40 +60,9 @@ Array<T> loop::normalise(const Array<T>& x, const Array<T>& gain, NormOver over,
     return result;
 }
 
-template <class T>
-Array<T> vectorized::normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,
-                               std::size_t heads) {
-    const auto [groups, tokens, features] = groups_of(x.shape());
-    const std::size_t together = heads_together(x.shape(), gain.shape(), over, heads);
-    const T smallest = static_cast<T>(eps);
-    const Shape folded{groups / together, together, tokens, features};
-    Array<T> squares = Array<T>::filled({groups / together, 1, tokens, 1}, T{0});
-    for (std::size_t row = 0; row < groups * tokens; ++row) {
-        T& sum = squares.data()[row / (together * tokens) * tokens + row % tokens];
-        for (std::size_t f = 0; f < features; ++f) {
-            const T number = x.data()[row * features + f];
-            sum += number * number;
-        }
-    }
-    const auto numbers = xt::adapt(x.data(), x.size(), xt::no_ownership(), folded);
-    const auto sums = as_xtensor(squares);
-    Array<T> result;
-    if (over == NormOver::l2) {
-        result = evaluated<T>(numbers / xt::maximum(xt::sqrt(sums), smallest));
-    } else {
-        const auto gains =
-            xt::adapt(gain.data(), gain.size(), xt::no_ownership(), Shape{together, 1, features});
-        const T count = static_cast<T>(together * features);
-        result = evaluated<T>(numbers * (T{1} / xt::sqrt(sums / count + smallest)) * gains);
-    }
-    result.reshape(x.shape());
-    return result;
-}
-
-#define ATTN_INSTANTIATE(twin, T)                                                         \
-    template Array<T> twin::normalise(const Array<T>&, const Array<T>&, NormOver, double, \
-                                      std::size_t);
-ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
-#undef ATTN_INSTANTIATE
+template Array<float> normalise(const Array<float>&, const Array<float>&, NormOver, double,
+                                std::size_t);
+template Array<double> normalise(const Array<double>&, const Array<double>&, NormOver, double,
+                                 std::size_t);
 
 }  // namespace attn

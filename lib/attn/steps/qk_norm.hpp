@@ -17,16 +17,10 @@ enum class NormOver { head, all, l2 };
 ///         heads side by side (heads * features), none for l2; result as x.
 /// Range   rows of length sqrt(features), or 1, where eps and gain change little.
 /// Why     dot products of long rows make softmax one-hot, and training unstable.
+///         No rule runs it: models multiply by the inverse of the root, which rounds otherwise.
 /// Source  Zhang and Sennrich 2019 (RMSNorm), Dehghani et al. 2023 (of query and key).
-namespace loop {
 template <class T>
 Array<T> normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,
                    std::size_t heads);
-}
-namespace vectorized {
-template <class T>
-Array<T> normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,
-                   std::size_t heads);
-}
 
 }  // namespace attn

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "attn/tensor/array.hpp"
-
 namespace attn {
 
 /// How a model trained on short inputs rotates its features on longer ones.
@@ -45,28 +43,5 @@ struct RopeScaling {
     /// yarn: the pair up to which nothing is stretched, and the one from which all of it is.
     std::pair<double, double> ramp(double theta, std::size_t rotary_dim) const;
 };
-
-/// Lowers the inverse frequencies of slow pairs, so that a long input rotates them no further
-/// than the inputs that the model was trained on.
-///
-///     scaled(i) = f(i) / factor * share(i) + f(i) * (1 - share(i)),   f the inverse frequencies
-///     linear    share = 1
-///     llama3    share(i) = 1 - clip((length / wavelength(i) - low) / (high - low), 0, 1)
-///     yarn      share(i) = clip((i - first) / (last - first), 0, 1), first and last from ramp()
-///     longrope  scaled(i) = f(i) / pair_factors(tokens)(i)
-///
-/// Shapes  inverse_frequencies (pairs); result the same. dynamic changes theta instead.
-/// Source  Chen et al. 2023 (linear), Peng et al. 2023 (yarn), Ding et al. 2024 (longrope), Llama
-///         3.1's models.
-namespace loop {
-template <class T>
-Array<T> scale_frequencies(const Array<T>& inverse_frequencies, const RopeScaling& scaling,
-                           double theta, std::int64_t tokens);
-}
-namespace vectorized {
-template <class T>
-Array<T> scale_frequencies(const Array<T>& inverse_frequencies, const RopeScaling& scaling,
-                           double theta, std::int64_t tokens);
-}
 
 }  // namespace attn

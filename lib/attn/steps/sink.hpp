@@ -15,14 +15,8 @@ namespace attn {
 ///     row_max(q) = max(row_max(q), s)
 ///
 /// Range   a fully masked row has the sink's own logit; nan stays nan.
-namespace loop {
 template <class T>
 void raise_to_sink(std::span<const T> sink, MatrixView<T> row_max);
-}
-namespace vectorized {
-template <class T>
-void raise_to_sink(std::span<const T> sink, MatrixView<T> row_max);
-}
 
 /// The sink joins the sum that the exponentials of each row are divided by.
 ///
@@ -32,29 +26,7 @@ void raise_to_sink(std::span<const T> sink, MatrixView<T> row_max);
 ///         attend to nothing. The 1 is scaled like all exponentials: with the maximum m subtracted
 ///         it is exp(-m).
 /// Source  Xiao et al. 2023, StreamingLLM; gpt-oss, whose sinks are learned.
-namespace loop {
 template <class T>
 void add_sink(std::span<const T> sink, MatrixView<const T> row_max, MatrixView<T> row_sum);
-}
-namespace vectorized {
-template <class T>
-void add_sink(std::span<const T> sink, MatrixView<const T> row_max, MatrixView<T> row_sum);
-}
-
-/// The attention weight of the sink, for each query.
-///
-///     sink_weight(q) = exp(s - row_max(q)) / row_sum(q)
-///
-/// Range   from 0, for a sink of -inf, to 1, in a fully masked row; with it each row sums to 1.
-namespace loop {
-template <class T>
-void sink_weight(std::span<const T> sink, MatrixView<const T> row_max, MatrixView<const T> row_sum,
-                 MatrixView<T> result);
-}
-namespace vectorized {
-template <class T>
-void sink_weight(std::span<const T> sink, MatrixView<const T> row_max, MatrixView<const T> row_sum,
-                 MatrixView<T> result);
-}
 
 }  // namespace attn

@@ -1,12 +1,14 @@
 #include "attn/walk/step_rule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <numbers>
 
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/rules/complete.hpp"
+#include "attn/rules/completed_rule.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
@@ -52,13 +54,19 @@ std::string step_called(const std::string& name, const PlannedStep& of) {
 
 }  // namespace
 
+namespace {
+constexpr std::array<std::string_view, 7> chain_words{"",       "queries", "keys",    "values",
+                                                      "scores", "weights", "contexts"};
+}
+
 Chain chain_called(const std::string& name) {
-    if (name == "queries") return Chain::queries;
-    if (name == "keys") return Chain::keys;
-    if (name == "values") return Chain::values;
-    if (name == "scores") return Chain::scores;
-    if (name == "contexts") return Chain::contexts;
-    return name == "weights" ? Chain::weights : Chain::none;
+    const auto found = std::ranges::find(chain_words.begin() + 1, chain_words.end(), name);
+    return found == chain_words.end() ? Chain::none
+                                      : static_cast<Chain>(found - chain_words.begin());
+}
+
+std::string word(Chain chain) {
+    return std::string(chain_words.at(static_cast<std::size_t>(chain)));
 }
 
 std::map<std::string, double> rule_settings(const Plan& plan) {
@@ -133,6 +141,19 @@ public:
         return told + written.substr(at);
     }
 
+    RuleTree tree(const RuleTree& written) const {
+        return changed(written, [&](const RuleNode& node) -> RuleTree {
+            const auto found = instead_.find(node.at);
+            if (found == instead_.end() || found->second.first != node.word) return nullptr;
+            if (node.kind == RuleNode::Kind::name) return number_node(settings_.at(node.word));
+            if (node.kind != RuleNode::Kind::cell) return nullptr;
+            RuleNode cell = node;
+            cell.word = found->second.second;
+            for (RuleTree& part : cell.parts) part = tree(part);
+            return tree_of(std::move(cell));
+        });
+    }
+
 private:
     void visit(const RuleNode& node) {
         const bool is_bound = std::ranges::find(scope_, node.word) != scope_.end();
@@ -160,10 +181,16 @@ private:
 
 }  // namespace
 
+Rule rule_as_told(const PlannedStep& of) {
+    Rule rule = rule_as_written(of);
+    if (rule.value == nullptr || rule.text.empty()) return rule;
+    const Told told(of, rule);
+    return {told.text(rule.text), rule.step, rule.indices, told.tree(rule.value)};
+}
+
 std::string told_rule(const PlannedStep& of) {
-    const Rule rule = rule_as_written(of);
-    if (rule.value == nullptr) return {};
-    return rule.text.empty() ? rule_text(rule) : Told(of, rule).text(rule.text);
+    const Rule rule = rule_as_told(of);
+    return rule.text.empty() && rule.value != nullptr ? rule_text(rule) : rule.text;
 }
 
 namespace {
@@ -193,6 +220,29 @@ std::string formula_of(const Step& step, const Plan& plan, const StepTable& tabl
     const std::string rule = shortened(told_rule(of));
     const std::string words = step.formula ? step.formula(of) : std::string();
     return rule.empty() || words.empty() ? rule + words : rule + " (" + words + ")";
+}
+
+Step::Compute by_rule(Step step) {
+    // Held once: tables are copied for every mistake that is tried.
+    struct Held {
+        Step step;
+        CompletedRule rule{};
+    };
+    const auto held = std::make_shared<Held>(std::move(step));
+    return [held](const Plan& plan, const Ledger& ledger) {
+        static const StepTable no_steps;
+        const Step& of = held->step;
+        RuleScope scope = rule_scope(plan, ledger, of.name);
+        if (of.names_steps()) {
+            scope.tensor = [&](const std::string& name) -> const Tensor& { return ledger[name]; };
+        }
+        try {
+            return held->rule.evaluate(of.rule({plan, no_steps, of}), of.outline(plan),
+                                       plan.compute_dtype, scope);
+        } catch (const ConfigError& error) {
+            throw ShapeError(error.what());
+        }
+    };
 }
 
 std::optional<Rule> rule_of(const PlannedStep& of) {

@@ -10,6 +10,8 @@ namespace attn {
 /// The chain that a name in a rule stands for: `queries`, `keys`, `values`, `scores`, `weights`,
 /// `contexts`; none for all others.
 Chain chain_called(const std::string& name);
+/// And the name that a chain has there.
+std::string word(Chain chain);
 
 /// The settings that a rule of this plan may name: `H` heads, `G` heads of keys and values, `group`
 /// queries for each of these, `D` head_dim, `Dv` value_dim, `C` embed_dim, `Tq` and `Tk` queries
@@ -30,9 +32,17 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const Step& step);
 /// The rule of a step as it is told: the names of this walk's steps in the place of chains, numbers
 /// in the place of settings, without the axes that all share; empty for what the walk starts from.
 std::string told_rule(const PlannedStep& of);
+/// The same as a rule.
+Rule rule_as_told(const PlannedStep& of);
 
 /// The formula of a step of this table: its rule as it is told, and how the field writes it.
 std::string formula_of(const Step& step, const Plan& plan, const StepTable& table);
+
+/// The step as its rule makes it, in the type of the walk. The rule follows from the plan and calls
+/// what it reads by chains, not by the steps that a table has.
+///
+/// Errors  ShapeError where a mistake before it left tensors that do not fit.
+Step::Compute by_rule(Step step);
 
 /// The rule of a step, completed; nothing for one that the walk starts from.
 std::optional<Rule> rule_of(const PlannedStep& of);

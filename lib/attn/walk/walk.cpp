@@ -38,14 +38,14 @@ bool is_product(const RuleNode& node) {
 }
 
 /// What an expression rounds: nothing where its numbers are those of a tensor.
-Rounding rounding_in(const RuleNode& node) {
+RoundedAt rounding_in(const RuleNode& node) {
     using Kind = RuleNode::Kind;
-    if (node.kind == Kind::cell || !reads_cells(node)) return Rounding::nothing;
-    if (is_product(node)) return Rounding::result;
+    if (node.kind == Kind::cell || !reads_cells(node)) return RoundedAt::nothing;
+    if (is_product(node)) return RoundedAt::result;
     const bool picks = node.kind == Kind::choose || node.type != RuleType::number ||
                        (node.kind == Kind::reduce && (node.word == "max" || node.word == "min"));
-    if (!picks) return Rounding::operations;
-    Rounding most = Rounding::nothing;
+    if (!picks) return RoundedAt::operations;
+    RoundedAt most = RoundedAt::nothing;
     for (const RuleTree& part : node.parts) most = std::max(most, rounding_in(*part));
     return most;
 }
@@ -55,7 +55,7 @@ Rule rule_in(const PlannedStep& of) { return of.step.rule ? of.step.rule(of) : R
 Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
     const Step& step = of.step;
     const DType type = step.in_float32 ? DType::float32 : of.plan.compute_dtype;
-    if (rounding_of(of) != Rounding::operations) {
+    if (rounded_at(of) != RoundedAt::operations) {
         return cast(made_in_float32(step, of.plan, ledger), type);
     }
     const auto [axes, shape] = step.outline(of.plan);
@@ -64,14 +64,14 @@ Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
 
 }  // namespace
 
-Rounding rounding_of(const PlannedStep& of) {
+RoundedAt rounded_at(const PlannedStep& of) {
     const Step& step = of.step;
     if (step.in_float32 || step.holds != RuleType::number || !step.compute) {
-        return Rounding::nothing;
+        return RoundedAt::nothing;
     }
-    if (step.at_once(of.plan) || of.plan.fused()) return Rounding::result;
+    if (step.at_once(of.plan) || of.plan.fused()) return RoundedAt::result;
     const Rule rule = rule_in(of);
-    return rule.value == nullptr ? Rounding::nothing : rounding_in(*rule.value);
+    return rule.value == nullptr ? RoundedAt::nothing : rounding_in(*rule.value);
 }
 
 Tensor made_in_float32(const Step& step, const Plan& plan, const Ledger& ledger) {

@@ -29,8 +29,8 @@ void perform(std::span<const Step> steps, const StepTable& table, const Plan& pl
 /// What a step of a 16-bit walk rounds, as libraries do. What has no numbers of its own rounds
 /// nothing; a product of matrices, or softmax, its result, which float32 adds up; other arithmetic
 /// stores what each of its operations makes.
-enum class Rounding { nothing, result, operations };
-Rounding rounding_of(const PlannedStep& of);
+enum class RoundedAt { nothing, result, operations };
+RoundedAt rounded_at(const PlannedStep& of);
 
 /// The tensor of a step before it is rounded to 16 bits, from the rounded ones that it reads.
 Tensor made_in_float32(const Step& step, const Plan& plan, const Ledger& ledger);
