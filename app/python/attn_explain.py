@@ -1,0 +1,609 @@
+"""Attention, step by step, in Python: asks the program attn-explain and keeps what it says.
+
+    import attn_explain as ae
+    ae.walk(heads=2, mask="causal").weights         # every tensor by its name, as NumPy's
+    ae.why("weights[short,eat]")
+    ae.diagnose(q=q, k=k, v=v, weights=w, out=out)  # tensors of NumPy, PyTorch or JAX
+    with ae.watch(model) as seen:
+        model(x)
+    seen.diagnose()                                 # one line a layer
+
+Flags are keywords: heads=2, mask="causal", backward=True, text=["a b", "c"] for one that is
+repeated, positions=(0, 1, 5) for numbers between commas. So are tensors.
+`python3 attn_explain.py verify walk.json` holds a walk to its rules, and needs no program.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import html
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+import numpy as np
+
+
+class AttnError(Exception):
+    """The program's own line on what is wrong and what to do."""
+
+
+def program() -> str:
+    """The path of the program: $ATTN_EXPLAIN, beside this file, in its wheel, or on PATH."""
+    said = os.environ.get("ATTN_EXPLAIN")
+    schemes = [name for name in sysconfig.get_scheme_names() if name.startswith(os.name)]
+    folders = [sysconfig.get_path("scripts", name) for name in schemes]
+    folders = [str(Path(__file__).resolve().parent), sysconfig.get_path("scripts"), *folders]
+    looked = [said] if said else [os.path.join(each, "attn-explain") for each in folders]
+    for path in looked:
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    found = None if said else shutil.which("attn-explain")
+    if found is None:
+        where = ", ".join(dict.fromkeys(looked)) + ("" if said else " and on PATH")
+        raise AttnError(
+            f"there is no program attn-explain: looked for {where}: "
+            "install the wheel, or set ATTN_EXPLAIN to its path"
+        )
+    return found
+
+
+# Tensors go to the program as safetensors, in the type that they have.
+_TYPES = {"float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF16", "bool": "BOOL"}
+_TYPES.update({"int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "uint8": "U8"})
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
+
+
+def _array(name: str, value: Any) -> tuple[str, Any]:
+    """The type of a tensor in words, and an array of its bytes."""
+    kind = str(getattr(value, "dtype", "")).replace("torch.", "")
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().contiguous()
+        value = value.view(sys.modules["torch"].int16) if kind == "bfloat16" else value
+    array = np.asarray(value)
+    kind = kind if kind == "bfloat16" else array.dtype.name
+    if kind not in _TYPES:
+        raise AttnError(f"{name} holds {kind}: give floats, whole numbers of 64 bits, or truths")
+    return _TYPES[kind], np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _save(path: str, tensors: Mapping[str, Any]) -> None:
+    header, blobs, at = {}, [], 0
+    for name, value in tensors.items():
+        word, array = _array(name, value)
+        blobs.append(array.tobytes())
+        place = [at, at + array.nbytes]
+        header[name] = {"dtype": word, "shape": array.shape, "data_offsets": place}
+        at = place[1]
+    text = json.dumps(header).encode()
+    Path(path).write_bytes(len(text).to_bytes(8, "little") + text + b"".join(blobs))
+
+
+class _Files:
+    """A folder of files that a command reads, which goes with the last answer that needs it."""
+
+    def __init__(self) -> None:
+        self.folder: Optional[tempfile.TemporaryDirectory[str]] = None
+
+    def path(self, name: str) -> str:
+        self.folder = self.folder or tempfile.TemporaryDirectory(prefix="attn-explain-")
+        return os.path.join(self.folder.name, f"{len(os.listdir(self.folder.name))}-{name}")
+
+    def of(self, value: Any, name: str = "tensors") -> str:
+        """The file of tensors by their names, of a walk or a probe; a path as it is."""
+        tensors = value.tensors if isinstance(value, _Named) else value
+        if not isinstance(tensors, Mapping):
+            return str(value)
+        path = self.path(name + ".safetensors")
+        _save(path, tensors)
+        return path
+
+
+def _words(
+    flags: Mapping[str, Any], files: _Files, apart: bool = False
+) -> tuple[list[str], dict[str, Any]]:
+    """The words of a command line, and by their names the tensors that are no flag's."""
+    words: list[str] = []
+    tensors: dict[str, Any] = {}
+    reading = {"mask": "mask-file", "x": "x", "memory": "memory", "sink": "sink", "loss": "loss"}
+    reading.update({"past": "past", "position_bias": "position-bias"})
+    for name, value in flags.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None:
+            continue
+        if _is_tensor(value) and (apart or name not in reading):
+            tensors[name] = value
+        elif _is_tensor(value):
+            words += ["--" + reading[name], f"{files.of({name: value}, name)}:{name}"]
+        elif isinstance(value, (Mapping, _Named)):
+            words += [flag, files.of(value, name)]
+        elif isinstance(value, bool):
+            words.append(flag if value else flag + "=false")
+        else:
+            for each in value if isinstance(value, list) else [value]:
+                said = ",".join(map(str, each)) if isinstance(each, tuple) else each
+                words.append(f"{flag}={said}")
+    return words, tensors
+
+
+# A page in a notebook is dark where the notebook around it is.
+_ON_LOAD = (
+    "const c=getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).map(Number),"
+    "s=this.contentDocument.getElementById('dark');"
+    "if(s&amp;&amp;c[3]!==0)s.media=c[0]+c[1]+c[2]&lt;384?'screen':'not all'"
+)
+
+
+class Answer:
+    """What a command says: as text, as a page, as JSON."""
+
+    def __init__(self, words: list[str], files: Optional[_Files] = None, typed: str = "") -> None:
+        self.command, self._files, self._typed = words, files, typed
+        self.text, self.remarks, self.code = self._run()
+
+    def _run(self, *more: str) -> tuple[str, str, int]:
+        words, typed = [program(), *self.command, *more], self._typed.encode()
+        done = subprocess.run(words, input=typed, capture_output=True)
+        said = done.stderr.decode(errors="replace")
+        if done.returncode == 2 or done.returncode < 0:
+            raise AttnError(said.strip() or f"attn-explain: signal {-done.returncode} ended it")
+        return done.stdout.decode(errors="replace"), said, done.returncode
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found and nothing is open."""
+        return self.code == 0
+
+    @functools.cached_property
+    def json(self) -> Any:
+        return json.loads(self._run("--json")[0])
+
+    @property
+    def findings(self) -> list[Any]:
+        """What diagnose and lint found; the steps of compare that differ."""
+        if isinstance(self.json, list):
+            return self.json
+        back = self.json.get("gradients", {}).get("findings", [])
+        differ = [step for step in self.json.get("steps", []) if step.get("equal") is False]
+        return [*self.json.get("findings", []), *back, *differ]
+
+    @property
+    def question(self) -> str:
+        """What only the author knows, where a verdict depends on it."""
+        said = {} if isinstance(self.json, list) else self.json
+        lines = [*said.get("remarks", []), *said.get("open", [])]
+        return "\n".join(each for each in lines if "?" in each)
+
+    def html(self) -> str:
+        """The text, as a part of a page."""
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+    def __repr__(self) -> str:
+        return (self.remarks + self.text).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+class _Named:
+    """Tensors by their names: of["weights"], of.weights."""
+
+    tensors: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.tensors[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name[0] == "_" or name == "tensors" or name not in self.tensors:
+            raise AttributeError(f"there is no {name}: {', '.join(self.tensors)}")
+        return self.tensors[name]
+
+
+class Walk(_Named, Answer):
+    """A walk, whose tensors are NumPy's: walk["weights"], walk.weights; walk.axes["weights"]."""
+
+    @functools.cached_property
+    def steps(self) -> dict[str, dict[str, Any]]:
+        """Title, formula, rule, axes and numbers of each step."""
+        return {step["name"]: step for step in self.json["steps"] if "data" in step}
+
+    @functools.cached_property
+    def tensors(self) -> dict[str, Any]:  # type: ignore[override]
+        arrays = {}
+        for name, step in self.steps.items():
+            kind = "float32" if step["dtype"] == "bfloat16" else step["dtype"]
+            arrays[name] = np.array(step["data"], dtype=kind).reshape(step["shape"])
+        return arrays
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(step["axes"]) for name, step in self.steps.items()}
+
+    def why(self, cell: str) -> Answer:
+        """Where a number of this walk comes from."""
+        return Answer(["why", cell, *self.command], self._files)
+
+    def html(self) -> str:
+        """The page, which needs no network."""
+        return self._run("--format", "html")[0]
+
+    def _repr_html_(self) -> str:
+        style = "width:100%;height:680px;border:0"
+        page = html.escape(self.html())
+        return f'<iframe style="{style}" onload="{_ON_LOAD}" srcdoc="{page}"></iframe>'
+
+
+class Probe(_Named, Answer):
+    """Inputs on which mistakes show, for one's own code; diagnose(..., given=probe) judges that."""
+
+    @functools.cached_property
+    def tensors(self) -> dict[str, Any]:  # type: ignore[override]
+        with np.load(self.command[2]) as file:
+            return dict(file)
+
+
+def _asked(words: list[str], flags: Mapping[str, Any]) -> tuple[list[str], _Files]:
+    """The words of a command line with its flags; tensors that have none are parameters."""
+    files = _Files()
+    more, tensors = _words(flags, files)
+    return words + more + (["--weights", files.of(tensors)] if tensors else []), files
+
+
+def walk(**flags: Any) -> Walk:
+    """A walk with these flags; tensors are x, memory, mask, or parameters by their names."""
+    return Walk(*_asked([], flags))
+
+
+def run(line: str, **flags: Any) -> Answer:
+    """Any command line: run("why 'weights[2,1]' --mask causal")."""
+    words = shlex.split(line)
+    return (Answer if words and words[0][0] != "-" else Walk)(*_asked(words, flags))
+
+
+lint = functools.partial(run, "lint")  # the pitfalls of a configuration and its data
+heads = functools.partial(run, "heads")  # what each head of a model attends to: text=
+generate = functools.partial(run, "generate")  # what a model writes, with bug= a mistake
+
+
+def why(cell: str, **flags: Any) -> Answer:
+    """Where a number comes from: why("weights[short,eat]", mask="causal")."""
+    return Answer(*_asked(["why", cell], flags))
+
+
+def bugs(about: str = "", **flags: Any) -> Answer:
+    """The mistakes that the program knows, those on a subject, or one of them."""
+    return Answer(*_asked(["bugs", *([about] if about else [])], flags))
+
+
+def quiz(*answers: str, **flags: Any) -> Answer:
+    """Questions about small walks, and what is said of answers to them."""
+    return Answer(*_asked(["quiz"], flags), "".join(f"{each}\n" for each in answers))
+
+
+def probe(**flags: Any) -> Probe:
+    """Inputs for one's own code, on which mistakes show."""
+    files = _Files()
+    return Probe(["probe", "-o", files.path("probe.npz"), *_words(flags, files)[0]], files)
+
+
+def compare(a: Any, b: Any, **flags: Any) -> Answer:
+    """Two runs step by step: flags in one word, a file, a walk, or tensors by the steps' names."""
+    files = _Files()
+    return Answer(["compare", files.of(a), files.of(b), *_words(flags, files)[0]], files)
+
+
+def diagnose(file: Any = None, **flags: Any) -> Answer:
+    """The mistake in one's own tensors: diagnose(q=q, k=k, v=v, weights=w, heads=2).
+
+    With backward=True also in the gradients that PyTorch keeps with them."""
+    files = _Files()
+    words, tensors = _words(flags, files, apart=True)
+    for name, value in list(tensors.items()) if flags.get("backward") else []:
+        keeps = getattr(value, "is_leaf", False) or getattr(value, "retains_grad", False)
+        if keeps and value.grad is not None:
+            tensors.setdefault("d_" + name, value.grad)
+    if file is None and not tensors:
+        raise AttnError("nothing to diagnose: give tensors by their names, or a file")
+    return Answer(["diagnose", files.of(tensors if file is None else file), *words], files)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """%attn why 'weights[2,1]' is a command line, %%attn a walk with the rules below it."""
+
+    def attn(line: str, rules: Optional[str] = None) -> Answer:
+        if rules is None:
+            return run(line)
+        files = _Files()
+        path = files.path("rules")
+        Path(path).write_text(rules, encoding="utf-8")
+        return Walk([*shlex.split(line), "--rule", "@" + path], files)
+
+    shell.register_magic_function(attn, "line_cell", "attn")
+
+
+# Watching: calls of attention are kept while a block runs. Nothing of a model is changed, nor which
+# of its ways PyTorch takes: hooks would do that.
+
+_STEPS = {"q": "query", "k": "key", "v": "value", "out": "output"}
+_ORDER = {  # of what the functions take
+    "scaled_dot_product_attention": "query key value mask dropout_p is_causal scale",
+    "_scaled_dot_product_attention": "query key value mask dropout_p need_weights is_causal",
+    "MultiheadAttention": "query key value padding need_weights mask",
+}
+_CALLED = {"attn_mask": "mask", "key_padding_mask": "padding"}
+
+
+class Layer(_Named):
+    """One call of attention: its tensors by their names, and in flags what it said of itself."""
+
+    def __init__(self, name: str, tensors: Mapping[str, Any], said: Mapping[str, Any]) -> None:
+        self.name, self.said = name, said
+        kept = {word: each for word, each in tensors.items() if each is not None}
+        self.tensors = {word: each.detach().clone() for word, each in kept.items()}
+
+    def by_step(self) -> dict[str, Any]:
+        return {_STEPS.get(name, name): value for name, value in self.tensors.items()}
+
+    def diagnose(self, **flags: Any) -> Answer:
+        """What is hidden counts as meant, unless mask= says otherwise; the scale does not."""
+        said, tensors = {**self.said, **flags}, dict(self.tensors)
+        if "mask" in flags:
+            said.pop("mask_true", None)
+        elif "mask" in tensors:
+            said["mask_file"] = {"mask": tensors.pop("mask")}
+        return diagnose(tensors, **said)
+
+    def walk(self, **flags: Any) -> Walk:
+        """Attention as it should be, from what this call read."""
+        made = ("context", "output", "weights", "scores")
+        said = {name: each for name, each in self.by_step().items() if name not in made}
+        said = {**({} if "x" in said else {"projection": "none"}), **self.said, **said, **flags}
+        if "mask" in flags:
+            said.pop("mask_true", None)
+        return walk(**said)
+
+    def why(self, cell: str, **flags: Any) -> Answer:
+        return self.walk(**flags).why(cell)
+
+    def html(self, **flags: Any) -> str:
+        return self.walk(**flags).html()
+
+    def __repr__(self) -> str:
+        shapes = (f"{name} {tuple(value.shape)}" for name, value in self.tensors.items())
+        return f"{self.name}: {', '.join(shapes)}"
+
+
+class Lines(Dict[str, Answer]):
+    """An answer for each layer, in one line each."""
+
+    @property
+    def ok(self) -> bool:
+        return all(answer.ok for answer in self.values())
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:<30} {_verdict(answer)}" for name, answer in self.items())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def _verdict(answer: Answer) -> str:
+    first = answer.json.get("first_difference")
+    found = [f"differs, first in {first}"] if first else []
+    for each in [] if first else answer.findings:
+        names = each.get("mistakes") or [each.get("id") or "no known mistake"]
+        title = f": {each['title']}" if "title" in each else ""
+        calm = " (harmless)" if each.get("harmless") else ""
+        found.append(f"{each['step']}: {', '.join(names)}{calm}{title}")
+    verdict = "; ".join(found) or ("right" if answer.ok else "open")
+    return verdict + (f" [{answer.question}]" if answer.question else "")
+
+
+class Watched(List[Layer]):
+    """What was seen: the layers in the order of their calls, also by their names."""
+
+    def __init__(self, model: Any, named: Mapping[str, str]) -> None:
+        self._model, self._named = model, named
+        self._open: dict[str, Layer] = {}
+        self._within: list[tuple[str, Any]] = []
+        self._undo: list[tuple[Any, str, Any]] = []
+
+    def layer(self, name: str) -> Layer:
+        return {layer.name: layer for layer in self}[name]
+
+    def diagnose(self, **flags: Any) -> Lines:
+        """One line a layer; flags say what was meant, as mask="causal"."""
+        return Lines((layer.name, layer.diagnose(**flags)) for layer in self)
+
+    def compare(self, other: Watched, **flags: Any) -> Lines:
+        """Where the calls of another model differ, layer by layer."""
+        return Lines(
+            (a.name, compare(a.by_step(), b.by_step(), **flags)) for a, b in zip(self, other)
+        )
+
+    def unseen(self) -> list[str]:
+        """nn.MultiheadAttention that PyTorch ran as a part of something larger."""
+        kind = sys.modules["torch"].nn.MultiheadAttention
+        modules = self._model.named_modules() if self._model is not None else []
+        seen = {layer.name.split(" ")[0] for layer in self}
+        return [name for name, each in modules if isinstance(each, kind) and name not in seen]
+
+    def __repr__(self) -> str:
+        said = "not seen, as PyTorch ran it fused (keep gradients on)"
+        return "\n".join([*map(repr, self), *(f"{name}: {said}" for name in self.unseen())])
+
+    def __enter__(self) -> Watched:
+        import torch
+
+        names = {id(module): name for name, module in self._model.named_modules()}
+        thread, call = threading.get_ident(), getattr(torch.nn.Module, "__call__")
+
+        def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+            name = names.get(id(module))
+            if name is None or threading.get_ident() != thread:
+                return call(module, *args, **kwargs)
+            self._within.append((name, module))
+            try:
+                result = call(module, *args, **kwargs)
+            finally:
+                self._within.pop()
+            self._returned(name, module, args, kwargs, result)
+            return result
+
+        self._put(torch.nn.Module, "__call__", called)
+        # Other files, and modules, may hold the function under names of their own.
+        holders = [*sys.modules.values(), *self._model.modules()]
+        for word in list(_ORDER)[:2]:
+            attend = getattr(torch.nn.functional, word, None)
+            attended = self._attending(word, attend, thread)
+            for holder in holders if attend is not None else []:
+                for name, value in list(getattr(holder, "__dict__", {}).items()):
+                    if value is attend:
+                        self._put(holder, name, attended)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        while self._undo:
+            setattr(*self._undo.pop())
+
+    def _put(self, holder: Any, name: str, value: Any) -> None:
+        self._undo.append((holder, name, holder.__dict__[name]))
+        setattr(holder, name, value)
+
+    def _attending(self, word: str, attend: Any, thread: int) -> Callable[..., Any]:
+        def attended(*args: Any, **kwargs: Any) -> Any:
+            result = attend(*args, **kwargs)
+            name, module = self._within[-1] if self._within else ("", None)
+            is_part = type(module).__name__ == "MultiheadAttention"
+            if module is not None and not is_part and threading.get_ident() == thread:
+                self._keep(name, *_attention(_given(word, args, kwargs), result))
+            return result
+
+        return attended
+
+    def _keep(self, name: str, tensors: Mapping[str, Any], said: Mapping[str, Any]) -> Layer:
+        calls = sum(layer.name.split(" ")[0] == name for layer in self)
+        self.append(Layer(f"{name} (call {calls + 1})" if calls else name, tensors, said))
+        return self[-1]
+
+    def _returned(self, name: str, module: Any, args: Any, kwargs: Any, result: Any) -> None:
+        kind = type(module).__name__
+        if kind == "MultiheadAttention":
+            self._keep(name, *_multihead(module, _given(kind, args, kwargs), result))
+        for key, pattern in self._named.items():
+            if not fnmatch.fnmatchcase(name, pattern):
+                continue
+            # Up to its last number a name is that of the layer.
+            numbered = re.match(r"(.*(?:^|\.)\d+)(?:\.|$)", name)
+            label = numbered[1] if numbered else name.rpartition(".")[0] or name
+            if label not in self._open or key in self._open[label].tensors:
+                self._open[label] = self._keep(label, {}, {})
+            tensors = {key: result[0] if isinstance(result, tuple) else result}
+            step = _STEPS.get(key, key)
+            if kind == "Linear":
+                tensors.update({"w_" + step: module.weight, "b_" + step: module.bias})
+                tensors.update({"x": args[0]} if step == "query" else {})
+            self._open[label].tensors.update(Layer(label, tensors, {}).tensors)
+
+
+def _given(word: str, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    named = {_CALLED.get(name, name): value for name, value in kwargs.items()}
+    return {"mask": None, **dict(zip(_ORDER[word].split(), args)), **named}
+
+
+def _attention(given: dict[str, Any], result: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tensors and flags of a call of scaled_dot_product_attention."""
+    query, key, mask = given["query"], given["key"], given["mask"]
+    said: dict[str, Any] = {"mask": "causal"} if given.get("is_causal") else {}
+    if query.ndim > 3:
+        said["heads"] = query.shape[-3]
+    if query.ndim > 3 and key.shape[-3] != query.shape[-3]:
+        said["kv_heads"] = key.shape[-3]
+    if mask is not None and not mask.is_floating_point():
+        said["mask_true"] = "keep"
+    context = result[0] if isinstance(result, tuple) else result
+    return {"q": query, "k": key, "v": given["value"], "mask": mask, "context": context}, said
+
+
+def _multihead(
+    module: Any, given: dict[str, Any], result: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tensors and flags of a call of nn.MultiheadAttention, the batch in front."""
+    query, key, mask, padding = (given.get(name) for name in ("query", "key", "mask", "padding"))
+    said = {"heads": module.num_heads, "projection": "mha"}
+
+    def in_front(tensor: Any) -> Any:
+        return tensor if module.batch_first or tensor.ndim == 2 else tensor.transpose(0, 1)
+
+    if mask is not None and mask.ndim == 3:
+        mask = mask.unflatten(0, (-1, module.num_heads))
+    if padding is not None:
+        padding = padding[..., None, None, :]
+        mask = padding if mask is None else padding | mask
+    if mask is not None and not mask.is_floating_point():
+        said["mask_true"] = "drop"
+    tensors = {"x": in_front(query), "mask": mask, "output": in_front(result[0])}
+    tensors["memory"] = None if key is query else in_front(key)
+    tensors.update(w_qkv=module.in_proj_weight, b_qkv=module.in_proj_bias)
+    tensors.update(w_output=module.out_proj.weight, b_output=module.out_proj.bias)
+    return tensors, said
+
+
+def watch(model: Any, **named: str) -> Any:
+    """with watch(model) as seen: model(x), then seen.diagnose(), seen[3].why("weights[0,1,2]").
+
+    watch(model, q="layers.*.q_proj", k=..., v=..., out=...) keeps what these modules give, too.
+    @watch before a function of one's own keeps its local tensors: function.seen[0].diagnose()."""
+    if hasattr(model, "named_modules"):
+        return Watched(model, named)
+    seen = Watched(None, {})
+
+    @functools.wraps(model)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        before = sys.getprofile()
+
+        def leaves(frame: Any, event: str, value: Any) -> None:
+            if event == "return" and frame.f_code is model.__code__:
+                local = {name: each for name, each in frame.f_locals.items() if _is_tensor(each)}
+                seen._keep(model.__name__, local, {})
+            if before is not None:
+                before(frame, event, value)
+
+        sys.setprofile(leaves)
+        try:
+            return model(*args, **kwargs)
+        finally:
+            sys.setprofile(before)
+
+    setattr(traced, "seen", seen)
+    return traced
+
+
+def main(words: list[str]) -> int:
+    """`verify FILE...`, or any command line of the program."""
+    try:
+        if words[:1] != ["verify"]:
+            return subprocess.run([program(), *words]).returncode
+        from attn_verify import verify
+
+        return 0 if all([verify(path) for path in words[1:]]) else 1
+    except (AttnError, OSError, ValueError, KeyError, TypeError) as error:
+        print(f"attn_explain.py: error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
