@@ -63,7 +63,7 @@ bool counts(const RuleNode& node) {
 }
 
 /// An `and` or `or`, one side of which may be known.
-RuleTree joined(RuleNode node) {
+RuleTree joined_truths(RuleNode node) {
     for (std::size_t i = 0; i < 2; ++i) {
         const std::optional<bool> known = known_truth(*node.parts[i]);
         if (known) return node.parts[*known == (node.word == "and") ? 1 - i : i];
@@ -330,7 +330,7 @@ RuleTree substituted(const RuleTree& tree, const std::map<std::string, RuleTree>
         const bool adds = node.word == "+" || node.word == "-" || node.word == "%";
         const bool named = left && right && !(left->parts().empty() && right->parts().empty());
         if (named && adds) return Linear::of(*tree_of(node), spans)->tree();
-        if (node.word == "and" || node.word == "or") return joined(std::move(node));
+        if (node.word == "and" || node.word == "or") return joined_truths(std::move(node));
     }
     if (node.kind == Kind::operate && node.word == "not") return opposite_of(node.parts[0]);
     if (node.kind == Kind::choose) {

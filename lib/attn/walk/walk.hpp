@@ -22,7 +22,7 @@ Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table,
             Details details = Details::kept);
 
 /// The same for some steps of a table, after those that the ledger holds already; in a 16-bit type
-/// each as rounding_of() says.
+/// each as rounded_at() says.
 void perform(std::span<const Step> steps, const StepTable& table, const Plan& plan,
              const Ledger& given, Details details, Ledger& ledger);
 
