@@ -161,7 +161,7 @@ bool runs_fused(const Arguments& arguments) {
     return arguments[flags::variants].find("fused") != std::string::npos;
 }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& bench_flags() {
     static const std::vector<Flag> all{
         {flags::variants, "METHOD,METHOD", "what is timed, one or several",
          some_of(words_of<attn::Variant>), "loop,vectorized,fused"},
@@ -197,7 +197,7 @@ const std::vector<Flag>& own_flags() {
 Command bench_command() {
     return {"bench",
             "time loop, vectorized and fused, and plot how they grow",
-            {own_flags, json_flags, file_flags},
+            {bench_flags, json_flags, file_flags},
             run_bench_command,
             {{"attn-explain bench --seq-len 256", "Times the variants at one length."}}};
 }

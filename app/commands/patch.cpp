@@ -19,7 +19,7 @@ using attn::models::Model;
 using attn::models::Patching;
 
 /// What is asked: two texts of one length, and two tokens.
-struct Asked {
+struct AskedPatch {
     TokenIds here, there;
     std::int64_t id = 0;
     std::int64_t other = 0;
@@ -33,12 +33,12 @@ std::string cut(const Model& model, const TokenIds& ids) {
     return text;
 }
 
-Asked asked_of(const Arguments& arguments, const Model& model) {
+AskedPatch asked_of(const Arguments& arguments, const Model& model) {
     Arguments other = arguments;
     other.set(arguments.has(flags::ids) ? Name(flags::ids) : Name(flags::text),
               arguments[flags::from]);
-    Asked asked{prompt_of(arguments, model), prompt_of(other, model), 0, 0,
-                arguments[flags::what] == "heads"};
+    AskedPatch asked{prompt_of(arguments, model), prompt_of(other, model), 0, 0,
+                     arguments[flags::what] == "heads"};
     if (asked.here.size() != asked.there.size()) {
         throw attn::ConfigError(
             fmt::format("--text has {} tokens and --from {}: {} and {}; write them with as many",
@@ -63,7 +63,7 @@ std::string share_text(double share) {
     return std::isfinite(share) ? fmt::format("{:.0f}%", 100 * share) : "-";
 }
 
-std::string text_of_patch(const Model& model, const Asked& asked, const Patching& found) {
+std::string text_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
     std::string text = fmt::format(
         "# {} minus {}: {:.3f} here, {:.3f} there; share of that way that one carried {} goes\n",
         quoted(model, asked.id), quoted(model, asked.other), found.here, found.there,
@@ -95,7 +95,7 @@ std::string text_of_patch(const Model& model, const Asked& asked, const Patching
            "# a share says what one part carries by itself: they need not add up to 100%\n";
 }
 
-std::string json_of_patch(const Model& model, const Asked& asked, const Patching& found) {
+std::string json_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
     std::vector<attn::JsonText> rows;
     for (const Carried& each : found.carried) {
         rows.push_back({{"layer", each.layer},
@@ -116,7 +116,7 @@ std::string json_of_patch(const Model& model, const Asked& asked, const Patching
 }
 
 /// A table in colour: layers down, heads or tokens across.
-std::string page_of_patch(const Model& model, const Asked& asked, const Patching& found) {
+std::string page_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
     std::vector<std::string> head;
     for (const Carried& each : found.carried) {
         if (each.layer > 0) break;
@@ -139,7 +139,7 @@ std::string page_of_patch(const Model& model, const Asked& asked, const Patching
 
 int run_patch(const Arguments& arguments) {
     Model model = model_of(arguments);
-    const Asked asked = asked_of(arguments, model);
+    const AskedPatch asked = asked_of(arguments, model);
     say_cost(arguments, model, {2 * asked.here.size()});
     const Patching found =
         attn::models::patch(model, asked.here, asked.there, asked.id, asked.other, asked.heads,

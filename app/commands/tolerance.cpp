@@ -125,7 +125,7 @@ int run_tolerance(const Arguments& arguments) {
     return 0;
 }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& tolerance_flags() {
     static const std::vector<Flag> all{
         Flag{flags::tested_step, "STEP", "the step whose test is written; the last one otherwise"}
             .typed_only()};
@@ -137,8 +137,8 @@ const std::vector<Flag>& own_flags() {
 Command tolerance_command() {
     return {"tolerance",
             "how far from the expected numbers a test of each step should let code be",
-            {own_flags, json_flags, file_flags, color_flags, config_flags, notebook_walk_flags,
-             walk_flags},
+            {tolerance_flags, json_flags, file_flags, color_flags, config_flags,
+             notebook_walk_flags, walk_flags},
             run_tolerance,
             {{"attn-explain tolerance --heads 8 --seq-len 64 --embed-dim 64 --step context",
               "The atol and rtol of each step, and why."}}};

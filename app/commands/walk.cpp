@@ -352,7 +352,7 @@ int run_walk(const Arguments& typed) {
     return print_walk(arguments, plan, nullptr).is_wrong ? 1 : 0;
 }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& walk_own_flags() {
     static const std::vector<Flag> all = grouped(
         "Lists",
         {
@@ -393,7 +393,7 @@ const std::vector<Flag>& own_flags() {
 Command walk_command() {
     return {"",
             "attention, step by step, right to the last digit",
-            {walk_flags, notebook_walk_flags, config_flags, bug_flags, own_flags, output_flags,
+            {walk_flags, notebook_walk_flags, config_flags, bug_flags, walk_own_flags, output_flags,
              file_flags, json_flags, print_flags},
             run_walk,
             {{"attn-explain", "Walks over a sentence with one small head."},

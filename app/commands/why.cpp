@@ -99,12 +99,12 @@ void refuse_flags_of_walks(const Arguments& arguments) {
 }
 
 /// What is asked of a whole model: `next[upon]`, `next[she]-next[he]`, or `lens[3][upon]`.
-struct Asked {
+struct AskedTokens {
     std::string token;
     std::string other{};  ///< empty: one token
     std::string place{};  ///< of a lens
 };
-Asked parse_asked(const std::string& cell) {
+AskedTokens parse_asked(const std::string& cell) {
     if (!cell.ends_with(']')) throw attn::ConfigError("'" + cell + "' is not like next[upon]");
     const std::size_t first = cell.find('[') + 1;
     const std::string within = cell.substr(first, cell.size() - first - 1);
@@ -117,7 +117,8 @@ Asked parse_asked(const std::string& cell) {
         return {within};
     }
     const std::string behind = within.substr(at + between.size());
-    return is_lens ? Asked{behind, "", within.substr(0, at)} : Asked{within.substr(0, at), behind};
+    return is_lens ? AskedTokens{behind, "", within.substr(0, at)}
+                   : AskedTokens{within.substr(0, at), behind};
 }
 
 std::string next_text(const Model& model, const std::string& head, NextToken next, std::size_t top,
@@ -166,7 +167,7 @@ std::string next_json(const Model& model, const NextToken& next, std::optional<s
 }
 
 /// The lines that say what the parts are of.
-std::string head_of(const Model& model, const TokenIds& ids, const Asked& asked,
+std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& asked,
                     const NextToken& next, std::optional<std::int64_t> other) {
     const std::string word = quoted(model, next.id), last = quoted(model, ids.back());
     if (other) {
@@ -198,7 +199,7 @@ void why_next(const Arguments& arguments) {
     std::optional<ModelMistake> made;
     if (bug != "none") made = attn::models::find_model_mistake(bug, model);
     const ModelMistake* const mistake = made ? &*made : nullptr;
-    const Asked asked = parse_asked(cell);
+    const AskedTokens asked = parse_asked(cell);
     const std::int64_t id = token_of(model, asked.token, cell);
     std::optional<attn::models::Place> place;
     if (!asked.place.empty()) place = attn::models::parse_place(asked.place, model);
