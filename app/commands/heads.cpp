@@ -208,7 +208,9 @@ int run_heads(const Arguments& arguments) {
     }
     const std::vector<std::int64_t> ids =
         repeat ? std::vector<std::int64_t>() : prompt_of(arguments, model);
-    say_cost(arguments, model, {repeat ? 2 * *repeat : ids.size()});
+    Run run{repeat ? 2 * *repeat : ids.size()};
+    if (!repeat) run.passes = effect ? 2 : 3;
+    say_cost(arguments, model, run);
     if (repeat) return write_repeated(arguments, model), 0;
     if (effect) return write_effects(arguments, model, ids), 0;
     const double gain = attn::models::gain_of_other_pairing(model, ids);

@@ -140,7 +140,9 @@ std::string page_of_patch(const Model& model, const AskedPatch& asked, const Pat
 int run_patch(const Arguments& arguments) {
     Model model = model_of(arguments);
     const AskedPatch asked = asked_of(arguments, model);
-    say_cost(arguments, model, {2 * asked.here.size()});
+    Run run{asked.here.size()};
+    run.passes = 2;
+    say_cost(arguments, model, run);
     const Patching found =
         attn::models::patch(model, asked.here, asked.there, asked.id, asked.other, asked.heads,
                             without_of(arguments, model));

@@ -292,8 +292,9 @@ void say_cost(const Arguments& arguments, Model& model, const Run& run) {
     constexpr double much = 1e9;          // bytes
     constexpr double many_numbers = 2e9;  // some two seconds
     const std::size_t layers = run.layers.value_or(model.architecture.layers.size());
-    const attn::models::Cost cost =
-        attn::models::cost_of(model, layers, run.tokens, run.hold, run.size);
+    attn::models::Cost cost = attn::models::cost_of(model, layers, run.tokens, run.hold, run.size);
+    cost.read *= run.passes;
+    cost.multiplied *= run.passes;
     const bool keeps = run.hold == attn::models::Hold::all;
     const std::optional<std::string> most = arguments[flags::most_memory];
     const double room = most ? bytes_in(*most) : free_memory();

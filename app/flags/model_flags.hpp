@@ -33,6 +33,7 @@ struct Run {
     std::optional<std::size_t> layers{};
     attn::models::Hold hold = attn::models::Hold::nothing;
     std::size_t size = sizeof(double);  ///< of a number
+    double passes = 1;                  ///< how often the layers are read
 };
 void say_cost(const Arguments& arguments, attn::models::Model& model, const Run& run);
 

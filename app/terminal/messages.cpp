@@ -16,6 +16,7 @@ namespace app {
 namespace {
 
 std::vector<std::string> pending_notes;
+Progress* in_progress = nullptr;  // the line that is shown
 std::string colors_when = "auto";
 
 void report(std::string_view kind, std::string_view message) {
@@ -60,6 +61,7 @@ void report_note(std::string_view message) {
 }
 
 void release_notes() {
+    if (in_progress != nullptr) in_progress->clear();
     for (const std::string& note : pending_notes) report("note", note);
     pending_notes.clear();
 }
@@ -79,12 +81,14 @@ void Progress::show(double done, const std::string& next) {
     const std::size_t columns = size ? size->columns : 80;
     // A line that wraps could not be overwritten.
     visible_ = true;
+    in_progress = this;
     write("\r\x1b[K" + line.substr(0, columns - 1));
 }
 
 void Progress::clear() {
     if (visible_) write("\r\x1b[K");
     visible_ = false;
+    if (in_progress == this) in_progress = nullptr;
 }
 
 }  // namespace app

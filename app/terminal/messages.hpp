@@ -21,7 +21,8 @@ void report_note(std::string_view message);
 void release_notes();
 
 /// One line on standard error that says how far long work has come. It is written only if that is
-/// a terminal and the work has taken half a second already, and it is gone at the end.
+/// a terminal and the work has taken half a second already, and it is gone before the first byte of
+/// output and at the end.
 class Progress {
 public:
     Progress();
