@@ -72,7 +72,7 @@ TEST_SUITE("models: the door") {
         check_opens(folder / "snapshots", "qwen3");
         check_said("some-org/another", "run hf download some-org/another, or give a folder");
         check_said("storis", "did you mean stories?");
-        check_said(scratch / "hub", "is a cache of 1 models: give one, such as some-org/a.name");
+        check_said(scratch / "hub", "is a cache of models: give one, such as some-org/a.name");
         const Variable first("HF_HUB_CACHE", (scratch / "other").string());
         cached(scratch / "other", "models--gpt2", "4567");
         check_opens("gpt2", "qwen3");

@@ -242,12 +242,13 @@ std::string what_lies_there(const fs::path& place, bool is_beside) {
     const auto is_cached = [](const fs::directory_entry& entry) {
         return entry.path().filename().string().starts_with(cached);
     };
-    const bool has_config = fs::exists(place / "config.json", ignored);
+    const bool is_one = fs::exists(place / "config.json", ignored) ||
+                        fs::exists(place / "model_index.json", ignored);
     if (const auto all = names_in(place, is_cached); !all.empty()) {
-        return label + ": is a cache of " + std::to_string(all.size()) +
-               " models: give one, such as " + visible(name_in_cache(all[0]));
+        return label + ": is a cache of models: give one, such as " +
+               visible(name_in_cache(all[0]));
     }
-    if (const auto all = names_in(place, is_model); !all.empty() && !has_config) {
+    if (const auto all = names_in(place, is_model); !all.empty() && !is_one) {
         return label + ": holds models in its folders: give one, such as '" +
                visible((place / all.back()).string()) + "'";
     }
