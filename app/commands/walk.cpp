@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -205,6 +206,25 @@ void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
         {"kinks", kinks}}.text;
 }
 
+/// Makes a document answer on a page. Matrices of more than 1 MB are left out, where --detail does
+/// not ask for them, and what is made of them names the command that derives it.
+void answer(const Arguments& arguments, const attn::Plan& plan, const attn::StepTable& table,
+            const attn::Ledger& ledger, attn::Document& document) {
+    constexpr std::size_t large = 125'000;
+    std::vector<std::string> left_out;
+    for (const attn::Step& step : table) {
+        const attn::Tensor* const tensor = ledger.find(step.name);
+        const bool is_matrix = step.kind == attn::Step::Kind::parameter && tensor != nullptr;
+        if (is_matrix && tensor->size() > large && !arguments.has(flags::detail)) {
+            left_out.push_back(step.name);
+        }
+    }
+    std::erase_if(document.sections, [&](const attn::Section& section) {
+        return std::ranges::find(left_out, section.name) != left_out.end();
+    });
+    attn::add_derivations(document, plan, table, ledger, left_out);
+}
+
 /// The document of a walk, or of those parts of it that are asked for.
 attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
                              const attn::StepTable& table) {
@@ -233,7 +253,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
     if (arguments.has(flags::bounds)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);
-    if (is_page && !is_large && !hides) attn::add_derivations(document, plan, table, ledger);
+    if (is_page && !is_large && !hides) answer(arguments, plan, table, ledger, document);
     // The page of the right walk says where its cells come from.
     for (attn::Section& section : document.sections) {
         if (hides && is_page) section.derived_by = command_line("", arguments);

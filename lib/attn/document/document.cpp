@@ -128,12 +128,17 @@ void add_bounds(Document& document, const Plan& plan, const StepTable& table,
 }
 
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
-                     const Ledger& ledger) {
+                     const Ledger& ledger, const std::vector<std::string>& left_out) {
     for (Section& section : document.sections) {
-        section.derivations = derivation_patterns(plan, table, ledger, section.name);
+        const Step& step = find_step(table, section.name);
+        const bool is_elsewhere = std::ranges::any_of(left_out, [&](const std::string& name) {
+            return PlannedStep{plan, table, step}.reads(name);
+        });
+        if (!is_elsewhere) {
+            section.derivations = derivation_patterns(plan, table, ledger, section.name);
+        }
         if (section.note.empty()) continue;
-        section.notes =
-            notes_of_matrices({plan, table, find_step(table, section.name)}, ledger, section.note);
+        section.notes = notes_of_matrices({plan, table, step}, ledger, section.note);
     }
 }
 

@@ -106,9 +106,10 @@ void add_rounding(Document& document, const Plan& plan, const StepTable& table,
 std::string overflow_note(const PlannedStep& of, const Ledger& ledger);
 /// Says beside each section what rounding allows, worked out of the tensors of the ledger.
 void add_bounds(Document& document, const Plan& plan, const StepTable& table, const Ledger& ledger);
-/// Says beside each section how its cells were made, for pages that answer when touched.
+/// Says beside each section how its cells were made, for pages that answer when touched; but of
+/// those that read a tensor which is left out.
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
-                     const Ledger& ledger);
+                     const Ledger& ledger, const std::vector<std::string>& left_out = {});
 
 /// One line for each printed tensor: shape, type, least, largest and mean number, how many are nan
 /// or infinite; of weights also what their rows sum to and their mean entropy in bits.
