@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Holds lens, patch, heads --effect, heads --repeat, --without and the parts of why against PyTorch in
 float64, on six families: stories and small random checkpoints of tests/models/fixtures.
 
