@@ -347,9 +347,11 @@ std::int64_t token_of(const attn::models::Model& model, const std::string& word,
                       const std::string& asked) {
     if (word.empty()) throw attn::ConfigError(asked + " names no token: give a word or an id");
     const auto vocab = static_cast<std::int64_t>(model.architecture.vocab_size);
-    for (std::int64_t id = 0; model.tokenizer != nullptr && id < vocab; ++id) {
-        const std::string label = model.tokenizer->label(id);
-        if (label == word || (label.starts_with(' ') && label.substr(1) == word)) return id;
+    // A word of a text has a blank in front.
+    for (const std::string& wanted : {" " + word, word}) {
+        for (std::int64_t id = 0; model.tokenizer != nullptr && id < vocab; ++id) {
+            if (model.tokenizer->label(id) == wanted) return id;
+        }
     }
     if (word.find_first_not_of("0123456789") != std::string::npos) {
         throw attn::ConfigError(asked + ": " + model.label +

@@ -111,13 +111,13 @@ const OtherFile* row_of(const fs::path& file) {
     return found == std::end(other_files) ? nullptr : &*found;
 }
 
-std::string told_of(const OtherFile& row, const fs::path& file) {
+std::string told_of(const OtherFile& row, const fs::path& file, const fs::path& model) {
     const std::string folder = visible(here(file.parent_path()));
     const std::string label = file_label(file.string());
     return label + ": is " + row.what + ": " +
-           replaced_all(row.to_do, {{"{file}", label},
-                                    {"{folder}", folder},
-                                    {"{download}", download_command(file.parent_path())}});
+           replaced_all(
+               row.to_do,
+               {{"{file}", label}, {"{folder}", folder}, {"{download}", download_command(model)}});
 }
 
 /// Whether a name in a folder says that its row should be asked for.
@@ -232,7 +232,7 @@ std::string what_lies_there(const fs::path& place, bool is_beside) {
     if (!fs::is_directory(place, ignored)) {
         const OtherFile* const row = row_of(place);
         const bool is_known = row != nullptr && !(is_beside && row->name.ends_with(".json"));
-        return is_known ? told_of(*row, place) : "";
+        return is_known ? told_of(*row, place, place.parent_path()) : "";
     }
     const std::string label = file_label(place.string());
     const auto is_model = [](const fs::directory_entry& entry) {
@@ -252,6 +252,10 @@ std::string what_lies_there(const fs::path& place, bool is_beside) {
         return label + ": holds models in its folders: give one, such as '" +
                visible((place / all.back()).string()) + "'";
     }
+    if (!is_one && fs::exists(place.parent_path() / "config.json", ignored)) {
+        return label + ": is a folder within that of a model: give '" +
+               visible(place.parent_path().string()) + "'";
+    }
     const OtherFile* best = nullptr;
     fs::path of_best;
     auto entry = fs::recursive_directory_iterator(place, ignored);
@@ -264,7 +268,7 @@ std::string what_lies_there(const fs::path& place, bool is_beside) {
         best = row;
         of_best = entry->path();
     }
-    return best != nullptr ? told_of(*best, of_best) : "";
+    return best != nullptr ? told_of(*best, of_best, place) : "";
 }
 
 }  // namespace attn::models

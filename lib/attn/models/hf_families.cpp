@@ -95,7 +95,8 @@ std::string unknown_in(const Json& config, const Json& usual, const Family& fami
     if (const Json codes = config.value("quantization", Json()); codes.is_object()) {
         return "quantization says that MLX keeps its tensors in codes of " +
                dumped(codes.value("bits", Json())) +
-               " bits: run mlx_lm.convert --dequantize --hf-path with its folder";
+               " bits: run mlx_lm.convert --dequantize --hf-path '{folder}' --mlx-path OUT and "
+               "give OUT";
     }
     const Json packed = config.value("quantization_config", Json());
     const Json method = packed.is_object() ? packed.value("quant_method", Json()) : packed;
@@ -166,7 +167,10 @@ Config completed(const Config& config, const Family& family) {
     Json all = families()["defaults"];
     all.update(family.facts.part("defaults").json());
     if (const std::string unknown = unknown_in(config.json(), all, family); !unknown.empty()) {
-        throw InputError(config.label() + ": " + unknown);
+        const std::string& label = config.label();
+        throw InputError(
+            label + ": " +
+            replaced_all(unknown, "{folder}", label.substr(0, label.find_last_of('/'))));
     }
     all.update(config.json());
     return config.with(all);

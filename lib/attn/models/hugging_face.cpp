@@ -79,6 +79,12 @@ Shards shards_of_index(const fs::path& index) {
         }
         const fs::path file = index.parent_path() / name.get<std::string>();
         shards.files.insert(shards.file_of[tensor] = file.string());
+        std::error_code ignored;
+        if (fs::exists(file, ignored)) continue;
+        throw InputError(file_label(file.string()) +
+                         ": is a shard that the index names, and is "
+                         "not there: run " +
+                         download_command(index.parent_path()));
     }
     return shards;
 }
@@ -264,6 +270,15 @@ Model open_hugging_face(const fs::path& place, const std::string& named_tokenize
                                   const std::vector<std::size_t>& rows) { return read(rows); },
                               array.shape});
         }
+    }
+    const auto of_mistral = [](const StoredArray& each) {
+        return each.name == "tok_embeddings.weight";
+    };
+    if (std::ranges::any_of(arrays, of_mistral)) {
+        throw InputError(model.label +
+                         ": names its tensors as Meta's and Mistral's own programs do: get the "
+                         "files of transformers, " +
+                         download_command(folder));
     }
     add_tensors(model, family, arrays);
     add_tokenizer(model, folder, named_tokenizer);
