@@ -14,19 +14,21 @@
 #include "tests/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 
+// Its names are its own: files of a folder are compiled together.
+namespace door_test {
 namespace {
 
 using namespace attn;
 using namespace attn::models;
 namespace fs = std::filesystem;
 
-const fs::path checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
+const fs::path fixtures = ATTN_SOURCE_DIR "/tests/models/fixtures";
 
 /// A checkpoint as a cache of downloads keeps it.
 fs::path cached(const fs::path& cache, const std::string& name, const std::string& snapshot) {
     const fs::path folder = cache / name;
     fs::create_directories(folder / "snapshots" / snapshot);
-    fs::copy(checkpoints / "qwen3", folder / "snapshots" / snapshot, fs::copy_options::recursive);
+    fs::copy(fixtures / "qwen3", folder / "snapshots" / snapshot, fs::copy_options::recursive);
     return folder;
 }
 
@@ -54,7 +56,7 @@ void check_said(const fs::path& place, const std::string& part) {
 template <class Damage>
 void check_said_after(const std::string& family, Damage damage, const std::string& part) {
     const ScratchFolder scratch;
-    fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
+    fs::copy(fixtures / family, scratch.path(), fs::copy_options::recursive);
     damage(scratch.path());
     check_said(scratch.path(), part);
 }
@@ -98,7 +100,7 @@ TEST_SUITE("models: the door") {
     }
     TEST_CASE("safetensors are read whatever they are called") {
         const ScratchFolder scratch;
-        fs::copy(checkpoints / "qwen2", scratch.path(), fs::copy_options::recursive);
+        fs::copy(fixtures / "qwen2", scratch.path(), fs::copy_options::recursive);
         check_opens(scratch / "config.json", "qwen2");
         std::string last = "model.safetensors";
         for (const char* name : {"weights", "pytorch_model.bin", "model.fp16.safetensors",
@@ -114,7 +116,7 @@ TEST_SUITE("models: the door") {
     }
     TEST_CASE("a tensor counts where the index says, or where all shards lie without one") {
         const ScratchFolder scratch;
-        fs::copy(checkpoints / "olmo2", scratch.path(), fs::copy_options::recursive);
+        fs::copy(fixtures / "olmo2", scratch.path(), fs::copy_options::recursive);
         const fs::path index = scratch / "model.safetensors.index.json";
         std::ifstream stream(index);
         nlohmann::json json = nlohmann::json::parse(stream);
@@ -181,7 +183,7 @@ TEST_SUITE("models: the door") {
     }
     TEST_CASE("a tokenizer of another kind is named with the line that converts it") {
         const ScratchFolder scratch;
-        fs::copy(checkpoints / "qwen2", scratch.path(), fs::copy_options::recursive);
+        fs::copy(fixtures / "qwen2", scratch.path(), fs::copy_options::recursive);
         for (const std::string name :
              {"spiece.model", "sentencepiece.bpe.model", "tiktoken.model", "tokenizer.model"}) {
             write_file((scratch / name).string(), "\n\x0f");
@@ -198,3 +200,5 @@ TEST_SUITE("models: the door") {
         CHECK_MESSAGE(said.find("git lfs pull") != said.npos, said);
     }
 }
+
+}  // namespace door_test

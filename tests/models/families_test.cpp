@@ -454,7 +454,7 @@ TEST_SUITE("models: families") {
             const Model model = open_model((checkpoints / family).string());
             const ModelMistake mistake = find_model_mistake("rope-theta", model);
             const auto parameters = parameters_of<double>(model);
-            for (std::size_t n = 0; n < parameters->layers.size(); ++n) {
+            for (std::size_t n = 0; n < parameters->layers(); ++n) {
                 const LayerKind& own = model.architecture.layers[n];
                 const double theta = own.theta == 10000 ? 500000 : 10000;
                 WalkConfig alone;
@@ -463,7 +463,7 @@ TEST_SUITE("models: families") {
                 alone.embed_dim = static_cast<std::int64_t>(own.rotary_dim);
                 alone.rotary = {Pairing::half, theta, {}, own.scaling};
                 const Tensor other = attn::testing::walked(alone)["inverse_frequencies"];
-                LayerWalk walk(parameters->layers[n].attention, &mistake);
+                LayerWalk walk(parameters->layer(n)->attention, &mistake);
                 const auto x = Array<double>::filled({2, model.architecture.embed_dim}, 1);
                 const Ledger ledger = walk.advance({{"token", "feature"}, x});
                 CHECK(same_numbers(ledger["inverse_frequencies"], other));

@@ -14,6 +14,8 @@
 #include "attn/walk/walk.hpp"
 #include "tests/support/refusal.hpp"
 
+// Its names are its own: files of a folder are compiled together.
+namespace lens_test {
 // The numbers are held against PyTorch by tests/check_lens.py.
 namespace {
 
@@ -168,3 +170,5 @@ TEST_SUITE("models: lens") {
         CHECK_THROWS_AS(parse_place("2", model), ConfigError);
     }
 }
+
+}  // namespace lens_test
