@@ -77,10 +77,11 @@ void note_useless(const Arguments& arguments, const Side& left, const Side& righ
 /// whose probability changes most.
 std::string word_lines(const Side& left, const Side& right) {
     const auto file = [](const Side& side) { return side.arguments[flags::model_file]; };
-    if (!left.arguments.has(flags::model_file) || !right.arguments.has(flags::model_file) ||
-        file(left) == file(right)) {
-        return {};
-    }
+    const auto is_models_own = [](const Side& side) {
+        return side.arguments.has(flags::model_file) && !side.arguments.has(flags::bugs) &&
+               !side.arguments.has(flags::without);
+    };
+    if (!is_models_own(left) || !is_models_own(right) || file(left) == file(right)) return {};
     const attn::models::Model one = model_of(left.arguments);
     const attn::models::Model other = model_of(right.arguments);
     const TokenIds ids = prompt_of(left.arguments, one);
@@ -90,28 +91,29 @@ std::string word_lines(const Side& left, const Side& right) {
         return {};
     }
     const auto next = [&ids](const attn::models::Model& model) {
-        attn::models::Runtime<double> runtime(model);
+        using attn::models::Hold;
+        attn::models::Runtime<double> runtime(
+            attn::models::parameters_of<double>(model, Hold::nothing));
         const attn::Array<double> logits = runtime.last_logits(runtime.advance(ids));
         return attn::models::distribution<double>({logits.data(), logits.size()});
     };
     const auto a = next(one);
     const auto b = next(other);
-    const auto line = [&](const char* what, std::size_t id) {
-        return fmt::format("{:<15} {:.6f}  {:.6f}   {} behind {}\n", what, a[id].probability,
-                           b[id].probability, quoted(one, static_cast<std::int64_t>(id)),
-                           quoted(one, ids.back()));
-    };
     std::size_t likeliest = 0, changed = 0;
+    const auto apart = [&](std::size_t id) {
+        return std::abs(a[id].probability - b[id].probability);
+    };
     for (std::size_t id = 0; id < a.size(); ++id) {
-        const auto apart = [&](std::size_t of) {
-            return std::abs(a[of].probability - b[of].probability);
-        };
         if (a[id].probability > a[likeliest].probability) likeliest = id;
         if (apart(id) > apart(changed)) changed = id;
     }
-    std::string text = line("likeliest word", likeliest);
-    if (changed != likeliest) text += line("changes most", changed);
-    return text;
+    const auto line = [&](const char* what, std::size_t id) {
+        return fmt::format("{} behind {}: {}, {:.6f} against {:.6f}\n", what,
+                           quoted(one, ids.back()), quoted(one, static_cast<std::int64_t>(id)),
+                           a[id].probability, b[id].probability);
+    };
+    return line("likeliest", likeliest) +
+           (changed != likeliest ? line("changes most", changed) : std::string());
 }
 
 int run_compare(const Arguments& arguments) {
