@@ -72,7 +72,7 @@ TEST_SUITE("models: gguf") {
             CHECK(ours.as<float>() == theirs.as<float>());
         }
         CHECK(has(refusal<Error>([] { read_tensor((blocks / "blocks.gguf").string() + ":Q5_0"); }),
-                  "holds Q5_0, which is not read here: give it as Q8_0"));
+                  "holds Q5_0, which is not read here: run llama-quantize"));
     }
     TEST_CASE("rows are read alone, and a number tells its block") {
         const InputFile file((blocks / "blocks.gguf").string());

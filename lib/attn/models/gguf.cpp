@@ -269,8 +269,8 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
         return told.empty() ? told : fmt::format("{}[{},{}], {}", name, row, column, told);
     };
     const std::size_t vocab = model.architecture.vocab_size;
-    const auto read_json = [vocab](const std::string& path) {
-        const std::shared_ptr<InputFile> json = open_model_file(path);
+    const auto read_json = [vocab](const std::string& name) {
+        const std::shared_ptr<InputFile> json = open_model_file(name);
         return read_json_tokenizer(json->all(), json->label(), vocab);
     };
     if (!tokenizer.empty()) {
