@@ -118,15 +118,15 @@ StoredArray made_array(const std::string& name, Shape shape,
 
 /// The matrices of all experts of a layer, (expert, out, in), from one each, or from two each whose
 /// rows go by turns.
-StoredArray stacked_experts(const std::vector<const StoredArray*>& all, Shape shape) {
-    return made_array(all[0]->name, shape, [=](const std::vector<std::size_t>* rows) {
+StoredArray stacked_experts(const std::vector<StoredArray>& all, const Shape& shape) {
+    return made_array(all[0].name, shape, [=](const std::vector<std::size_t>* rows) {
         const std::size_t each = all.size() / shape[0];
         const std::size_t count = rows != nullptr ? rows->size() : shape[0];
         const Shape part{shape[1] / each, shape[2]};
         Array<double> made = empty_array<double>({count, shape[1], shape[2]});
         for (std::size_t i = 0; i < count * each; ++i) {
             const std::size_t expert = rows != nullptr ? (*rows)[i / each] : i / each;
-            const Tensor one = all[expert * each + i % each]->read().tensor;
+            const Tensor one = all[expert * each + i % each].read().tensor;
             if (one.shape() != part || !one.is_floating()) return one;  // refused by its shape
             for (std::size_t n = 0; n < one.size(); ++n) {
                 const std::size_t row = n / part[1] * each + i % each;
@@ -297,10 +297,11 @@ private:
     /// The tensors that `theirs` names with the number of each expert for #, as one.
     StoredArray experts_named(const Name& name, const std::string& theirs,
                               const std::string& ours) {
-        std::vector<const StoredArray*> all;
+        std::vector<StoredArray> all;
         const auto add_named = [&](const std::string& each) {
-            all.push_back(arrays_.find(each));
-            if (all.back() == nullptr) lack(each, ours);
+            const StoredArray* const found = arrays_.find(each);
+            if (found == nullptr) lack(each, ours);
+            all.push_back(*found);
         };
         for (std::size_t e = 0; e < a_.experts; ++e) {
             const std::string one = replaced_all(theirs, "#", std::to_string(e));
