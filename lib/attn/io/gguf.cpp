@@ -17,9 +17,9 @@ namespace attn {
 namespace {
 
 using Json = nlohmann::json;
-using Byte = unsigned char;
+using Octet = unsigned char;
 
-constexpr std::string_view magic = "GGUF";
+constexpr std::string_view gguf_magic = "GGUF";
 constexpr std::uint64_t usual_alignment = 32;
 
 /// A number of a block: d and least are the block's, scale and floor those of a group of
@@ -34,30 +34,30 @@ struct BlockNumber {
     }
 };
 
-float half_at(const Byte* bytes) {
+float half_at(const Octet* bytes) {
     return half_to_float(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8U));
 }
-int low_half(Byte byte) { return byte & 15; }
-int high_half(Byte byte) { return byte >> 4U; }
+int low_half(Octet byte) { return byte & 15; }
+int high_half(Octet byte) { return byte >> 4U; }
 
 /// [d | 32 signed bytes]
-BlockNumber in_q8_0(const Byte* block, std::size_t i) {
+BlockNumber in_q8_0(const Octet* block, std::size_t i) {
     return {.d = half_at(block), .code = static_cast<std::int8_t>(block[2 + i])};
 }
 
 /// [d | 16 bytes]: the low halves are the first 16 codes, the high ones the others; 8 is zero.
-BlockNumber in_q4_0(const Byte* block, std::size_t i) {
-    const Byte both = block[2 + i % 16];
+BlockNumber in_q4_0(const Octet* block, std::size_t i) {
+    const Octet both = block[2 + i % 16];
     return {.d = half_at(block), .code = (i < 16 ? low_half(both) : high_half(both)) - 8};
 }
 
 /// [d | least | 12 bytes of 8 scales and 8 floors of 6 bits | 128 bytes]: a group is 32 codes, and
 /// two groups share 32 bytes, the first their low halves. The upper bits of the last four scales
 /// and floors are the two top bits of the bytes of the first four.
-BlockNumber in_q4_k(const Byte* block, std::size_t i) {
+BlockNumber in_q4_k(const Octet* block, std::size_t i) {
     const std::size_t group = i / 32;
-    const Byte* const six = block + 4;
-    const Byte both = block[16 + group / 2 * 32 + i % 32];
+    const Octet* const six = block + 4;
+    const Octet both = block[16 + group / 2 * 32 + i % 32];
     BlockNumber number{.d = half_at(block), .least = half_at(block + 2)};
     number.code = group % 2 == 0 ? low_half(both) : high_half(both);
     if (group < 4) {
@@ -73,10 +73,10 @@ BlockNumber in_q4_k(const Byte* block, std::size_t i) {
 /// [128 bytes of low halves | 64 bytes of two upper bits | 16 signed scales | d]: a group is 16
 /// codes, 32 is zero. Of each 128 codes the first 64 take the low halves of 64 bytes, and the upper
 /// bits of the four runs of 32 share 32 bytes.
-BlockNumber in_q6_k(const Byte* block, std::size_t i) {
+BlockNumber in_q6_k(const Octet* block, std::size_t i) {
     const std::size_t half = i / 128;
     const std::size_t run = i % 128 / 32;
-    const Byte both = block[half * 64 + i % 64];
+    const Octet both = block[half * 64 + i % 64];
     const int low = run < 2 ? low_half(both) : high_half(both);
     const int upper = block[128 + half * 32 + i % 32] >> (2 * run) & 3;
     return {.d = half_at(block + 208),
@@ -85,7 +85,7 @@ BlockNumber in_q6_k(const Byte* block, std::size_t i) {
 }
 
 /// The types of GGUF by their numbers; a name that is left out is none any more.
-constexpr std::string_view type_names[]{
+constexpr std::string_view gguf_types[]{
     "F32",     "F16",    "Q4_0",    "Q4_1",  "",       "",      "Q5_0",  "Q5_1",
     "Q8_0",    "Q8_1",   "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",
     "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
@@ -93,20 +93,20 @@ constexpr std::string_view type_names[]{
     "",        "",       "TQ1_0",   "TQ2_0", "",       "",      "",      "MXFP4"};
 
 /// How numbers lie where they lie in blocks: of how many numbers and bytes.
-struct Blocks {
+struct BlockType {
     std::string_view name;
     std::size_t numbers = 1, bytes = 0;
-    BlockNumber (*in)(const Byte* block, std::size_t i) = nullptr;
+    BlockNumber (*in)(const Octet* block, std::size_t i) = nullptr;
 };
-constexpr Blocks blocks[]{{"Q8_0", 32, 34, in_q8_0},
-                          {"Q4_0", 32, 18, in_q4_0},
-                          {"Q4_K", 256, 144, in_q4_k},
-                          {"Q6_K", 256, 210, in_q6_k}};
+constexpr BlockType block_types[]{{"Q8_0", 32, 34, in_q8_0},
+                                  {"Q4_0", 32, 18, in_q4_0},
+                                  {"Q4_K", 256, 144, in_q4_k},
+                                  {"Q6_K", 256, 210, in_q6_k}};
 
 /// The blocks of a type; null for one that keeps numbers one by one, or is not read.
-const Blocks* blocks_of(std::string_view name) {
-    const auto* const found = std::ranges::find(blocks, name, &Blocks::name);
-    return found == std::end(blocks) ? nullptr : found;
+const BlockType* blocks_of(std::string_view name) {
+    const auto* const found = std::ranges::find(block_types, name, &BlockType::name);
+    return found == std::end(block_types) ? nullptr : found;
 }
 
 /// Reads one value after another.
@@ -165,16 +165,16 @@ private:
 };
 
 /// Numbers of blocks, row by row.
-Tensor from_blocks(const Blocks& type, const Shape& shape, const Fetch& fetch) {
+Tensor from_blocks(const BlockType& type, const Shape& shape, const Fetch& fetch) {
     constexpr std::size_t most = 4096;  // at a time
     Array<float> numbers = empty_array<float>(shape);
-    std::vector<Byte> bytes(most * type.bytes);
+    std::vector<Octet> bytes(most * type.bytes);
     const std::size_t all = numbers.size() / type.numbers;
     for (std::size_t first = 0; first < all; first += most) {
         const std::size_t count = std::min(most, all - first);
         fetch(reinterpret_cast<char*>(bytes.data()), count * type.bytes);
         for (std::size_t i = 0; i < count * type.numbers; ++i) {
-            const Byte* const block = &bytes[i / type.numbers * type.bytes];
+            const Octet* const block = &bytes[i / type.numbers * type.bytes];
             numbers.data()[first * type.numbers + i] = type.in(block, i % type.numbers).value();
         }
     }
@@ -183,7 +183,7 @@ Tensor from_blocks(const Blocks& type, const Shape& shape, const Fetch& fetch) {
 
 /// How many bytes so many numbers take; 0 for types that are not read.
 std::size_t bytes_of(std::string_view type, std::size_t numbers) {
-    if (const Blocks* in = blocks_of(type)) return numbers / in->numbers * in->bytes;
+    if (const BlockType* in = blocks_of(type)) return numbers / in->numbers * in->bytes;
     const auto stored = type_called(type, &TypeNames::safetensors);
     return stored ? numbers * stored->size : 0;
 }
@@ -191,7 +191,7 @@ std::size_t bytes_of(std::string_view type, std::size_t numbers) {
 /// An array that is read where it lies, whole or by the rows of its first axis.
 StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t size) {
     const std::string label = file.label() + ": array " + shown(of.name);
-    const Blocks* const in = blocks_of(of.type);
+    const BlockType* const in = blocks_of(of.type);
     const auto stored = type_called(of.type, &TypeNames::safetensors);
     const auto read = [=, &file, name = of.name, type = of.type, place = of.place](
                           const Shape& shape, std::size_t row, std::vector<std::size_t> rows) {
@@ -225,11 +225,11 @@ GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
     for (std::uint64_t i = 0; i < axes; ++i) tensor.shape.push_back(cursor.number(8));
     std::ranges::reverse(tensor.shape);  // the file begins with the axis of neighbours
     const std::uint64_t id = cursor.number(4);
-    if (id >= std::size(type_names) || type_names[id].empty()) {
+    if (id >= std::size(gguf_types) || gguf_types[id].empty()) {
         cursor.fail("array " + shown(tensor.name) + " has the unknown type " + std::to_string(id));
     }
-    tensor.type = type_names[id];
-    const Blocks* const in = blocks_of(tensor.type);
+    tensor.type = gguf_types[id];
+    const BlockType* const in = blocks_of(tensor.type);
     const std::size_t width = axes > 0 ? tensor.shape.back() : 1;
     if ((in != nullptr && width % in->numbers != 0) || !byte_count(tensor.shape, 8)) {
         cursor.fail("array " + shown(tensor.name) + " " + shape_text(tensor.shape) +
@@ -243,7 +243,7 @@ GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
 }
 
 /// A number's, text's, flag's or list's kind and its bytes.
-std::pair<std::uint64_t, std::string> written(const Json& value) {
+std::pair<std::uint64_t, std::string> kind_and_bytes(const Json& value) {
     const auto bits = [](std::uint64_t number) { return little_endian_bytes(number, 4); };
     if (value.is_boolean()) return {7, std::string(1, value.get<bool>() ? '\1' : '\0')};
     if (value.is_number_float()) return {6, bits(std::bit_cast<std::uint32_t>(value.get<float>()))};
@@ -256,7 +256,7 @@ std::pair<std::uint64_t, std::string> written(const Json& value) {
     std::string all;
     std::uint64_t kind = 8;
     for (const Json& each : value) {
-        const auto [of_each, bytes] = written(each);
+        const auto [of_each, bytes] = kind_and_bytes(each);
         kind = of_each;
         all += bytes;
     }
@@ -266,10 +266,10 @@ std::pair<std::uint64_t, std::string> written(const Json& value) {
 }  // namespace
 
 std::string GgufTensor::derivation(const InputFile& file, std::size_t index) const {
-    const Blocks* const in = blocks_of(type);
+    const BlockType* const in = blocks_of(type);
     if (in == nullptr) return {};
     const std::size_t block = index / in->numbers;
-    std::vector<Byte> bytes(in->bytes);
+    std::vector<Octet> bytes(in->bytes);
     file.read(place + block * in->bytes, reinterpret_cast<char*>(bytes.data()), bytes.size());
     const BlockNumber number = in->in(bytes.data(), index % in->numbers);
     const bool in_groups = in->numbers == 256;
@@ -285,11 +285,14 @@ std::string GgufTensor::derivation(const InputFile& file, std::size_t index) con
                        block, type, names, numbers, number.value());
 }
 
-bool looks_like_gguf(const InputFile& file) { return file.text(0, magic.size()) == magic; }
+bool looks_like_gguf(const InputFile& file) {
+    return file.text(0, gguf_magic.size()) == gguf_magic;
+}
 
 Gguf read_gguf(const InputFile& file) {
     Cursor cursor(file);
-    if (cursor.bytes(std::min<std::uint64_t>(4, file.size())) != magic) cursor.fail("is no GGUF");
+    if (cursor.bytes(std::min<std::uint64_t>(4, file.size())) != gguf_magic)
+        cursor.fail("is no GGUF");
     const std::uint64_t version = cursor.number(4);
     if (version != 2 && version != 3) {
         throw InputError(file.label() + ": is GGUF of version " + std::to_string(version) +
@@ -338,11 +341,11 @@ void write_gguf(OutputFile& file, const Json& metadata, const std::vector<Tensor
     const auto padding = [](std::uint64_t size) {
         return std::string((usual_alignment - size % usual_alignment) % usual_alignment, '\0');
     };
-    std::string head(magic);
+    std::string head(gguf_magic);
     head += little_endian_bytes(3, 4) + little_endian_bytes(tensors.size(), 8) +
             little_endian_bytes(metadata.size(), 8);
     for (const auto& [key, value] : metadata.items()) {
-        const auto [kind, bytes] = written(value);
+        const auto [kind, bytes] = kind_and_bytes(value);
         head += text(key) + little_endian_bytes(kind, 4) + bytes;
     }
     std::uint64_t place = 0;

@@ -30,9 +30,9 @@ constexpr std::string_view other_keys[]{"attention.layer_norm_epsilon",
                                         "tensor_data_layout"};
 
 /// The parts of a GGUF file, as the reader of Hugging Face's folders takes them.
-class Reader {
+class GgufReader {
 public:
-    explicit Reader(const InputFile& file) : label_(file.label()), file_(read_gguf(file)) {}
+    explicit GgufReader(const InputFile& file) : label_(file.label()), file_(read_gguf(file)) {}
 
     const Json& metadata() const { return file_.metadata; }
     const std::vector<GgufTensor>& tensors() const { return file_.tensors; }
@@ -245,7 +245,7 @@ private:
 
 Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
                 const std::string& tokenizer) {
-    Reader reader(*file);
+    GgufReader reader(*file);
     const Config config = reader.config();
     const Family family = family_in(config);
     Model model;

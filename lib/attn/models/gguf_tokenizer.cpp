@@ -18,7 +18,9 @@ namespace {
 using Json = nlohmann::json;
 
 /// Kinds of tokens in tokenizer.ggml.token_type.
-enum Kind { normal = 1, unknown = 2, control = 3, by_user = 4, byte = 6 };
+struct TokenKind {
+    static constexpr int normal = 1, control = 3, by_user = 4;
+};
 
 /// A list of the metadata, which may be missing.
 Json list_in(const Json& metadata, const std::string& name) {
@@ -36,12 +38,13 @@ Json merges_by_score(const std::vector<std::string>& pieces, const std::vector<i
     };
     std::unordered_set<std::string> known;
     for (std::size_t id = 0; id < pieces.size(); ++id) {
-        if (kinds[id] == normal) known.insert(pieces[id]);
+        if (kinds[id] == TokenKind::normal) known.insert(pieces[id]);
     }
     std::vector<Merge> merges;
     for (std::size_t id = 0; id < pieces.size(); ++id) {
         const std::string& piece = pieces[id];
-        if (kinds[id] != normal || id >= scores.size() || !scores[id].is_number()) continue;
+        if (kinds[id] != TokenKind::normal || id >= scores.size() || !scores[id].is_number())
+            continue;
         for (std::size_t i = 1; i < piece.size(); ++i) {
             const std::string left = piece.substr(0, i);
             const std::string right = piece.substr(i);
@@ -101,11 +104,14 @@ Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
         }
         pieces.push_back(tokens[id]);
         const bool typed = id < types.size() && types[id].is_number_integer();
-        kinds.push_back(typed ? types[id].get<int>() : normal);
+        kinds.push_back(typed ? types[id].get<int>() : TokenKind::normal);
         vocab[pieces.back()] = id;
-        if (pieces.back().empty() || (kinds.back() != control && kinds.back() != by_user)) continue;
-        added.push_back(
-            {{"id", id}, {"content", pieces.back()}, {"special", kinds.back() == control}});
+        if (pieces.back().empty() ||
+            (kinds.back() != TokenKind::control && kinds.back() != TokenKind::by_user))
+            continue;
+        added.push_back({{"id", id},
+                         {"content", pieces.back()},
+                         {"special", kinds.back() == TokenKind::control}});
     }
     const auto piece_of = [&](const char* key) {
         const Json id = said(key);
