@@ -2,16 +2,22 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "app/commands/commands.hpp"
+#include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
+#include "app/flags/model_flags.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/models/runtime.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -67,6 +73,49 @@ void note_useless(const Arguments& arguments, const Side& left, const Side& righ
                       "a walk, and both are files");
 }
 
+/// What two models make of the word behind the same tokens: the likeliest of the first, and the one
+/// whose probability changes most.
+std::string word_lines(const Side& left, const Side& right) {
+    const auto file = [](const Side& side) { return side.arguments[flags::model_file]; };
+    const auto is_models_own = [](const Side& side) {
+        return side.arguments.has(flags::model_file) && !side.arguments.has(flags::bugs) &&
+               !side.arguments.has(flags::without);
+    };
+    if (!is_models_own(left) || !is_models_own(right) || file(left) == file(right)) return {};
+    const attn::models::Model one = model_of(left.arguments);
+    const attn::models::Model other = model_of(right.arguments);
+    const TokenIds ids = prompt_of(left.arguments, one);
+    if (!one.architecture.causal || !other.architecture.causal ||
+        one.architecture.vocab_size != other.architecture.vocab_size ||
+        prompt_of(right.arguments, other) != ids) {
+        return {};
+    }
+    const auto next = [&ids](const attn::models::Model& model) {
+        using attn::models::Hold;
+        attn::models::Runtime<double> runtime(
+            attn::models::parameters_of<double>(model, Hold::nothing));
+        const attn::Array<double> logits = runtime.last_logits(runtime.advance(ids));
+        return attn::models::distribution<double>({logits.data(), logits.size()});
+    };
+    const auto a = next(one);
+    const auto b = next(other);
+    std::size_t likeliest = 0, changed = 0;
+    const auto apart = [&](std::size_t id) {
+        return std::abs(a[id].probability - b[id].probability);
+    };
+    for (std::size_t id = 0; id < a.size(); ++id) {
+        if (a[id].probability > a[likeliest].probability) likeliest = id;
+        if (apart(id) > apart(changed)) changed = id;
+    }
+    const auto line = [&](const char* what, std::size_t id) {
+        return fmt::format("{} behind {}: {}, {:.6f} against {:.6f}\n", what,
+                           quoted(one, ids.back()), quoted(one, static_cast<std::int64_t>(id)),
+                           a[id].probability, b[id].probability);
+    };
+    return line("likeliest", likeliest) +
+           (changed != likeliest ? line("changes most", changed) : std::string());
+}
+
 int run_compare(const Arguments& arguments) {
     const std::string a = arguments[flags::a];
     const std::string b = arguments[flags::b];
@@ -83,7 +132,10 @@ int run_compare(const Arguments& arguments) {
                                 " have no step in common: name the arrays after the steps");
     }
     write_text_or_json(
-        arguments, [&] { return attn::comparison_text(comparison, ink_of(arguments)); },
+        arguments,
+        [&] {
+            return attn::comparison_text(comparison, ink_of(arguments)) + word_lines(left, right);
+        },
         [&] { return attn::comparison_json(comparison); });
     return comparison.equal() ? 0 : 1;
 }

@@ -6,6 +6,7 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/io/array_files.hpp"
+#include "attn/io/gguf.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/output_files.hpp"
 #include "attn/models/open_model.hpp"
@@ -63,17 +64,34 @@ void write_llama2c(const Model& model, const std::string& path) {
     }
 }
 
+/// One file, its matrices as float16 where `half` says so.
+void write_gguf(const Model& model, const std::string& path, bool half) {
+    const nlohmann::json metadata = attn::models::metadata_for_gguf(model, half);
+    const std::vector<attn::NamedTensor> tensors = attn::models::tensors_for_gguf(model, half);
+    std::vector<attn::TensorRef> named;
+    for (const attn::NamedTensor& each : tensors) named.push_back({each.name, each.tensor});
+    attn::OutputSet set;
+    attn::OutputFile file(set.file(path));
+    attn::write_gguf(file, metadata, named);
+    file.commit();
+    set.commit();
+    if (metadata.contains("tokenizer.ggml.model")) return;
+    report_note(path + " has no tokenizer: to read it with a text, name one with --tokenizer");
+}
+
 int run_export(const Arguments& arguments) {
     const std::string path = arguments[flags::output];
     if (path.empty() || path == "-") {
         throw attn::ConfigError(
             "export writes files: pass -o with a folder (--as hf) or a file "
-            "(--as llama2c)");
+            "(--as llama2c, --as gguf)");
     }
     const Model model = model_of(arguments);
     remove_temporaries_on_signals();
     if (arguments[flags::as] == "llama2c") {
         write_llama2c(model, path);
+    } else if (arguments[flags::as].starts_with("gguf")) {
+        write_gguf(model, path, arguments[flags::as] == "gguf-f16");
     } else {
         write_hugging_face(model, path);
     }
@@ -86,12 +104,12 @@ const std::vector<Flag>& export_flags() {
             "Model",
             {{"--as", "KIND",
               "hf: a folder that Hugging Face's transformers load; llama2c: a .bin file and its "
-              "tokenizer",
-              one_of("hf llama2c"), "hf"}});
+              "tokenizer; gguf, gguf-f16: a file that llama.cpp loads, in float32 or float16",
+              one_of("hf llama2c gguf gguf-f16"), "hf"}});
         for (const Flag& flag : model_flags()) {
             if (!flag.is(flags::text) && !flag.is(flags::ids)) rows.push_back(flag);
         }
-        rows.push_back(output_flag({".bin", "*"}));
+        rows.push_back(output_flag({".bin", ".gguf", "*"}));
         return rows;
     }();
     return all;

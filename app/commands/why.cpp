@@ -15,6 +15,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
+#include "attn/models/open_model.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
@@ -259,6 +260,19 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
     return text;
 }
 
+/// How a file of blocks makes the number of a matrix; empty where it keeps numbers one by one.
+std::string block_line(const Arguments& arguments, const attn::Walked& walk,
+                       const std::string& wanted) {
+    if (!arguments.has(flags::model_file) || !wanted.starts_with("w_")) return {};
+    const attn::Cell cell = attn::parse_cell(walk.plan, walk.table, walk.ledger, wanted);
+    const Model model = attn::models::open_model(arguments[flags::model_file]);
+    const std::string name =
+        attn::models::in_layer(static_cast<std::size_t>(arguments[flags::layer]), cell.step);
+    if (!model.has(name) || cell.indices.size() != 2) return {};
+    const std::string origin = model.origin(name, cell.indices[0], cell.indices[1]);
+    return origin.empty() ? "" : "in the file: " + origin + "\n";
+}
+
 int run_why(const Arguments& said) {
     std::string wanted = said[flags::cell];
     if (wanted.starts_with("next[") || wanted.starts_with("lens[")) {
@@ -281,6 +295,7 @@ int run_why(const Arguments& said) {
         return 0;
     }
     std::string text = derivation(arguments, walk, wanted, of_page);
+    if (!arguments.has(flags::json)) text += block_line(arguments, walk, wanted);
     for (const std::string& setting : arguments[flags::what_ifs]) {
         text += what_if(arguments, setting);
     }

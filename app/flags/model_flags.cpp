@@ -158,6 +158,30 @@ std::string first_piece(const attn::models::Model& model, const std::string& wor
            asked + "; ";
 }
 
+/// Says where the tokenizer beside a file cuts a text into other tokens than the file's own.
+void note_other_tokens(const Model& model, const std::string& text,
+                       const std::vector<std::int64_t>& ids) {
+    if (model.other_tokenizer == nullptr) return;
+    std::vector<std::int64_t> others;
+    try {
+        others = model.other_tokenizer->encode(text);
+    } catch (const attn::InputError&) {
+        return;  // nobody asked for it
+    }
+    if (others == ids) return;
+    const auto row = [](const attn::models::Tokenizer& tokenizer,
+                        const std::vector<std::int64_t>& all) {
+        std::vector<std::string> tokens;
+        for (const std::int64_t id : all) {
+            tokens.push_back(std::to_string(id) + " '" + tokenizer.label(id) + "'");
+        }
+        return attn::joined(tokens, "  ");
+    };
+    report_note(model.other_tokenizer_label +
+                " cuts this text otherwise; the file's own ids, in the first row, are taken:\n  " +
+                row(*model.tokenizer, ids) + "\n  " + row(*model.other_tokenizer, others));
+}
+
 }  // namespace
 
 void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig& config) {
@@ -338,6 +362,7 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
         }
     } else {
         ids = model.encode(arguments[flags::text]);
+        note_other_tokens(model, arguments[flags::text], ids);
     }
     model.check_ids(ids);
     return ids;

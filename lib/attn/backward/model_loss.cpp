@@ -17,6 +17,10 @@ using models::Linear;
 using models::Norm;
 using Rows = Array<double>;
 
+Rows operator*(double factor, Rows rows) {
+    for (double& number : rows) number *= factor;
+    return rows;
+}
 Rows operator+(Rows sum, const Rows& more) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum.data()[i] += more.data()[i];
     return sum;
@@ -87,7 +91,7 @@ public:
         const models::Layer<double>& layer = *all_.layer(n);
         const bool late = a_.norm_after_sum;
         Passed p{std::move(x), std::move(output)};
-        p.sum = p.x + (late ? p.output : layer.attention_output_norm(p.output));
+        p.sum = p.x + a_.residual_scale * (late ? p.output : layer.attention_output_norm(p.output));
         p.mid = late ? layer.attention_output_norm(p.sum) : p.sum;
         p.mlp_x = a_.parallel ? p.x : p.mid;
         const Rows normed = layer.mlp_norm(p.mlp_x);
@@ -99,7 +103,7 @@ public:
             if (layer.gate.present()) inner.data()[i] *= p.up.data()[i];
         }
         p.down = layer.down(inner);
-        p.last_sum = p.mid + (late ? p.down : layer.mlp_output_norm(p.down));
+        p.last_sum = p.mid + a_.residual_scale * (late ? p.down : layer.mlp_output_norm(p.down));
         p.result = late ? layer.mlp_output_norm(p.last_sum) : p.last_sum;
         return p;
     }
@@ -119,11 +123,11 @@ public:
         }
         const Rows d_normed = layer.gate.present() ? back(layer.up, d_up) + back(layer.gate, d_gate)
                                                    : back(layer.up, d_gate);
-        const Rows d_mlp_x = back(layer.mlp_norm, p.mlp_x, d_normed);
+        const Rows d_mlp_x = a_.residual_scale * back(layer.mlp_norm, p.mlp_x, d_normed);
         const Rows d_mid = a_.parallel ? d : d + d_mlp_x;
         const Rows d_sum = late ? back(layer.attention_output_norm, p.sum, d_mid) : d_mid;
         const Rows d_output = late ? d_sum : back(layer.attention_output_norm, p.output, d_sum);
-        return {a_.parallel ? d_sum + d_mlp_x : d_sum, d_output};
+        return {a_.parallel ? d_sum + d_mlp_x : d_sum, a_.residual_scale * d_output};
     }
 
     /// The walk through a layer's attention, with the way back where the gradient of its output is
@@ -156,7 +160,8 @@ public:
         std::fill(d.data(), last, 0);
         const auto found = models::distribution<double>({last, count});
         for (std::size_t i = 0; i < count; ++i) {
-            const double slope = cap > 0 ? 1 - last[i] / cap * (last[i] / cap) : 1;
+            const double slope =
+                a_.logit_scale * (cap > 0 ? 1 - last[i] / cap * (last[i] / cap) : 1);
             const bool is_word = static_cast<std::int64_t>(i) == id;
             last[i] = (found[i].probability - (is_word ? 1 : 0)) * slope;
         }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attn/io/array_files.hpp"
+#include "attn/io/gguf.hpp"
 #include "attn/io/json.hpp"
 #include "attn/io/number_lists.hpp"
 #include "attn/tensor/error.hpp"
@@ -14,7 +15,7 @@
 namespace attn {
 namespace {
 
-constexpr const char* formats = "give .npy, .npz, .safetensors, .pt, .csv or .json";
+constexpr const char* formats = "give .npy, .npz, .safetensors, .gguf, .pt, .csv or .json";
 
 struct Spec {
     std::string path;
@@ -94,6 +95,7 @@ const Format binary_formats[] = {
     {{".npy"}, looks_like_npy, npy_arrays},
     {{".npz", ".pt", ".pth"}, looks_like_zip, zip_arrays},
     {{".safetensors"}, looks_like_safetensors, safetensors_arrays},
+    {{".gguf"}, looks_like_gguf, gguf_arrays},
 };
 
 std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& notes) {

@@ -53,8 +53,10 @@ std::vector<double> row_of(const Model& model, std::int64_t id, std::optional<st
     if (other) ids.push_back(static_cast<std::size_t>(*other));
     const Tensor rows = cast(model.read_rows(model.vocabulary(), ids), DType::float64);
     std::vector<double> row = last_row(rows);
-    if (!other) return row;
-    for (std::size_t f = 0; f < row.size(); ++f) row[f] = rows.as<double>()(0, f) - row[f];
+    for (std::size_t f = 0; f < row.size(); ++f) {
+        if (other) row[f] = rows.as<double>()(0, f) - row[f];
+        row[f] *= model.architecture.logit_scale;
+    }
     return row;
 }
 
@@ -156,12 +158,15 @@ NextToken NextTokens::apart(std::int64_t id, std::optional<std::int64_t> other) 
     }
     const std::vector<double> row = row_of(model_, id, other);
     const HeldNorm last(Norm<double>(model_, "g_final", "b_final"), {x_.begin(), x_.end()});
-    const auto add = [&](const std::string& part, const std::vector<double>& numbers) {
-        next.parts.push_back({part, dot(last.of(numbers), row)});
+    const auto add = [&](const std::string& part, const std::vector<double>& numbers,
+                         double scale = 1) {
+        next.parts.push_back({part, scale * dot(last.of(numbers), row)});
     };
     double biases = last.bias().size() > 0 ? dot({last.bias().begin(), last.bias().end()}, row) : 0;
     const Array<double> of_tokens = numbers_of<double>(model_, "b_vocab");
-    if (of_tokens.size() > 0) biases += of_tokens(id) - (other ? of_tokens(*other) : 0);
+    if (of_tokens.size() > 0) {
+        biases += a.logit_scale * (of_tokens(id) - (other ? of_tokens(*other) : 0));
+    }
     add("embedding", embedding_);
     for (std::size_t n = 0; n < merged_.size(); ++n) {
         const std::string layer = "layer " + std::to_string(n) + ", ";
@@ -171,26 +176,28 @@ NextToken NextTokens::apart(std::int64_t id, std::optional<std::int64_t> other) 
         const auto add_bias = [&](const Array<double>& bias, bool is_normed) {
             if (bias.size() == 0) return;
             const std::vector<double> numbers(bias.begin(), bias.end());
-            biases += dot(last.of(is_normed ? of_output.of(numbers) : numbers), row);
+            biases +=
+                a.residual_scale * dot(last.of(is_normed ? of_output.of(numbers) : numbers), row);
         };
         add_bias(of_output.bias(), false);
         const bool is_replaced = std::ranges::any_of(without_, [&](const Without& each) {
             return each.layer == n && each.part == Without::Part::attention;
         });
         if (is_replaced) {
-            add(layer + "attention", of_output.of(output_[n]));
+            add(layer + "attention", of_output.of(output_[n]), a.residual_scale);
         } else {
             const Tensor w_output = cast(model_.read(in_layer(n, "w_output")), DType::float64);
             for (std::size_t head = 0; head < a.heads; ++head) {
                 add(layer + "head " + std::to_string(head),
-                    of_output.of(of_head(w_output.as<double>(), merged_[n], head, a.head_dim)));
+                    of_output.of(of_head(w_output.as<double>(), merged_[n], head, a.head_dim)),
+                    a.residual_scale);
             }
             add_bias(numbers_of<double>(model_, in_layer(n, "b_output")), true);
         }
         if (n == place_.layers) break;
         const Norm<double> of_mlp(model_, in_layer(n, "g_mlp_output"), in_layer(n, "b_mlp_output"));
         const Array<double> added = of_mlp(as_rows(mlp_[n]));
-        add(layer + "MLP", {added.begin(), added.end()});
+        add(layer + "MLP", {added.begin(), added.end()}, a.residual_scale);
     }
     if (biases != 0) next.parts.push_back({"biases", biases});
     return next;

@@ -49,7 +49,7 @@ constexpr OtherFile other_files[]{
      "run cd '{folder}' && git lfs pull"},
     {"<!"sv, "", "", "an HTML page, which came in the place of the file", "run {download}"},
     {"<html"sv, "", "", "an HTML page, which came in the place of the file", "run {download}"},
-    {"GGUF"sv, "", "", "a GGUF file, which is not read as a model", as_safetensors},
+    {"GGUF"sv, "", "", "a GGUF file, which is a model by itself", "give it, '{file}'"},
     {"lmgg"sv, "", "", "a GGML file, older than GGUF", as_safetensors},
     {"fmgg"sv, "", "", "a GGMF file, older than GGUF", as_safetensors},
     {"tjgg"sv, "", "", "a GGJT file, older than GGUF", as_safetensors},

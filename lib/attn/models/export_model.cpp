@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/models/hf_config.hpp"
 #include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
@@ -19,7 +20,10 @@ void require_llama(const Model& model, const std::string& format) {
     std::string other;
     if (a.norm != NormKind::rms || a.norm_adds_one) other = "its norm";
     if (a.activation != Activation::silu || !model.has("0.w_gate")) other = "its MLP";
-    if (a.attention_softcap > 0 || a.parallel) other = "its attention";
+    if (a.attention_softcap > 0 || a.parallel || a.alibi) other = "its attention";
+    const bool scales = a.embedding_scale != 1 || a.residual_scale != 1 || a.logit_scale != 1 ||
+                        std::abs(a.scale * std::sqrt(static_cast<double>(a.head_dim)) - 1) > 1e-12;
+    if (scales) other = "its factors";
     for (const LayerKind& kind : a.layers) {
         if (!kind.pairing || kind.scaling || kind.rotary_dim != a.head_dim ||
             kind.theta != a.layers.front().theta) {
@@ -104,6 +108,52 @@ std::vector<NamedTensor> tensors_for_hugging_face(const Model& model) {
     }
     add("model.", "g_final", whole("g_final"));
     if (model.has("w_vocab")) add("", "w_vocab", whole("w_vocab"));
+    return all;
+}
+
+nlohmann::json metadata_for_gguf(const Model& model, bool half) {
+    require_llama(model, "gguf");
+    const Architecture& a = model.architecture;
+    nlohmann::json said = model.tokenizer ? model.tokenizer->as_gguf() : nlohmann::json::object();
+    said["general.architecture"] = "llama";
+    said["general.name"] = model.label;
+    said["general.file_type"] = half ? 1U : 0U;
+    const auto say = [&said](const char* key, auto value) {
+        said[std::string("llama.") + key] = value;
+    };
+    say("context_length", a.most_tokens);
+    say("embedding_length", a.embed_dim);
+    say("block_count", a.layers.size());
+    say("feed_forward_length", a.mlp_dim);
+    say("vocab_size", a.vocab_size);
+    say("attention.head_count", a.heads);
+    say("attention.head_count_kv", a.kv_heads);
+    say("attention.key_length", a.head_dim);
+    say("attention.value_length", a.head_dim);
+    say("attention.layer_norm_rms_epsilon", a.norm_eps);
+    say("rope.dimension_count", a.head_dim);
+    say("rope.freq_base", a.layers.front().theta);
+    return said;
+}
+
+std::vector<NamedTensor> tensors_for_gguf(const Model& model, bool half) {
+    require_llama(model, "gguf");
+    std::vector<NamedTensor> all;
+    const auto add = [&](const std::string& layer, const char* ours, const Tensor& tensor) {
+        const std::string name = facts_of_gguf()["tensors"][ours];
+        const bool narrow = half && tensor.dimension() == 2;
+        all.push_back(
+            {layer + name + ".weight", cast(tensor, narrow ? DType::float16 : DType::float32)});
+    };
+    for (const char* ours : {"embedding", "g_final", "w_vocab"}) {
+        if (model.has(ours)) add("", ours, model.read(ours));
+    }
+    for (std::size_t n = 0; n < model.architecture.layers.size(); ++n) {
+        for (const char* ours : llama2c_layer) {
+            add("blk." + std::to_string(n) + ".", ours,
+                paired(model, n, ours, Pairing::interleaved));
+        }
+    }
     return all;
 }
 

@@ -18,11 +18,43 @@ Activation activation_in(const Config& config, const std::string& key) {
     config.not_known("the activation " + shown(word) + " is not known here");
 }
 
+/// Whether layer n is "local" in GPT-Neo's attention_types: pairs of words and how often they come.
+bool is_listed_local(const Config& config, std::size_t n) {
+    const Json* types = config.find({"attention_types"});
+    if (types == nullptr) return n % 2 == 1;
+    std::vector<bool> local;
+    for (const Json& each : *types) {
+        const bool known = each.is_array() && each.size() == 2 && each[0].is_array() &&
+                           each[1].is_number_unsigned() && each[1] < 1000U;
+        if (!known) config.refuse("attention_types is no list of words and how often they come");
+        for (std::size_t times = each[1]; times > 0; --times) {
+            for (const Json& word : each[0]) local.push_back(word == "local");
+        }
+    }
+    if (n >= local.size()) config.refuse("attention_types is shorter than the model has layers");
+    return local[n];
+}
+
+/// Whether layer n does not rotate, in families where some do not.
+bool rests(const Config& config, std::size_t n) {
+    const Json* layers = config.find({"no_rope_layers"});
+    if (layers == nullptr || layers->empty()) {
+        return (n + 1) % config.size({"no_rope_layer_interval"}, 4) == 0;
+    }
+    const Json turns = layers->is_array() && n < layers->size() ? (*layers)[n] : Json();
+    if (turns != 0 && turns != 1) {
+        config.refuse("no_rope_layers does not say 1 or 0 of layer " + std::to_string(n));
+    }
+    return turns == 0;
+}
+
 /// Whether layer n slides a window, as the class of the family has it.
 bool slides_by_itself(const Config& config, const Family& family, std::size_t window,
                       std::size_t n) {
     const std::string which = family.facts.word({"sliding"}, "all");
     if (which == "even") return n % 2 == 0;
+    if (which == "listed") return is_listed_local(config, n);
+    if (which == "resting") return window > 0 && rests(config, n);
     if (which == "pattern") return (n + 1) % config.size({"sliding_window_pattern"}, 6) != 0;
     return window > 0 &&
            (which == "all" || static_cast<double>(n) >= config.number({"max_window_layers"}, 28));
@@ -53,7 +85,7 @@ bool slides(const Config& config, const Family& family, std::size_t window, std:
 /// do not read sliding_window.
 std::size_t window_in(const Config& config, const Family& family) {
     const bool has = family.is("reads_window") && config.find({"sliding_window"}) != nullptr;
-    const bool asks = family.facts.word({"sliding"}, "") == "from_layer";
+    const bool asks = family.facts.part("defaults").find({"use_sliding_window"}) != nullptr;
     if (!has || (asks && !config.flag("use_sliding_window", false))) return 0;
     return config.size({"sliding_window"});
 }
@@ -67,13 +99,15 @@ Config rope_in(const Config& config, const Family& family, const char* kind) {
         config.refuse("rope_scaling and rope_parameters are both there, and differ");
     }
     const bool by_kind = newer.find({"full_attention", "sliding_attention"}) != nullptr;
-    if (by_kind != family.is("rope_by_kind") && !newer.empty()) {
+    const bool local = family.is("rope_by_kind") && std::string_view(kind) == "sliding_attention";
+    const bool either = family.is("scales_full_layers_alone");
+    if (by_kind != family.is("rope_by_kind") && !newer.empty() && !either) {
         config.refuse(std::string("rope_parameters are ") + (by_kind ? "" : "not ") +
                       "given by kind of layer, unlike those of such models");
     }
     if (by_kind) return newer.part(kind);
-    const bool local = family.is("rope_by_kind") && std::string_view(kind) == "sliding_attention";
-    return local ? newer : (newer.empty() ? older : newer);
+    if (local) return newer.with(Json{{"rope_theta", newer.json().value("rope_theta", Json())}});
+    return newer.empty() ? older : newer;
 }
 
 /// A number that may stand in the settings of the rotation or beside them, where it has other
@@ -150,7 +184,8 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
 LayerKind rotation_in(const Config& config, const Family& family, const char* kind,
                       Architecture& made) {
     const Config rope = rope_in(config, family, kind);
-    const bool local = family.is("rope_by_kind") && std::string_view(kind) == "sliding_attention";
+    const bool local = family.is("rope_by_kind") && !family.is("scales_full_layers_alone") &&
+                       std::string_view(kind) == "sliding_attention";
     const double usual = family.facts.number({"theta"}, 10000);
     const double theta =
         local ? agreed(config, rope, "rope_theta", {"rope_local_base_freq"}, 10000)
@@ -158,7 +193,10 @@ LayerKind rotation_in(const Config& config, const Family& family, const char* ki
     const double partial =
         agreed(config, rope, "partial_rotary_factor", {"partial_rotary_factor", "rotary_pct"},
                family.facts.number({"partial"}, 1));
-    const auto dim = static_cast<std::size_t>(static_cast<double>(made.head_dim) * partial);
+    const bool by_size = family.facts.part("defaults").find({"rotary_dim"}) != nullptr;
+    const auto dim = by_size
+                         ? config.size({"rotary_dim"})
+                         : static_cast<std::size_t>(static_cast<double>(made.head_dim) * partial);
     if (dim < 2 || dim > made.head_dim || !(theta > 0) || dim % 2 != 0 ||
         (!family.is("part_rotates") && partial != 1)) {
         config.refuse("rope_theta or partial_rotary_factor cannot be");
@@ -175,7 +213,8 @@ LayerKind rotation_in(const Config& config, const Family& family, const char* ki
         // Longer inputs take the other list.
         made.most_tokens = std::min(made.most_tokens, static_cast<std::size_t>(scaling->length));
     }
-    return {.pairing = Pairing::half, .theta = theta, .scaling = scaling, .rotary_dim = dim};
+    const Pairing pairing = family.is("neighbours") ? Pairing::interleaved : Pairing::half;
+    return {.pairing = pairing, .theta = theta, .scaling = scaling, .rotary_dim = dim};
 }
 
 void set_layers(const Config& config, const Family& family, Architecture& made) {
@@ -194,22 +233,37 @@ void set_layers(const Config& config, const Family& family, Architecture& made) 
     }
     sliding.window = window;
     const bool shrinks = config.flag("scale_attn_by_inverse_layer_idx", false);
+    const bool some_rest = family.facts.word({"sliding"}, "") == "resting";
     for (std::size_t n = 0; n < layers; ++n) {
         made.layers.push_back(slides(config, family, window, n) ? sliding : usual);
+        if (some_rest && rests(config, n)) made.layers.back().pairing.reset();
         if (shrinks) made.layers.back().scale /= static_cast<double>(n + 1);
     }
 }
 
-void set_sizes(const Config& config, Architecture& made) {
+void set_sizes(const Config& config, const Family& family, Architecture& made) {
     made.embed_dim = config.size({"hidden_size", "n_embd"});
-    made.mlp_dim = config.size({"intermediate_size", "n_inner"}, 4 * made.embed_dim);
+    const std::string mlp_dim = family.facts.word({"mlp_dim"}, "");
+    made.mlp_dim = mlp_dim.empty()
+                       ? config.size({"intermediate_size", "n_inner"}, 4 * made.embed_dim)
+                       : config.size({mlp_dim.c_str()});
     made.heads = config.size({"num_attention_heads", "n_head"});
-    made.kv_heads = config.size({"num_key_value_heads"}, made.heads);
+    const bool decides = family.facts.find({"kv_heads"}) != nullptr;
+    made.kv_heads = decides ? family.facts.size({"kv_heads"})
+                            : config.size({"num_key_value_heads"}, made.heads);
     made.head_dim =
         config.size({"head_dim"}, std::max<std::size_t>(1, made.embed_dim / made.heads));
     made.vocab_size = config.size({"vocab_size"});
     made.most_tokens =
         config.size({"max_position_embeddings", "n_positions", "n_ctx", "block_size"}, 2048);
+    if (family.is("positions_behind_padding")) {
+        const double padding = config.number({"pad_token_id"});
+        if (padding < 0 || padding + 1 >= static_cast<double>(made.most_tokens)) {
+            config.refuse("pad_token_id leaves no row of positions");
+        }
+        made.first_position = static_cast<std::size_t>(padding) + 1;
+        made.most_tokens -= made.first_position;
+    }
     if (made.heads % made.kv_heads != 0) {
         config.refuse("num_key_value_heads " + std::to_string(made.kv_heads) +
                       " does not divide num_attention_heads " + std::to_string(made.heads));
@@ -222,7 +276,7 @@ Architecture architecture_of(const Config& said, const Family& family) {
     const Config config = completed(said, family);
     Architecture made;
     made.family = family.word;
-    set_sizes(config, made);
+    set_sizes(config, family, made);
     set_layers(config, family, made);
     const bool gemma = family.is("gemma");
     const std::string eps = family.facts.word({"eps"}, "rms_norm_eps");
@@ -232,8 +286,9 @@ Architecture architecture_of(const Config& said, const Family& family) {
     made.norm_adds_one = gemma;
     if (family.is("experts")) {
         made.experts = config.size({"num_local_experts"});
-        made.experts_per_token = config.size({"num_experts_per_tok", "experts_per_token"}, 4);
-        made.experts_limit = config.above_zero("swiglu_limit", 7);
+        made.experts_per_token = config.size({"num_experts_per_tok"});
+        made.shares_of_chosen = config.flag("norm_topk_prob", true);
+        if (family.is("clamps_experts")) made.experts_limit = config.above_zero("swiglu_limit", 7);
         if (made.experts_per_token > made.experts) {
             config.refuse("num_experts_per_tok asks for more than num_local_experts");
         }
@@ -246,12 +301,19 @@ Architecture architecture_of(const Config& said, const Family& family) {
     const std::string over = family.facts.word({"qk_norm"}, "");
     if (!over.empty()) made.qk_norm = over == "all" ? NormOver::all : NormOver::head;
     const auto head_dim = static_cast<double>(made.head_dim);
-    const double width = gemma ? config.above_zero("query_pre_attn_scalar", 256) : head_dim;
+    const Config usual = family.facts.part("defaults");
+    const bool by_scalar = usual.find({"query_pre_attn_scalar"}) != nullptr;
+    const double width = by_scalar ? config.above_zero("query_pre_attn_scalar", 256) : head_dim;
     made.scale = config.flag("scale_attn_weights", true) ? 1 / std::sqrt(width) : 1;
-    if (gemma) made.embedding_scale = std::sqrt(static_cast<double>(made.embed_dim));
+    made.scale =
+        family.facts.number({"scale"}, config.number({"attention_multiplier"}, made.scale));
+    made.embedding_scale = gemma ? std::sqrt(static_cast<double>(made.embed_dim))
+                                 : config.number({"embedding_multiplier"}, 1);
+    made.residual_scale = config.number({"residual_multiplier"}, 1);
+    made.logit_scale = config.number({"logit_scale"}, 1) / config.above_zero("logits_scaling", 1);
+    made.alibi = family.is("alibi");
     made.attention_softcap = config.above_zero("attn_logit_softcapping", 0);
     made.logit_softcap = config.above_zero("final_logit_softcapping", 0);
-    const Config usual = family.facts.part("defaults");
     made.parallel =
         family.is("parallel") ||
         config.flag("use_parallel_residual", usual.flag("use_parallel_residual", false));

@@ -136,9 +136,13 @@ struct Name {
     bool columns = false;  ///< theirs is (in, out): our rows are its columns
     bool by_head = false;  ///< its rows go head by head [q | k | v]
     bool experts = false;  ///< (expert, in, out), or in blocks of 32 numbers of 4 bits with a scale
+    std::string beside{};  ///< the matrix whose rows go by turns with these
+    bool neighbours = false;  ///< its heads' features are in the order in which neighbours turn
     Bias bias = Bias::none;
     std::string plus{};  ///< a table of theirs whose first row is added to each row
 
+    /// Each expert, whose number # is, has a tensor of its own.
+    bool by_expert() const { return theirs.find('#') != theirs.npos; }
     /// What they call it: .weight, or .bias, behind the name.
     std::string named(const char* end) const { return theirs + (bias == Bias::whole ? "" : end); }
 };
@@ -149,6 +153,7 @@ struct Family {
     Config facts;       ///< what its classes do
     std::string layer;  ///< in front of the layer's number
     std::vector<Name> outside, inside;
+    std::vector<std::string> beside{};  ///< beginnings of tensors that are read otherwise or not
 
     bool is(const char* fact) const { return facts.flag(fact, false); }
 };
@@ -157,6 +162,8 @@ struct Family {
 Family family_in(const Config& config);
 /// The family of llm-viz's models, which say none.
 Family family_of_llm_viz();
+/// What families.json says of GGUF files.
+const nlohmann::json& facts_of_gguf();
 
 /// A list of families.json.
 std::vector<std::string> listed(const char* key);

@@ -32,6 +32,8 @@ Name name_of(const std::string& row) {
             name.experts = true;
         } else if (word.starts_with("plus:")) {
             name.plus = word.substr(5);
+        } else if (word.starts_with("beside:")) {
+            name.beside = word.substr(7);
         } else if (word == "whole") {
             name.bias = Bias::whole;
         } else if (word.starts_with("bias")) {
@@ -49,6 +51,7 @@ Name name_of(const std::string& row) {
 Family family_of(const std::string& word, Json facts) {
     if (facts.contains("like")) facts = families()["families"][facts["like"].get<std::string>()];
     Family family{word, Config(facts, "families.json"), "", {}, {}};
+    family.beside = facts.value("beside", family.beside);
     family.layer = family.facts.word({"layer"}, "layers.");
     const Json& tensors = families()["tensors"];
     for (const Json& row : tensors[family.facts.word({"outside"}, "llama")]) {
@@ -71,13 +74,17 @@ std::string dumped(const Json& value) {
 /// What of a configuration is not known here; empty: nothing.
 std::string unknown_in(const Json& config, const Json& usual, const Family& family) {
     const std::string not_known = " and is not known here: give another model";
-    const bool has_experts = family.is("experts");
     const bool encodes = family.is("encodes");
-    if (has_experts && !config.contains("rope_scaling") && !config.contains("rope_parameters")) {
+    if (family.is("own_rope_scaling") && !config.contains("rope_scaling") &&
+        !config.contains("rope_parameters")) {
         return "lacks rope_scaling, for which the class of " + family.word +
                " takes one of its own: write it into the file, null for none";
     }
-    for (const auto& [key, values] : families()["changes_nothing"].items()) {
+    Json alone = families()["changes_nothing"];
+    for (const auto& [key, value] : family.facts.part("needs").json().items()) {
+        alone[key] = Json::array({value});
+    }
+    for (const auto& [key, values] : alone.items()) {
         const Json value = config.value(key, Json());
         if (value.is_null() || usual.contains(key)) continue;
         const bool changes_nothing = std::find(values.begin(), values.end(), value) != values.end();
@@ -100,7 +107,7 @@ std::string unknown_in(const Json& config, const Json& usual, const Family& fami
     }
     const Json packed = config.value("quantization_config", Json());
     const Json method = packed.is_object() ? packed.value("quant_method", Json()) : packed;
-    if (packed.is_null() || (has_experts && method == "mxfp4")) return {};
+    if (packed.is_null() || (family.is("clamps_experts") && method == "mxfp4")) return {};
     return "quantization_config says " + dumped(method) +
            ", whose tensors hold codes: give the model that they were made of, in float32, float16 "
            "or bfloat16: hf download ORG/NAME";
@@ -117,15 +124,22 @@ Family family_in(const Config& config) {
     }
     if (word.empty()) config.refuse("lacks model_type, which names its family");
     std::vector<std::string> known;
-    for (const auto& [each, facts] : families()["families"].items()) {
-        if (each == word) return family_of(word, facts);
+    for (const auto& [each, usual] : families()["families"].items()) {
         known.push_back(each);
+        if (each != word) continue;
+        Json facts = usual;
+        for (const auto& [key, other] : usual.value("when", Json::object()).items()) {
+            if (config.flag(key.c_str(), false)) facts.merge_patch(other);
+        }
+        return family_of(word, facts);
     }
     throw InputError(config.label() + ": the model_type " + shown(word) +
                      " is not known here: give a model of " + joined(known));
 }
 
 std::vector<std::string> listed(const char* key) { return families()[key]; }
+
+const Json& facts_of_gguf() { return families()["gguf"]; }
 
 Family family_of_llm_viz() { return family_of("mingpt", families()["mingpt"]); }
 
@@ -142,7 +156,7 @@ std::string name_in_llama(std::string_view ours) {
 AttentionNames attention_names(std::string_view word) {
     std::vector<std::string> known;
     for (const auto& [each, facts] : families()["families"].items()) {
-        if (facts.value("rotates", true)) continue;
+        if (!facts.value("by_name", false)) continue;
         known.push_back(each);
         if (each != word) continue;
         const Family family = family_of(each, facts);
@@ -163,7 +177,13 @@ AttentionNames attention_names(std::string_view word) {
                       joined(known, " or "));
 }
 
-Config completed(const Config& config, const Family& family) {
+Config completed(const Config& said, const Family& family) {
+    Json own = said.json();
+    for (const auto& [theirs, ours] : family.facts.part("spelled").json().items()) {
+        const Json* const value = said.agreed({theirs.c_str(), ours.get<std::string>().c_str()});
+        if (value != nullptr) own[ours] = *value;
+    }
+    const Config config = said.with(own);
     Json all = families()["defaults"];
     all.update(family.facts.part("defaults").json());
     if (const std::string unknown = unknown_in(config.json(), all, family); !unknown.empty()) {

@@ -15,29 +15,43 @@
 namespace attn::models {
 namespace {
 
-/// The rows of their tensor that are ours, or its columns: `runs` of `count` neighbours, each run
-/// `stride` behind the last. None: all.
+/// The rows of their tensor that are ours, or its columns.
 struct Picked {
-    std::size_t first = 0;
-    std::size_t count = 0;
-    std::size_t all = 0;  ///< rows or columns that their tensor has
-    std::size_t runs = 1;
-    std::size_t stride = 0;
+    std::vector<std::size_t> rows{};  ///< empty: all, as they lie
+    std::size_t all = 0;              ///< rows or columns that their tensor has
 };
 
+/// `runs` of `count` neighbours, each run `stride` behind the last.
 Picked picked(const Name& name, const Architecture& a) {
     const std::size_t queries = a.heads * a.head_dim;
     const std::size_t keys = a.kv_heads * a.head_dim;
     const std::size_t all = queries + 2 * keys;
-    const std::map<std::string, Picked> parts{{"", {}},
-                                              {"query", {0, queries, all}},
-                                              {"key", {queries, keys, all}},
-                                              {"value", {queries + keys, keys, all}},
-                                              {"gate", {0, a.mlp_dim, 2 * a.mlp_dim}},
-                                              {"up", {a.mlp_dim, a.mlp_dim, 2 * a.mlp_dim}}};
-    const Picked& part = parts.at(name.part);
-    if (!name.by_head) return part;
-    return {part.first / a.heads, a.head_dim, all, a.heads, 3 * a.head_dim};
+    struct Part {
+        std::size_t first, count, all;
+    };
+    const std::map<std::string, Part> parts{
+        {"", {0, name.ours.ends_with("_key") ? keys : queries, 0}},
+        {"query", {0, queries, all}},
+        {"key", {queries, keys, all}},
+        {"value", {queries + keys, keys, all}},
+        {"gate", {0, a.mlp_dim, 2 * a.mlp_dim}},
+        {"up", {a.mlp_dim, a.mlp_dim, 2 * a.mlp_dim}}};
+    const Part part = parts.at(name.part);
+    if (name.part.empty() && !name.neighbours) return {};
+    // Key/value head by key/value head: its queries, its key, its value.
+    const std::size_t groups = name.by_head ? a.kv_heads : 1;
+    const std::size_t count = part.count / groups;
+    Picked made{{}, part.all > 0 ? part.all : part.count};
+    for (std::size_t i = 0; i < part.count; ++i) {
+        std::size_t row = part.first / groups + i / count * (all / groups) + i % count;
+        if (name.neighbours) {
+            const std::size_t pair = row % a.head_dim % (a.head_dim / 2);
+            const std::size_t half = row % a.head_dim / (a.head_dim / 2);
+            row += 2 * pair + half - row % a.head_dim;
+        }
+        made.rows.push_back(row);
+    }
+    return made;
 }
 
 /// Their tensor as ours, or as it is where it has another shape, which reading it then refuses.
@@ -46,17 +60,12 @@ Tensor taken_from(const Tensor& theirs, bool columns, const Picked& ours) {
     const bool by_column = columns && shape.size() == 2;
     if (shape.empty() || (!by_column && !theirs.is_floating())) return theirs;
     const std::size_t all = by_column ? shape[1] : shape[0];
-    const bool takes_all = ours.count == 0 || ours.all != all;
-    if (by_column) {
-        return strided(theirs, {takes_all ? all : ours.count, shape[0]}, {1, shape[1]},
-                       takes_all ? 0 : ours.first);
+    const bool takes_all = ours.rows.empty() || ours.all != all;
+    if (by_column) {  // they are neighbours
+        return strided(theirs, {takes_all ? all : ours.rows.size(), shape[0]}, {1, shape[1]},
+                       takes_all ? 0 : ours.rows.front());
     }
-    if (takes_all) return theirs;
-    std::vector<std::size_t> rows;
-    for (std::size_t i = 0; i < ours.runs * ours.count; ++i) {
-        rows.push_back(ours.first + i / ours.count * ours.stride + i % ours.count);
-    }
-    return rows_of(theirs, rows);
+    return takes_all ? theirs : rows_of(theirs, ours.rows);
 }
 
 /// (expert, in, out) as (expert, out, in).
@@ -107,7 +116,28 @@ StoredArray made_array(const std::string& name, Shape shape,
             std::move(shape)};
 }
 
-/// The matrices of all experts of a layer, (expert, out, in), from (expert, in, out).
+/// The matrices of all experts of a layer, (expert, out, in), from one each, or from two each whose
+/// rows go by turns.
+StoredArray stacked_experts(const std::vector<StoredArray>& all, const Shape& shape) {
+    return made_array(all[0].name, shape, [=](const std::vector<std::size_t>* rows) {
+        const std::size_t each = all.size() / shape[0];
+        const std::size_t count = rows != nullptr ? rows->size() : shape[0];
+        const Shape part{shape[1] / each, shape[2]};
+        Array<double> made = empty_array<double>({count, shape[1], shape[2]});
+        for (std::size_t i = 0; i < count * each; ++i) {
+            const std::size_t expert = rows != nullptr ? (*rows)[i / each] : i / each;
+            const Tensor one = all[expert * each + i % each].read().tensor;
+            if (one.shape() != part || !one.is_floating()) return one;  // refused by its shape
+            for (std::size_t n = 0; n < one.size(); ++n) {
+                const std::size_t row = n / part[1] * each + i % each;
+                made(i / each, row, n % part[1]) = one.at(n);
+            }
+        }
+        return Tensor(numbered_axes(3), std::move(made));
+    });
+}
+
+/// The same from (expert, in, out).
 StoredArray transposed_experts(const StoredArray& plain) {
     const Shape& s = plain.shape;
     return made_array(plain.name, s.size() == 3 ? Shape{s[0], s[2], s[1]} : s,
@@ -127,8 +157,9 @@ std::optional<StoredArray> unpacked_experts(const StoredArray* blocks, const Sto
 /// The arrays of a model, and which of them were asked for.
 class Arrays {
 public:
-    Arrays(const std::vector<StoredArray>& all, const std::string& label, std::string prefix)
-        : prefix_(std::move(prefix)) {
+    Arrays(const std::vector<StoredArray>& all, const std::string& label, const Family& family)
+        : prefix_(family.facts.word({"prefix"}, "")), beside_(listed("beside")) {
+        beside_.insert(beside_.end(), family.beside.begin(), family.beside.end());
         for (const StoredArray& each : all) {
             if (arrays_.try_emplace(each.name, &each).second) continue;
             throw InputError(label + ": has " + shown(each.name) +
@@ -171,21 +202,21 @@ public:
 
 private:
     /// Buffers that are computed anew, and what stands beside the text model.
-    static bool changes_nothing(std::string_view name) {
+    bool changes_nothing(std::string_view name) const {
         for (const std::string& end : listed("buffers")) {
             if (name == end || name.ends_with("." + end)) return true;
         }
-        for (const std::string_view prefix : {"model.", "bert."}) {
+        for (const std::string_view prefix : {"model.", "bert.", "roberta."}) {
             if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
         }
-        const std::vector<std::string> beside = listed("beside");
-        return std::ranges::any_of(beside,
+        return std::ranges::any_of(beside_,
                                    [name](const auto& part) { return name.starts_with(part); });
     }
 
     std::map<std::string, const StoredArray*, std::less<>> arrays_;
     std::set<std::string, std::less<>> used_;
     std::string prefix_;
+    std::vector<std::string> beside_;
 };
 
 /// The matrix of the logits, or rows of it, where the configuration says that it is the embedding.
@@ -225,7 +256,7 @@ public:
         : model_(model),
           a_(model.architecture),
           family_(family),
-          arrays_(all, model.label, family.facts.word({"prefix"}, "")) {}
+          arrays_(all, model.label, family) {}
 
     void add_all() {
         for (const Name& name : family_.outside) {
@@ -263,11 +294,35 @@ private:
                          "), which makes " + what + ": give all files of the model");
     }
 
+    /// The tensors that `theirs` names with the number of each expert for #, as one.
+    StoredArray experts_named(const Name& name, const std::string& theirs,
+                              const std::string& ours) {
+        std::vector<StoredArray> all;
+        const auto add_named = [&](const std::string& each) {
+            const StoredArray* const found = arrays_.find(each);
+            if (found == nullptr) lack(each, ours);
+            all.push_back(*found);
+        };
+        for (std::size_t e = 0; e < a_.experts; ++e) {
+            const std::string one = replaced_all(theirs, "#", std::to_string(e));
+            add_named(one);
+            if (name.beside.empty()) continue;
+            const std::string layer =
+                theirs.substr(0, theirs.size() - name.named(".weight").size());
+            add_named(layer + replaced_all(name.beside, "#", std::to_string(e)) + ".weight");
+        }
+        return stacked_experts(all, a_.shape_of(ours));
+    }
+
     void add_one(const Name& name, const std::string& ours, const std::string& layer,
                  const std::string& theirs) {
         const Shape shape = a_.shape_of(ours);
         std::optional<StoredArray> found;
-        if (const StoredArray* const array = arrays_.find_by_any_name(theirs)) found = *array;
+        if (name.by_expert()) {
+            found = experts_named(name, theirs, ours);
+        } else if (const StoredArray* const array = arrays_.find_by_any_name(theirs)) {
+            found = *array;
+        }
         if (name.experts && !found) {
             found = unpacked_experts(arrays_.find(theirs + "_blocks"),
                                      arrays_.find(theirs + "_scales"));
@@ -275,9 +330,10 @@ private:
             found = transposed_experts(*found);
         }
         if (!found) lack(theirs, ours + " " + shape_text(shape));
+        const Picked taken = picked(name, a_);
         Model::ReadRows read_rows;
-        Model::Read read = [array = *found, columns = name.columns, rows = picked(name, a_)] {
-            return taken_from(array.read().tensor, columns, rows);
+        Model::Read read = [array = *found, columns = name.columns, taken] {
+            return taken_from(array.read().tensor, columns, taken);
         };
         if (!name.plus.empty()) {
             const StoredArray* const types = arrays_.find(name.plus);
@@ -292,13 +348,14 @@ private:
                 read_rows = [both](const std::vector<std::size_t>& which) { return both(&which); };
             }
         }
-        const bool as_it_is = name.part.empty() && !name.columns && name.plus.empty();
+        const bool as_it_is = taken.rows.empty() && !name.columns && name.plus.empty();
         if (as_it_is && !read_rows && found->read_rows && found->shape == shape) {
             read_rows = [array = *found](const std::vector<std::size_t>& rows) {
                 return array.read_rows(rows).tensor;
             };
         }
-        model_.add(layer + ours, shape, std::move(read), std::move(read_rows), found->name);
+        model_.add(layer + ours, shape, std::move(read), std::move(read_rows), found->name,
+                   taken.rows);
     }
 
     Model& model_;

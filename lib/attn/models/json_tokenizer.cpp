@@ -237,9 +237,9 @@ private:
 /// Reads the parts of a tokenizer.json.
 class Reader {
 public:
-    Reader(std::string_view text, std::string label, std::size_t vocab_size)
+    Reader(Json file, std::string label, std::size_t vocab_size)
         : label_(std::move(label)),
-          file_(parse_json(text, label_)),
+          file_(std::move(file)),
           made_(std::make_shared<JsonTokenizer>()) {
         if (!file_.is_object() || !file_.contains("model") || !file_["model"].is_object()) {
             refuse("has no 'model'");
@@ -382,7 +382,12 @@ private:
 std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
                                                      const std::string& label,
                                                      std::size_t vocab_size) {
-    return Reader(text, label, vocab_size).tokenizer();
+    return Reader(parse_json(text, label), label, vocab_size).tokenizer();
+}
+
+std::shared_ptr<const Tokenizer> read_json_tokenizer(Json file, const std::string& label,
+                                                     std::size_t vocab_size) {
+    return Reader(std::move(file), label, vocab_size).tokenizer();
 }
 
 }  // namespace attn::models

@@ -231,8 +231,8 @@ std::shared_ptr<const Layer<Real>> Parameters<Real>::layer(std::size_t n) const 
 
 template <class Real>
 Array<Real> Parameters<Real>::vocabulary(const Array<Real>& rows) const {
-    if (keeps()) return whole_vocabulary()(rows);
     constexpr std::size_t block = 4096;
+    if (keeps()) return scaled(whole_vocabulary()(rows));
     const std::size_t all = model.architecture.vocab_size;
     Array<Real> logits = empty_array<Real>({rows.shape(0), all});
     for (std::size_t first = 0; first < all; first += block) {
@@ -256,7 +256,15 @@ Array<Real> Parameters<Real>::vocabulary_of(const Array<Real>& rows,
         part.bias = empty_array<Real>({ids.size()});
         for (std::size_t i = 0; i < ids.size(); ++i) part.bias(i) = bias(ids[i]);
     }
-    return part(rows);
+    return scaled(part(rows));
+}
+
+template <class Real>
+Array<Real> Parameters<Real>::scaled(Array<Real> logits) const {
+    const auto scale = static_cast<Real>(model.architecture.logit_scale);
+    if (scale == 1) return logits;
+    for (Real& logit : logits) logit *= scale;
+    return logits;
 }
 
 template <class Real>
@@ -298,16 +306,21 @@ struct Share {
     double share;
 };
 
-/// Softmax over the highest scores of one token; of equal scores, the first.
-std::map<std::size_t, double> chosen(std::span<const double> scores, std::size_t count) {
+/// Softmax over the highest scores of one token, or its highest ones over all; of equal scores, the
+/// first.
+std::map<std::size_t, double> chosen(std::span<const double> scores, const Architecture& a) {
     std::vector<std::size_t> order(scores.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-    order.resize(count);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+        return scores[one] > scores[other];
+    });
     std::map<std::size_t, double> shares;
     double sum = 0;
-    for (const std::size_t e : order) sum += shares[e] = std::exp(scores[e] - scores[order[0]]);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const double share = std::exp(scores[order[i]] - scores[order[0]]);
+        if (i < a.experts_per_token) shares[order[i]] = share;
+        if (i < a.experts_per_token || !a.shares_of_chosen) sum += share;
+    }
     for (auto& [expert, share] : shares) share /= sum;
     return shares;
 }
@@ -323,6 +336,7 @@ Linear<Real> linear_of(const Model& model, std::size_t layer, const std::string&
     Array<Real> matrix = read("w_experts_").template as<Real>();
     matrix.reshape({matrix.shape(1), matrix.shape(2)});
     linear.matrix = StoredMatrix(Tensor({"out", "in"}, std::move(matrix)));
+    if (!model.has(in_layer(layer, "b_experts_" + part))) return linear;
     linear.bias = read("b_experts_").template as<Real>();
     linear.bias.reshape({linear.bias.size()});
     return linear;
@@ -340,7 +354,7 @@ Array<Real> mix_experts(const Model& model, std::size_t layer, const Array<Real>
     std::map<std::size_t, std::vector<Share>> work;
     for (std::size_t t = 0; t < rows.shape(0); ++t) {
         const std::vector<double> of_token(&scores(t, 0), &scores(t, 0) + a.experts);
-        for (const auto& [expert, share] : chosen(of_token, a.experts_per_token)) {
+        for (const auto& [expert, share] : chosen(of_token, a)) {
             work[expert].push_back({t, share});
         }
     }
@@ -354,9 +368,15 @@ Array<Real> mix_experts(const Model& model, std::size_t layer, const Array<Real>
         const Array<Real> both = linear_of<Real>(model, layer, "up", expert)(own);
         Array<Real> inner = empty_array<Real>({shares.size(), a.mlp_dim});
         for (std::size_t i = 0; i < inner.size(); ++i) {
-            const Real gate = std::min(both.data()[2 * i], limit);
-            const Real up = std::clamp(both.data()[2 * i + 1], -limit, limit);
-            inner.data()[i] = (up + 1) * gate / (1 + std::exp(-steepness * gate));
+            Real gate = both.data()[2 * i];
+            Real up = both.data()[2 * i + 1];
+            if (limit > 0) {
+                gate = std::min(gate, limit);
+                up = std::clamp(up, -limit, limit) + 1;
+                inner.data()[i] = up * gate / (1 + std::exp(-steepness * gate));
+            } else {
+                inner.data()[i] = up * activated(a.activation, gate);
+            }
         }
         const Array<Real> made = linear_of<Real>(model, layer, "down", expert)(inner);
         for (std::size_t i = 0; i < shares.size(); ++i) {

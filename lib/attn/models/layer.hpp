@@ -111,22 +111,24 @@ public:
     Norm<Real> embedding_norm, final_norm;
 
 private:
+    Array<Real> scaled(Array<Real> logits) const;
     Hold hold_;
     mutable std::vector<std::shared_ptr<const Layer<Real>>> layers_;
     mutable Linear<Real> vocabulary_;
 };
 
-/// The MLP of a layer that holds many and asks a few of them for each token, as in gpt-oss: a
-/// router scores all experts, softmax over the scores of the best gives their shares, and
+/// The MLP of a layer that holds many and asks a few of them for each token: a router scores all
+/// experts, softmax over the scores of the best (or of all) gives their shares, and
 ///
 ///     y = sum over chosen e of  share_e * (w_down_e inner_e + b_down_e),
+///     inner = up * silu(gate),   or in gpt-oss
 ///     inner = (up + 1) * gate * sigmoid(1.702 gate),   up held within +-7, gate below 7
 ///
 /// Shapes  rows and result (tokens, embed_dim).
 /// Range   a token gets the same bits whatever tokens stand beside it.
 /// Why     only the experts that are chosen are read, one at a time: a layer of gpt-oss-20b has 32
 ///         of 100 MB each.
-/// Source  the modeling file of gpt-oss in transformers.
+/// Source  the modeling files of gpt-oss, Mixtral and Qwen 3 in transformers.
 template <class Real>
 Array<Real> mix_experts(const Model& model, std::size_t layer, const Array<Real>& rows);
 

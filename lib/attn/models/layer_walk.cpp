@@ -14,6 +14,7 @@ namespace {
 void set_positions_and_mask(const Architecture& a, const LayerKind& kind, WalkConfig& config) {
     config.mask.causal = a.causal;
     if (kind.window) config.mask.window = static_cast<std::int64_t>(*kind.window);
+    if (a.alibi) config.position_bias.emplace().kind = PositionBias::Kind::alibi;
     if (!kind.pairing) return;
     config.rotary = {kind.pairing, kind.theta, static_cast<std::int64_t>(kind.rotary_dim),
                      kind.scaling};

@@ -15,7 +15,7 @@ Shape Architecture::shape_of(std::string_view name) const {
     const bool all = qk_norm == NormOver::all;
     const std::map<std::string_view, Shape> shapes{
         {"embedding", {vocab_size, c}},
-        {"position_embedding", {most_tokens, c}},
+        {"position_embedding", {most_tokens + first_position, c}},
         {"w_vocab", {vocab_size, c}},
         {"b_vocab", {vocab_size}},
         {"w_query", {queries, c}},
@@ -45,10 +45,14 @@ Shape Architecture::shape_of(std::string_view name) const {
 }
 
 void Model::add(const std::string& name, Shape shape, Read read, ReadRows read_rows,
-                const std::string& in_file) {
+                const std::string& in_file, std::vector<std::size_t> rows) {
     const bool other = !in_file.empty() && in_file != name;
-    tensors_[name] = {std::move(shape), std::move(read), std::move(read_rows),
-                      other ? visible(in_file) + " as " + name : name};
+    tensors_[name] = {std::move(shape),
+                      std::move(read),
+                      std::move(read_rows),
+                      in_file,
+                      other ? visible(in_file) + " as " + name : name,
+                      std::move(rows)};
 }
 
 double Model::numbers_of(const std::function<bool(std::string_view name)>& fits) const {
@@ -69,12 +73,12 @@ const Model::Stored& Model::stored(const std::string& name) const {
 
 Tensor Model::checked(const Stored& stored, Tensor tensor, const Shape& shape) const {
     if (tensor.shape() != shape) {
-        throw InputError(label + ": " + stored.in_file + " has the shape " +
+        throw InputError(label + ": " + stored.label + " has the shape " +
                          shape_text(tensor.shape()) + ", not " + shape_text(shape) +
                          " as the sizes say: check the configuration");
     }
     if (!tensor.is_floating()) {
-        throw InputError(label + ": " + stored.in_file + " holds " +
+        throw InputError(label + ": " + stored.label + " holds " +
                          std::string(dtype_name(tensor.dtype())) +
                          ", not floating-point numbers: convert it to float32");
     }
@@ -100,6 +104,12 @@ Tensor Model::read_rows(const std::string& name, const std::vector<std::size_t>&
     shape[0] = rows.size();
     return found.read_rows ? checked(found, found.read_rows(rows), shape)
                            : rows_of(read(name), rows);
+}
+
+std::string Model::origin(const std::string& name, std::size_t row, std::size_t column) const {
+    const Stored& found = stored(name);
+    if (!tell || found.shape.size() != 2) return {};
+    return tell(found.in_file, found.rows.empty() ? row : found.rows[row], column);
 }
 
 std::vector<std::int64_t> Model::encode(std::string_view text) const {

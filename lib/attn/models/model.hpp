@@ -48,12 +48,17 @@ struct Architecture {
     std::optional<NormOver> qk_norm;  ///< norm of query and key in front of the rotation
     double scale = 1;                 ///< factor on the scores
     double embedding_scale = 1;       ///< Gemma: sqrt(embed_dim)
-    double attention_softcap = 0;     ///< 0: none
-    double logit_softcap = 0;         ///< 0: none
-    std::size_t experts = 0;          ///< MLPs of each layer, where a router chooses among them
+    double residual_scale = 1;        ///< on what attention and MLP add to x
+    double logit_scale = 1;
+    double attention_softcap = 0;  ///< 0: none
+    double logit_softcap = 0;      ///< 0: none
+    std::size_t experts = 0;       ///< MLPs of each layer, where a router chooses among them
     std::size_t experts_per_token = 0;
-    double experts_limit = 0;     ///< their gates and ups are held below it
-    bool causal = true;           ///< its logits are then those of the next token
+    double experts_limit = 0;        ///< gpt-oss: their gates and ups are held below it; 0: a silu
+    bool shares_of_chosen = true;    ///< the shares of the chosen experts sum to 1
+    bool alibi = false;              ///< scores fall with the distance
+    std::size_t first_position = 0;  ///< row of the first token; the one before it is padding's
+    bool causal = true;              ///< its logits are then those of the next token
     bool parallel = false;        ///< attention and MLP read the same x, and both are added to it
     bool norm_after_sum = false;  ///< BERT: x = norm(x + attention(x))
     bool attention_bias = false;  ///< its projections have biases, where the family has the choice
@@ -77,19 +82,27 @@ class Model {
 public:
     using Read = std::function<Tensor()>;
     using ReadRows = std::function<Tensor(const std::vector<std::size_t>& rows)>;
+    /// How a file makes a number of one of its matrices out of a block of codes.
+    using Origin =
+        std::function<std::string(const std::string& name, std::size_t row, std::size_t column)>;
 
     std::string label;  ///< how messages call it: the file's path, `stories`
     Architecture architecture;
     std::shared_ptr<const Tokenizer> tokenizer;  ///< null: ids alone
+    /// What lies beside a file that holds a tokenizer of its own: texts should fall into the same
+    /// ids.
+    std::shared_ptr<const Tokenizer> other_tokenizer;
+    std::string other_tokenizer_label{};
+    Origin tell{};       ///< none: its file keeps numbers one by one
     std::string note{};  ///< what lies beside the model and is not applied; empty: nothing
     std::string tokenizer_trouble{};  ///< why there is none, where one lies there
     double bytes = 0;                 ///< that its files have, where they are many
     std::function<void(std::size_t layer)> begins_layer{};  ///< called before each is read
 
     /// States a tensor, and how rows of it are read alone where its file can do that. Reading it
-    /// checks the shape; messages name it as its file does.
+    /// checks the shape; messages name it as its file does, where its rows are those of `rows`.
     void add(const std::string& name, Shape shape, Read read, ReadRows read_rows = {},
-             const std::string& in_file = {});
+             const std::string& in_file = {}, std::vector<std::size_t> rows = {});
     bool has(const std::string& name) const { return tensors_.contains(name); }
     /// The numbers of all tensors whose names fit.
     double numbers_of(const std::function<bool(std::string_view name)>& fits) const;
@@ -102,6 +115,9 @@ public:
     /// Errors  as read().
     Tensor read_rows(const std::string& name, const std::vector<std::size_t>& rows) const;
 
+    /// How its file makes a number of a matrix out of a block of codes; empty where it does not.
+    std::string origin(const std::string& name, std::size_t row, std::size_t column) const;
+
     /// Token ids of a text.  Errors  ConfigError without a tokenizer; what it throws.
     std::vector<std::int64_t> encode(std::string_view text) const;
     /// Errors  ConfigError for an id outside of the vocabulary, or too many of them.
@@ -112,7 +128,8 @@ private:
         Shape shape;
         Read read;
         ReadRows read_rows;
-        std::string in_file;
+        std::string in_file, label;
+        std::vector<std::size_t> rows;
     };
     const Stored& stored(const std::string& name) const;
     /// The numbers that were read of a tensor, which must be of that shape.

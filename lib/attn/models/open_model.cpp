@@ -11,6 +11,7 @@
 
 #include "attn/io/array_files.hpp"
 #include "attn/models/door.hpp"
+#include "attn/models/gguf.hpp"
 #include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -80,6 +81,7 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
         return of_hugging_face();
     }
     auto file = open_model_file(path);
+    if (looks_like_gguf(*file)) return open_gguf(std::move(file), path, tokenizer);
     if (const std::string other = what_lies_there(path); !other.empty()) throw InputError(other);
     if (looks_like_safetensors(*file)) return of_hugging_face();
     const std::string beginning = file->text(0, 64);

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "attn/io/elements.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/models/model.hpp"
@@ -61,6 +63,11 @@ std::string packed_stories();
 /// Errors  ConfigError for a model of another kind, which these names cannot say.
 std::string config_json(const Model& model);
 std::vector<NamedTensor> tensors_for_hugging_face(const Model& model);
+
+/// The same as a GGUF file has them: metadata with the tokenizer where its pieces have scores, and
+/// tensors with the rows in the order of neighbours, matrices as float16 where `half` says so.
+nlohmann::json metadata_for_gguf(const Model& model, bool half);
+std::vector<NamedTensor> tensors_for_gguf(const Model& model, bool half);
 
 /// Writes such a model tensor by tensor as llama2.c keeps it (version 0), with the rows in the
 /// order of neighbours.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "attn/models/layer.hpp"
@@ -12,8 +11,10 @@ namespace attn::models {
 namespace {
 
 template <class Real>
-void add(const Array<Real>& more, Array<Real>& x) {
-    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] += more.data()[i];
+void add(const Array<Real>& more, Array<Real>& x, double scale = 1) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        x.data()[i] += more.data()[i] * static_cast<Real>(scale);
+    }
 }
 
 }  // namespace
@@ -102,9 +103,9 @@ Array<Real> Runtime<Real>::through(const Layer<Real>& layer, std::size_t n, Arra
         add(mlp(layer, n, x), x);
         x = layer.mlp_output_norm(x);
     } else {
-        add(attention(layer, n, x), x);
+        add(attention(layer, n, x), x, a.residual_scale);
         seen(n, "x_after_attention", x);
-        add(mlp(layer, n, x), x);
+        add(mlp(layer, n, x), x, a.residual_scale);
     }
     seen(n, "x_after_mlp", x);
     return x;
@@ -125,8 +126,13 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
     };
     rows.tokens = read("embedding", {ids.begin(), ids.end()}, a.embedding_scale);
     if (!parameters_->model.has("position_embedding")) return rows;
-    std::vector<std::size_t> places(ids.size());
-    std::iota(places.begin(), places.end(), past_);
+    std::vector<std::size_t> places;
+    std::size_t next = past_ + a.first_position;
+    for (const std::int64_t id : ids) {
+        const bool pads =
+            a.first_position > 0 && id + 1 == static_cast<std::int64_t>(a.first_position);
+        places.push_back(pads ? a.first_position - 1 : next++);
+    }
     rows.positions = read("position_embedding", places, 1);
     return rows;
 }

@@ -74,7 +74,7 @@ struct Joined {
 ///      what has changed meanwhile is passed over.
 template <class Symbol, class JoinedOf>
 std::vector<Symbol> join_best(std::vector<Symbol> symbols, const JoinedOf& joined_of) {
-    struct Place {
+    struct Link {
         std::size_t before, after;
         std::size_t joins = 0;  // how often this place has changed
         bool gone = false;
@@ -88,7 +88,7 @@ std::vector<Symbol> join_best(std::vector<Symbol> symbols, const JoinedOf& joine
         }
     };
     const std::size_t count = symbols.size();
-    std::vector<Place> places(count);
+    std::vector<Link> places(count);
     std::priority_queue<Waiting> queue;
     const auto propose = [&](std::size_t left, std::size_t right) {
         auto joined = joined_of(symbols[left], symbols[right]);
@@ -101,8 +101,8 @@ std::vector<Symbol> join_best(std::vector<Symbol> symbols, const JoinedOf& joine
     while (!queue.empty()) {
         const Waiting best = queue.top();
         queue.pop();
-        Place& left = places[best.left];
-        Place& right = places[best.right];
+        Link& left = places[best.left];
+        Link& right = places[best.right];
         if (left.gone || right.gone || left.joins + right.joins != best.joins) continue;
         symbols[best.left] = best.symbol;
         ++left.joins;

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "attn/models/text_cuts.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
@@ -123,6 +125,22 @@ public:
         return json;
     }
 
+    nlohmann::json as_gguf() const override {
+        nlohmann::json said;
+        for (std::size_t id = 0; id < pieces_.size(); ++id) {
+            const int other = byte_of(pieces_[id].text) >= 0 ? 6 : 1;
+            said["tokenizer.ggml.tokens"].push_back(written(id));
+            said["tokenizer.ggml.scores"].push_back(static_cast<double>(pieces_[id].score));
+            said["tokenizer.ggml.token_type"].push_back(id == 0 ? 2 : id < first_byte ? 3 : other);
+        }
+        said["tokenizer.ggml.model"] = "llama";
+        said["tokenizer.ggml.unknown_token_id"] = 0U;
+        said["tokenizer.ggml.bos_token_id"] = 1U;
+        said["tokenizer.ggml.eos_token_id"] = 2U;
+        said["tokenizer.ggml.add_bos_token"] = true;
+        return said;
+    }
+
     std::string as_llama2c() const override {
         std::string file;
         const auto append = [&file](auto number) {
@@ -198,6 +216,8 @@ private:
 };
 
 }  // namespace
+
+nlohmann::json Tokenizer::as_gguf() const { return nlohmann::json::object(); }
 
 std::string byte_piece(unsigned char byte) {
     return std::string("<0x") + digits_of_bytes[byte >> 4U] + digits_of_bytes[byte & 15U] + ">";

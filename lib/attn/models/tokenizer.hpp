@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "attn/io/input_file.hpp"
 
 namespace attn::models {
@@ -27,6 +29,9 @@ public:
 
     /// The same tokenizer as tokenizer.json of Hugging Face; empty when that cannot say it.
     virtual std::string as_json() const { return {}; }
+
+    /// The same tokenizer as metadata of a GGUF file; an empty object where that cannot say it.
+    virtual nlohmann::json as_gguf() const;
 
     /// The same tokenizer as a file of llama2.c; empty where pieces have no scores.
     virtual std::string as_llama2c() const { return {}; }
@@ -54,6 +59,10 @@ std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
 /// Errors  InputError, starting with `label`: text that is no such JSON, ids beyond the vocabulary.
 std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
                                                      const std::string& label,
+                                                     std::size_t vocab_size);
+
+/// The same of JSON that was read already.
+std::shared_ptr<const Tokenizer> read_json_tokenizer(nlohmann::json file, const std::string& label,
                                                      std::size_t vocab_size);
 
 /// A tokenizer whose tokens are letters: A is 0, B is 1, ...

@@ -1,0 +1,178 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/io/gguf.hpp"
+#include "attn/io/output_files.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "attn/models/gguf.hpp"
+#include "attn/models/open_model.hpp"
+#include "attn/models/runtime.hpp"
+#include "attn/tensor/error.hpp"
+#include "tests/io/scratch.hpp"
+#include "tests/support/refusal.hpp"
+
+// The files are made by make_gguf.py, as llama.cpp's converter makes them of the checkpoints
+// beside.
+namespace {
+
+using namespace attn;
+using namespace attn::models;
+namespace fs = std::filesystem;
+
+const fs::path checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
+const fs::path blocks = ATTN_SOURCE_DIR "/tests/io/fixtures";
+
+std::string bytes_of(const fs::path& path) {
+    std::ifstream stream(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+Array<double> logits_of(const std::string& path) {
+    const Model model = open_model(path);
+    Runtime<double> runtime(model);
+    return runtime.logits(runtime.advance(std::vector<std::int64_t>{3, 1, 4, 12, 5, 9}));
+}
+
+/// The error from reading a checkpoint's GGUF file in which a part stands for another of its size.
+std::string refusal_with(const std::string& family, const std::string& from,
+                         const std::string& to) {
+    const ScratchFolder scratch;
+    std::string bytes = bytes_of(checkpoints / family / "model.gguf");
+    const std::size_t at = bytes.find(from);
+    REQUIRE(at != bytes.npos);
+    REQUIRE(from.size() == to.size());
+    write_file((scratch / "a.gguf").string(), bytes.replace(at, from.size(), to));
+    return refusal<Error>([&] { logits_of((scratch / "a.gguf").string()); });
+}
+
+bool has(const std::string& message, const std::string& part) {
+    CHECK_MESSAGE(message.find(part) != message.npos, message);
+    return message.find(part) != message.npos;
+}
+
+nlohmann::json tokenizer(const std::string& model, const std::string& pre) {
+    return {{"tokenizer.ggml.model", model}, {"tokenizer.ggml.pre", pre}};
+}
+
+}  // namespace
+
+TEST_SUITE("models: gguf") {
+    TEST_CASE("numbers in blocks are what their formulas make of them in NumPy") {
+        for (const std::string type : {"Q8_0", "Q4_0", "Q4_K", "Q6_K"}) {
+            INFO(type);
+            const Tensor ours = read_tensor((blocks / "blocks.gguf").string() + ":" + type);
+            const Tensor theirs = read_tensor((blocks / (type + ".npy")).string());
+            REQUIRE(ours.shape() == theirs.shape());
+            CHECK(ours.as<float>() == theirs.as<float>());
+        }
+        CHECK(has(refusal<Error>([] { read_tensor((blocks / "blocks.gguf").string() + ":Q5_0"); }),
+                  "holds Q5_0, which is not read here: run llama-quantize"));
+    }
+    TEST_CASE("rows are read alone, and a number tells its block") {
+        const InputFile file((blocks / "blocks.gguf").string());
+        for (const GgufTensor& each : read_gguf(file).tensors) {
+            if (each.type == "Q5_0") continue;
+            INFO(each.type);
+            const Tensor all = each.array.read().tensor;
+            const Tensor rows = each.array.read_rows({each.shape[0] - 1, 0}).tensor;
+            const std::size_t width = each.shape[1];
+            CHECK(rows.at(3) == all.at(all.size() - width + 3));
+            CHECK(rows.at(width + 20) == all.at(20));
+            const std::string told = each.derivation(file, width + 21);
+            CHECK(std::stod(told.substr(told.rfind('=') + 1)) ==
+                  doctest::Approx(all.at(width + 21)).epsilon(1e-5));
+        }
+    }
+    TEST_CASE("a GGUF file computes what the folder computes that it was made of") {
+        std::size_t compared = 0;
+        for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
+            const fs::path file = entry.path() / "model.gguf";
+            if (!fs::exists(file)) continue;
+            INFO(file.string());
+            const ScratchFolder scratch;
+            fs::copy(entry.path(), scratch.path(), fs::copy_options::recursive);
+            // The format cannot say Gemma's divisor, which follows from its sizes.
+            auto config = nlohmann::json::parse(bytes_of(scratch / "config.json"));
+            if (config.contains("query_pre_attn_scalar")) config["query_pre_attn_scalar"] = 4;
+            write_file((scratch / "config.json").string(), config.dump());
+            const Array<double> theirs = logits_of(scratch.path().string());
+            const Array<double> ours = logits_of(file.string());
+            REQUIRE(ours.shape() == theirs.shape());
+            double largest = 0;
+            for (std::size_t i = 0; i < ours.size(); ++i) {
+                largest = std::max(largest, std::abs(ours.data()[i] - theirs.data()[i]));
+            }
+            // Factors of frequencies and gains that hold 1 + g are rounded to float32 in the file.
+            const std::string family = entry.path().filename().string();
+            CHECK(largest < (family == "llama" || family.starts_with("gemma") ? 1e-5 : 1e-9));
+            ++compared;
+        }
+        CHECK(compared == 18);
+    }
+    TEST_CASE("a weight that lies in another order is the folder's") {
+        const Model folder = open_model((checkpoints / "llama").string());
+        const Model file = open_model((checkpoints / "llama" / "model.gguf").string());
+        for (const char* name : {"1.w_query", "0.w_key", "0.w_value", "1.w_down"}) {
+            CHECK(same_numbers(folder.read(name), file.read(name)));
+        }
+        CHECK(file.architecture.end_ids == std::vector<std::int64_t>{2});
+    }
+    TEST_CASE("what a file says and is not known here is named") {
+        CHECK(
+            has(refusal_with("qwen2", "qwen2", "qwen9"), "the architecture 'qwen9' is not known"));
+        CHECK(has(refusal_with("qwen2", "rope.freq_base", "rope.freq_bass"),
+                  "says 'qwen2.rope.freq_bass', which is not known here"));
+        CHECK(has(refusal_with("qwen2", "blk.1.ffn_up.weight", "blk.1.ffn_op.weight"),
+                  "lacks blk.1.ffn_up.weight"));
+        CHECK(has(refusal_with("qwen2", std::string("GGUF\2\0", 6), std::string("GGUF\1\0", 6)),
+                  "GGUF of version 1"));
+        CHECK(has(
+            refusal_with("qwen2", std::string("GGUF\2\0\0\0", 8), std::string("GGUF\0\0\0\3", 8)),
+            "greatest byte first"));
+    }
+    TEST_CASE("a cut file is refused wherever it ends") {
+        const ScratchFolder scratch;
+        const std::string whole = bytes_of(checkpoints / "gemma" / "model.gguf");
+        const std::string name = (scratch / "a.gguf").string();
+        for (std::size_t size = 4; size < whole.size(); size += 97) {
+            write_file(name, whole.substr(0, size));
+            CHECK(refusal<InputError>([&] { open_model(name); }) != "not refused");
+        }
+    }
+    TEST_CASE("byte pairs and scored pieces are tokenizers, others are named") {
+        nlohmann::json bytes = tokenizer("gpt2", "llama-bpe");
+        bytes["tokenizer.ggml.tokens"] = {"a", "b", "ab", "\u0120", "\u0120ab", "<s>", "<end>"};
+        bytes["tokenizer.ggml.token_type"] = {1, 1, 1, 1, 1, 3, 3};
+        bytes["tokenizer.ggml.merges"] = {"a b", "\u0120 ab"};
+        bytes["tokenizer.ggml.bos_token_id"] = 5;
+        const auto ids = [](const nlohmann::json& metadata, const std::string& text) {
+            return read_json_tokenizer(tokenizer_of_gguf(metadata, "f"), "f", 12)->encode(text);
+        };
+        using Ids = std::vector<std::int64_t>;
+        CHECK(ids(bytes, "ab ab<end>ba") == Ids{5, 2, 4, 6, 1, 0});
+        bytes["tokenizer.ggml.add_bos_token"] = false;
+        CHECK(ids(bytes, "ab") == Ids{2});
+        nlohmann::json scored = tokenizer("llama", "default");
+        scored["tokenizer.ggml.tokens"] = {"<unk>", "<s>",     "a",        "b",      "\u2581",
+                                           "ab",    "\u2581a", "\u2581ab", "<0xC3>", "<0xA9>"};
+        scored["tokenizer.ggml.token_type"] = {2, 3, 1, 1, 1, 1, 1, 1, 6, 6};
+        scored["tokenizer.ggml.scores"] = {0, 0, -9, -9, -9, -2, -1, -3, 0, 0};
+        scored["tokenizer.ggml.bos_token_id"] = 1;
+        scored["tokenizer.ggml.unknown_token_id"] = 0;
+        // The mark and a are joined before a and b; what is no piece falls into bytes.
+        CHECK(ids(scored, "ab") == Ids{1, 6, 3});
+        CHECK(ids(scored, "b\u00E9") == Ids{1, 4, 3, 8, 9});
+        scored["tokenizer.ggml.add_space_prefix"] = false;
+        CHECK(ids(scored, "ab") == Ids{1, 5});
+        CHECK(has(refusal<InputError>([&] { ids(tokenizer("t5", ""), ""); }),
+                  "tokenizer.ggml.model is 't5', and gpt2 and llama are read"));
+        CHECK(has(refusal<InputError>([&] { ids(tokenizer("gpt2", "tekken"), ""); }),
+                  "tokenizer.ggml.pre is 'tekken'"));
+    }
+}
