@@ -244,6 +244,8 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
     if (first == nullptr && is_bounded) return text + "rounding explains every difference\n";
+    const bool allows = most.absolute > 0 || most.relative > 0;
+    if (first == nullptr && !allows) return text + "no difference\n";
     if (first == nullptr) {
         return text + fmt::format("no difference beyond the tolerance: atol {} and rtol {}{}\n",
                                   brief(most.absolute), brief(most.relative),

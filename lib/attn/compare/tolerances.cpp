@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "attn/cards/step_table.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
@@ -18,7 +20,7 @@ namespace {
 double rounded_up(double number) {
     if (number == 0 || !std::isfinite(number)) return number;
     const double step = std::pow(10.0, std::floor(std::log10(number)) - 1);
-    return std::ceil(number / step - 1e-9) * step;
+    return std::stod(fmt::format("{:.1e}", std::ceil(number / step - 1e-9) * step));
 }
 
 /// The share of most cells, and what others need beside it.
@@ -118,7 +120,7 @@ void note_dropped(const Ledger& ledger, const Tolerance& tolerance, Hidden& hidd
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given) {
     const StepTable& table = step_table(plan);
     const Rounding rounding = rounding_of(plan.compute_dtype);
-    const double sides = rounding.is_half() ? 1 : 2;
+    const double sides = rounding.is_half ? 1 : 2;
     const Ledger ledger = walk(plan, given, table);
     Ledger starts = given;
     for (const auto& [name, tensor] : ledger.entries()) {

@@ -220,7 +220,7 @@ Rounding rounding_of(DType dtype) {
 Rounding rounding_of_half(double epsilon) {
     const bool is_float16 = epsilon < 0x1p-8;
     return {epsilon / 2, std::ldexp(1.0, is_float16 ? -25 : -134), std::ldexp(1.0, -24),
-            is_float16 ? 65504.0 : 0x1.FEp127};
+            is_float16 ? 65504.0 : 0x1.FEp127, true};
 }
 
 std::string radius_name(const std::string& tensor) { return "radius of " + tensor; }

@@ -13,9 +13,7 @@ struct Rounding {
     double least;    ///< and never less than this, where numbers are tiny
     double sums;     ///< of each addition of a sum, and of what is worked out before it is stored
     double largest;  ///< beyond it there is infinity
-
-    /// Whether sums run in a finer type than what is stored, as they do with 16 bits.
-    bool is_half() const { return unit > sums; }
+    bool is_half = false;
 };
 
 /// The rounding of a floating type.

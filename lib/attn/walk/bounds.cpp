@@ -58,7 +58,7 @@ const Tensor* Bounds::exact(const std::string& name) {
     const Tensor* const tensor = step.kind == Step::Kind::detail ? nullptr : used_.find(name);
     if (tensor == nullptr || tensor->shape() != step.outline(plan_).shape) return nullptr;
     bool is_exact = true;
-    if (rounding_.is_half() && tensor->is_floating()) {
+    if (rounding_.is_half && tensor->is_floating()) {
         is_exact = step.chain != Chain::weights;
         for (std::size_t i = 0; is_exact && i < tensor->size(); ++i) {
             is_exact = is_of_type(tensor->at(i), rounding_);
@@ -78,6 +78,7 @@ const Ball* Bounds::known(const std::string& name) {
 
 std::optional<Ball> Bounds::of(const std::string& step) {
     const PlannedStep planned{plan_, table_, find_step(table_, step)};
+    if (!planned.step.applies(plan_)) return std::nullopt;
     const std::optional<Rule> rule = rule_of(planned);
     if (!rule || planned.step.holds != RuleType::number || gives_truth(*rule->value)) return {};
     for (const std::string& name : tensors_read(*rule)) {
@@ -106,8 +107,8 @@ std::optional<Ball> Bounds::of(const std::string& step) {
 
 std::string WithinBall::text(const Shape& shape) const {
     if (beyond == 0) {
-        return fmt::format("rounding explains it: largest {} of at most {}", brief(difference),
-                           brief(allowed));
+        return fmt::format("rounding explains it: largest {} of at most {}{}", brief(difference),
+                           brief(allowed), way.empty() ? "" : ", with " + way);
     }
     return fmt::format("rounding does not: {} {}, first {}: {} of at most {}", beyond,
                        beyond == 1 ? "cell" : "cells", index_text(indices_of(first, shape)),
