@@ -13,6 +13,7 @@ import collections
 import json
 import math
 import random
+import re
 import shlex
 import statistics
 import subprocess
@@ -44,6 +45,7 @@ def random_walk(chance):
                           (.2, ["--softcap", 5]), (.15, ["--sink", "randn"]), (.3, ["--bias"]),
                           (.5, ["--output-projection"]), (.2, ["--weights-by", "sigmoid"]),
                           (.15, ["--scale", pick(("none", "embed-dim", "0.3"))]),
+                          (.3, ["--compute-dtype", pick(("bfloat16", "float16"))]),
                           (.3, ["--backward"])):
         if maybe(chosen):
             words += flags
@@ -61,7 +63,8 @@ def made(line, name, steps, dtype):
             tensor = torch.tensor(numbers(before["data"]), dtype=kept).reshape(before["shape"])
             names[before["name"]] = tensor.to(dtype) if tensor.is_floating_point() else tensor
     torch.set_default_dtype(dtype)
-    exec(line.replace("float32", str(dtype).split(".")[1]), names)
+    word = str(dtype).split(".")[1]
+    exec(re.sub(r"torch\.(float32|bfloat16|float16)", "torch." + word, line), names)
     torch.set_default_dtype(torch.float64)
     return names[name].detach().to(torch.float64)
 
@@ -96,9 +99,9 @@ def main():
                 print(f"{shlex.join(words)}\n    {name}: {off} cells, {error.flatten()[at]:.4g} of at "
                       f"most {bound.flatten()[at]:.4g}, exact {exact.flatten()[at]:.4g}")
             if float(error.max()) > 0:
-                ratios[name].append(float(bound.median() / error.max()))
+                ratios[step["dtype"] + " " + name].append(float(bound.median() / error.max()))
     for name, all_ratios in ratios.items():
-        print(f"{name:24} {len(all_ratios):5} walks, bound over error: median "
+        print(f"{name:34} {len(all_ratios):5} walks, bound over error: median "
               f"{statistics.median(all_ratios):7.1f}, largest {max(all_ratios):9.1f}")
     print(f"{cells} cells, {beyond} beyond their bound")
     return 1 if beyond else 0

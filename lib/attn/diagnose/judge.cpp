@@ -197,9 +197,10 @@ double Judge::amplification(const std::string& step) const {
 }
 
 Rounding Judge::rounding(const TheirTensor& theirs, const Tensor& expected) const {
-    const double epsilon = std::max(theirs.epsilon, epsilon_);
-    return epsilon != 0 ? rounding_of_half(epsilon)
-                        : rounding_of(coarser_type(theirs.tensor, expected));
+    const double ours = is_16_bit(expected.dtype()) ? epsilon(expected.dtype()) : 0;
+    const double coarsest = std::max({theirs.epsilon, epsilon_, ours});
+    return coarsest != 0 ? rounding_of_half(coarsest)
+                         : rounding_of(coarser_type(theirs.tensor, expected));
 }
 
 const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& rounding,
@@ -257,7 +258,8 @@ Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
                         const Rounding& rounding) const {
     const auto is_right_one = [&] {
         if (allowed == nullptr || allowed->ball.middle.shape() != expected.shape()) return false;
-        const double share = rounding.is_half ? 0x1p-22 / rounding.unit : 1;
+        const bool is_finer = rounding.is_half && !is_16_bit(expected.dtype());
+        const double share = is_finer ? 0x1p-22 / rounding.unit : 1;
         for (std::size_t i = 0; i < expected.size(); ++i) {
             const double right = allowed->ball.middle.at(i), cell = expected.at(i);
             if (same_number(cell, right)) continue;

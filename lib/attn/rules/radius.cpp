@@ -204,6 +204,9 @@ private:
 Rounding rounding_of(DType dtype) {
     const double smallest = std::numeric_limits<double>::denorm_min();
     switch (dtype) {
+        case DType::float16:
+        case DType::bfloat16:
+            return rounding_of_half(epsilon(dtype));
         case DType::float32:
             return {std::ldexp(1.0, -24), std::ldexp(1.0, -149), std::ldexp(1.0, -24),
                     std::numeric_limits<float>::max()};

@@ -58,7 +58,7 @@ const Tensor* Bounds::exact(const std::string& name) {
     const Tensor* const tensor = step.kind == Step::Kind::detail ? nullptr : used_.find(name);
     if (tensor == nullptr || tensor->shape() != step.outline(plan_).shape) return nullptr;
     bool is_exact = true;
-    if (rounding_.is_half && tensor->is_floating()) {
+    if (rounding_.is_half && tensor->is_floating() && !step.in_float32) {
         is_exact = step.chain != Chain::weights;
         for (std::size_t i = 0; is_exact && i < tensor->size(); ++i) {
             is_exact = is_of_type(tensor->at(i), rounding_);
@@ -99,9 +99,11 @@ std::optional<Ball> Bounds::of(const std::string& step) {
         return evaluate_rule(each, made.axes, made.shape, DType::float64, scope);
     };
     ball.middle = evaluated(*rule);
-    const Rule radius = radius_of(*rule, made, rounding_,
+    const Rounding rounding =
+        planned.step.in_float32 && rounding_.is_half ? rounding_of(DType::float32) : rounding_;
+    const Rule radius = radius_of(*rule, made, rounding,
                                   [&](const std::string& name) { return exact(name) != nullptr; });
-    ball.radius = settled(ball.middle, evaluated(radius), rounding_);
+    ball.radius = settled(ball.middle, evaluated(radius), rounding);
     return ball;
 }
 
