@@ -181,7 +181,7 @@ TEST_SUITE("app: true notes") {
         CHECK_MESSAGE(has(other.out, "DIFFERS in "), other.out);
 
         const program::Result near = run("compare loop vectorized --seq-len 9 --embed-dim 32");
-        CHECK_MESSAGE(has(near.out, "rounding, up to "), near.out);
+        CHECK_MESSAGE(has(near.out, " decimals"), near.out);
         CHECK_MESSAGE(has(near.out, "rounding explains every difference"), near.out);
         CHECK(!has(near.out, " \n"));
         const program::Result said = run("compare '' '--seed 42' --atol 0.25 --rtol 0");
