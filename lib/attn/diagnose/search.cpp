@@ -372,6 +372,11 @@ Match Scene::match_of(const Mistake& mistake, Reading reading, double difference
     match.finding.mistake = &mistake;
     match.finding.difference = difference;
     match.finding.evidence = evidence_of(step, reading.tensor, expected);
+    if (is_scores(step) && theirs.epsilon != 0) {
+        const auto made = replay.step_with({&mistake}, step);
+        match.finding.changes_weights =
+            made && made->shape() == expected.shape() && !gives_same_weights(*made, false);
+    }
     match.reading = std::move(reading);
     return match;
 }

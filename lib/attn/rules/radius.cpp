@@ -232,8 +232,8 @@ Rule radius_of(const Rule& rule, const Outline& made, const Rounding& rounding,
                const std::function<bool(const std::string& tensor)>& is_exact) {
     require_completed(*rule.value);
     if (!is_exact) throw ConfigError("a radius is told which tensors are exact");
-    RuleTree tree =
-        plus(Radius(rule, made, rounding, is_exact).tree(), number_node(rounding.least));
+    RuleTree tree = Radius(rule, made, rounding, is_exact).tree();
+    tree = tree ? plus(tree, number_node(rounding.least)) : number_node(0);
     return {"", radius_name(rule.step), rule.indices, std::move(tree)};
 }
 

@@ -141,8 +141,9 @@ WithinBall within(const Tensor& tensor, const Ball& ball) {
 }
 
 bool Slope::is_one(const Rounding& rounding) const {
-    constexpr double deviations = 5;
-    return std::abs(factor - 1) <= rounding.unit + 5 * rounding.sums + deviations * error;
+    constexpr double deviations = 5, units = 0.55, sums = 5;
+    const double constant = units * rounding.unit + sums * rounding.sums;
+    return std::abs(factor - 1) <= std::max(constant, deviations * error);
 }
 
 std::string Slope::text() const {
