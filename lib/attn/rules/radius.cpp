@@ -16,6 +16,9 @@ using Kind = RuleNode::Kind;
 
 /// Of functions that are worked out by themselves: no library is further off than five units.
 constexpr double off = 5;
+/// Of a sum of n numbers: so many times the root of n, as errors go up and down. One that adds
+/// numbers of one sign from left to right is beyond in one of ten million.
+constexpr double likely = 3;
 
 bool is_any_of(const std::string& word, std::initializer_list<const char*> words) {
     return std::ranges::find(words, word) != words.end();
@@ -181,13 +184,15 @@ private:
         RuleTree spread;
         if (first->kind == Kind::number && end->kind == Kind::number) {
             const double count = std::max(end->number - first->number, 0.0);
-            spread = times((std::min(count, 4 * std::sqrt(count)) + own) * rounding_.sums, terms);
+            spread =
+                times((std::min(count, likely * std::sqrt(count)) + own) * rounding_.sums, terms);
         } else {
             const RuleTree count =
                 call_node("max", {operate_node("-", {end, first}), number_node(0)});
-            const RuleTree likely = operate_node("*", {number_node(4), call_node("sqrt", {count})});
+            const RuleTree most =
+                operate_node("*", {number_node(likely), call_node("sqrt", {count})});
             const RuleTree units =
-                operate_node("+", {call_node("min", {count, likely}), number_node(own)});
+                operate_node("+", {call_node("min", {count, most}), number_node(own)});
             spread = operate_node("*", {times(rounding_.sums, units), terms});
         }
         return plus(spread, moved);
