@@ -13,12 +13,13 @@ import collections
 import json
 import math
 import random
+import re
 import shlex
 import statistics
 import subprocess
 import sys
 
-from oracles import numbers, random_walks, torch
+from oracles import numbers, numpy, random_walks, torch
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "int64": torch.int64,
           "bool": torch.bool, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -44,36 +45,44 @@ def random_walk(chance):
                           (.2, ["--softcap", 5]), (.15, ["--sink", "randn"]), (.3, ["--bias"]),
                           (.5, ["--output-projection"]), (.2, ["--weights-by", "sigmoid"]),
                           (.15, ["--scale", pick(("none", "embed-dim", "0.3"))]),
+                          (.3, ["--compute-dtype", pick(("bfloat16", "float16"))]),
                           (.3, ["--backward"])):
         if maybe(chosen):
             words += flags
+    if "--backward" in words and "--compute-dtype" in words:  # NumPy adds float16 up in float16
+        words.remove("--backward")
     return [str(word) for word in words]
 
 
-def made(line, name, steps, dtype):
+def made(line, name, steps, dtype, of_numpy):
     """What the lines of a step make of the tensors before it, in that type."""
-    names = {"torch": torch, "F": torch.nn.functional, "math": math}
+    names = {"torch": torch, "F": torch.nn.functional, "math": math, "np": numpy}
     for before in steps:
         if before["name"] == name:
             break
         kept = DTYPES[before["dtype"]]
         if "data" in before:
             tensor = torch.tensor(numbers(before["data"]), dtype=kept).reshape(before["shape"])
-            names[before["name"]] = tensor.to(dtype) if tensor.is_floating_point() else tensor
+            tensor = tensor.to(dtype) if tensor.is_floating_point() else tensor
+            names[before["name"]] = tensor.numpy() if of_numpy else tensor
     torch.set_default_dtype(dtype)
-    exec(line.replace("float32", str(dtype).split(".")[1]), names)
+    word = str(dtype).split(".")[1]
+    exec(re.sub(r"(torch|np)\.(float32|bfloat16|float16)", r"\1." + word, line), names)
     torch.set_default_dtype(torch.float64)
-    return names[name].detach().to(torch.float64)
+    return torch.as_tensor(names[name]).detach().to(torch.float64)
 
 
 def main():
     asked = random_walks(__doc__)
-    ratios, beyond, cells = collections.defaultdict(list), 0, 0
+    ratios, beyond, cells, refused = collections.defaultdict(list), 0, 0, 0
     for walk in range(asked.count):
         words = random_walk(random.Random(asked.seed * 100_003 + walk))
-        ran = subprocess.run([asked.program, *words, "--bounds", "--detail", "--code", "torch",
-                              "--format", "json"], capture_output=True, text=True)
+        of_numpy = "--backward" in words  # PyTorch goes back at once
+        ran = subprocess.run([asked.program, *words, "--bounds", "--detail", "--code",
+                              "numpy" if of_numpy else "torch", "--format", "json"],
+                             capture_output=True, text=True)
         if ran.returncode != 0:
+            refused += 1
             continue
         steps = json.loads(ran.stdout)["steps"]
         for step in steps:
@@ -82,8 +91,8 @@ def main():
             name, shape = step["name"], step["shape"]
             bound = torch.tensor(numbers(step["bound"]), dtype=torch.float64).reshape(shape)
             try:
-                exact = made(step["code"], name, steps, torch.float64)
-                theirs = made(step["code"], name, steps, DTYPES[step["dtype"]])
+                exact = made(step["code"], name, steps, torch.float64, of_numpy)
+                theirs = made(step["code"], name, steps, DTYPES[step["dtype"]], of_numpy)
             except Exception as error:  # lines that need what another section has set up
                 print(f"not run: {name}: {error}", file=sys.stderr)
                 continue
@@ -96,11 +105,11 @@ def main():
                 print(f"{shlex.join(words)}\n    {name}: {off} cells, {error.flatten()[at]:.4g} of at "
                       f"most {bound.flatten()[at]:.4g}, exact {exact.flatten()[at]:.4g}")
             if float(error.max()) > 0:
-                ratios[name].append(float(bound.median() / error.max()))
+                ratios[step["dtype"] + " " + name].append(float(bound.median() / error.max()))
     for name, all_ratios in ratios.items():
-        print(f"{name:24} {len(all_ratios):5} walks, bound over error: median "
+        print(f"{name:34} {len(all_ratios):5} walks, bound over error: median "
               f"{statistics.median(all_ratios):7.1f}, largest {max(all_ratios):9.1f}")
-    print(f"{cells} cells, {beyond} beyond their bound")
+    print(f"{asked.count - refused} walks, {cells} cells, {beyond} beyond their bound")
     return 1 if beyond else 0
 
 

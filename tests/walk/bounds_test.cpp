@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -39,18 +40,21 @@ Tensor scattered(const Ball& ball, double factor) {
 }  // namespace
 
 TEST_SUITE("walk: bounds") {
-    TEST_CASE("walks in float32, however they are computed, stay within the bounds of each step") {
+    TEST_CASE("walks of every type, however they are computed, stay within their bounds") {
+        constexpr std::array types{DType::float32, DType::bfloat16, DType::float16};
         std::mt19937 random(20261125);
         std::size_t judged = 0;
-        for (int i = 0; i < 150; ++i) {
+        for (std::size_t i = 0; i < 150; ++i) {
             WalkConfig config = random_config(random);
-            config.compute_dtype = DType::float32;
+            const DType type = types[i % types.size()];
+            config.compute_dtype = type;
+            if (is_16_bit(type) && config.variant == Variant::fused) continue;
             const Plan plan = resolve(config);
             const StepTable& table = step_table(plan);
             const Ledger ledger = walk(plan, draw(plan), table);
-            Bounds bounds(plan, table, ledger, rounding_of(DType::float32));
+            Bounds bounds(plan, table, ledger, rounding_of(type));
             // From what the walk starts with, the balls of all that follows hold it too.
-            Bounds whole(plan, table, draw(plan), rounding_of(DType::float32));
+            Bounds whole(plan, table, draw(plan), rounding_of(type));
             for (const auto& [name, tensor] : ledger.entries()) {
                 for (Bounds* each : {&bounds, &whole}) {
                     const std::optional<Ball> ball = each->of(name);

@@ -95,11 +95,10 @@ std::string size_of(const StepComparison& step) {
     }
     const Distance& far = step.distance;
     const std::string cells = std::to_string(far.beyond) + (far.beyond == 1 ? " cell" : " cells");
-    const std::string allowed = brief(step.tolerance.absolute);
     return fmt::format("{:<10}{:<10}{:<12}{}", brief(far.absolute), brief(far.relative), far.ulp,
                        !far.within()       ? fmt::format("DIFFERS in {}", cells)
                        : far.absolute == 0 ? "same"
-                       : step.is_bounded   ? "rounding, up to " + allowed
+                       : step.is_bounded   ? fmt::format("rounding, {} decimals", step.decimals())
                                            : "within the tolerance");
 }
 
@@ -159,6 +158,11 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
         }
     }
     return far;
+}
+
+int StepComparison::decimals() const {
+    const double allowed = 2 * tolerance.absolute;
+    return allowed > 0 ? std::max(0, static_cast<int>(std::floor(-std::log10(allowed)))) : 0;
 }
 
 const StepComparison* Comparison::first() const {
@@ -243,7 +247,11 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     }
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
-    if (first == nullptr && is_bounded) return text + "rounding explains every difference\n";
+    if (first == nullptr && is_bounded) {
+        return text + "rounding explains every difference; the decimals are those that it leaves\n";
+    }
+    const bool allows = most.absolute > 0 || most.relative > 0;
+    if (first == nullptr && !allows) return text + "no difference\n";
     if (first == nullptr) {
         return text + fmt::format("no difference beyond the tolerance: atol {} and rtol {}{}\n",
                                   brief(most.absolute), brief(most.relative),
@@ -288,6 +296,8 @@ std::string comparison_json(const Comparison& comparison) {
                       .with("atol", step.tolerance.absolute)
                       .with("rtol", step.tolerance.relative)
                       .with("cells_beyond", far.beyond)
+                      .with("certain_decimals",
+                            step.is_bounded ? std::optional(step.decimals()) : std::nullopt)
                       .with("cell", list(step.cell))
                       .with("values", list(std::array{step.left_value, step.right_value})));
     }

@@ -53,6 +53,8 @@ struct StepComparison {
     double left_value = 0;
     double right_value = 0;
 
+    /// How many decimals of a bounded step rounding cannot change.
+    int decimals() const;
     bool same_shape() const { return left == right; }
     bool equal() const { return same_shape() && distance.within(); }
 };

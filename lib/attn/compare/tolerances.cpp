@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "attn/cards/step_table.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
@@ -18,7 +20,7 @@ namespace {
 double rounded_up(double number) {
     if (number == 0 || !std::isfinite(number)) return number;
     const double step = std::pow(10.0, std::floor(std::log10(number)) - 1);
-    return std::ceil(number / step - 1e-9) * step;
+    return std::stod(fmt::format("{:.1e}", std::ceil(number / step - 1e-9) * step));
 }
 
 /// The share of most cells, and what others need beside it.
@@ -78,7 +80,7 @@ std::string reason_of(const PlannedStep& of) {
     for (const char* function : {"exp", "log", "sqrt", "tanh", "cos", "sigmoid"}) {
         if (functions.contains(function)) words.emplace_back(function);
     }
-    return words.empty() ? "one rounding" : joined(words);
+    return joined(words);
 }
 
 bool passes(const Tensor& theirs, const Tensor& right, const Tolerance& tolerance) {
@@ -118,7 +120,7 @@ void note_dropped(const Ledger& ledger, const Tolerance& tolerance, Hidden& hidd
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given) {
     const StepTable& table = step_table(plan);
     const Rounding rounding = rounding_of(plan.compute_dtype);
-    const double sides = rounding.is_half() ? 1 : 2;
+    constexpr double sides = 2;
     const Ledger ledger = walk(plan, given, table);
     Ledger starts = given;
     for (const auto& [name, tensor] : ledger.entries()) {
@@ -131,8 +133,10 @@ std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given) {
         if (of.step.kind != Step::Kind::computed || !tensor.is_floating()) continue;
         const std::optional<Ball> own = alone.of(name), from_start = whole.of(name);
         if (!own || !from_start) continue;
-        all.push_back(
-            {name, tolerance_of(*own, sides), tolerance_of(*from_start, sides), reason_of(of)});
+        StepTolerance& one = all.emplace_back();
+        one = {name, tolerance_of(*own, sides), tolerance_of(*from_start, sides), reason_of(of)};
+        const bool is_copy = one.alone.absolute == 0 && one.alone.relative == 0;
+        if (one.reason.empty()) one.reason = is_copy ? "a copy" : "one rounding";
     }
     return all;
 }

@@ -17,8 +17,7 @@ struct StepTolerance {
 };
 
 /// The tolerances of all steps of this walk, in its type and for these inputs: no cell of right
-/// code is further off (attn/walk/bounds.hpp), the expected numbers rounded in the same way but for
-/// 16 bits, whose expectation is in float32.
+/// code is further off (attn/walk/bounds.hpp), the expected numbers rounded in the same way.
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given);
 
 /// What passes a test of a step with that tolerance all the same.

@@ -169,7 +169,7 @@ void Judge::accept(const Mistake& harmless) {
 
 void Judge::take(const std::string& step, const Tensor& theirs) {
     taken_.record(step, theirs);
-    std::erase_if(balls_, [](const auto& each) { return each.first.first; });
+    std::erase_if(balls_, [](const auto& each) { return std::get<0>(each.first); });
 }
 
 /// How much a rounding of their tensors upstream may grow on its way through one step.
@@ -197,14 +197,15 @@ double Judge::amplification(const std::string& step) const {
 }
 
 Rounding Judge::rounding(const TheirTensor& theirs, const Tensor& expected) const {
-    const double epsilon = std::max(theirs.epsilon, epsilon_);
-    return epsilon != 0 ? rounding_of_half(epsilon)
-                        : rounding_of(coarser_type(theirs.tensor, expected));
+    const double ours = is_16_bit(expected.dtype()) ? epsilon(expected.dtype()) : 0;
+    const double coarsest = std::max({theirs.epsilon, epsilon_, ours});
+    return coarsest != 0 ? rounding_of_half(coarsest)
+                         : rounding_of(coarser_type(theirs.tensor, expected));
 }
 
 const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& rounding,
                                      bool from_theirs) const {
-    std::shared_ptr<Balls>& balls = balls_[{from_theirs, rounding.unit}];
+    std::shared_ptr<Balls>& balls = balls_[{from_theirs, rounding.unit, rounding.sums}];
     if (balls == nullptr) {
         Ledger used = given_;
         for (const auto& [name, tensor] : reference_.entries()) {
@@ -234,7 +235,7 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
 double Judge::relative(const Allowed* allowed, const Rounding& rounding) const {
     constexpr double most = 1e-2, most_of_half = 0.25, usual = 64;
     if (allowed == nullptr) return std::min(usual * rounding.unit, most);
-    return std::min(2 * allowed->relative, rounding.is_half() ? most_of_half : most);
+    return std::min(2 * allowed->relative, rounding.is_half ? most_of_half : most);
 }
 
 Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
@@ -251,16 +252,14 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
     return allowed;
 }
 
-/// Judges by the ball of the right step, or beside what mistakes have made of it by as much for
-/// numbers of that size. What is within and yet everywhere larger or smaller is no rounding.
-Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
-                          const Rounding& rounding, bool from_theirs) const {
-    Judged answer = judged(tensor, expected, {});
-    if (answer.right()) return answer;
-    const Allowed* const allowed = this->allowed(step, rounding, from_theirs);
+/// The ball of the right step where that is expected; beside what mistakes have made of it the same
+/// for numbers of that size.
+Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
+                        const Rounding& rounding) const {
     const auto is_right_one = [&] {
         if (allowed == nullptr || allowed->ball.middle.shape() != expected.shape()) return false;
-        const double share = std::min(1.0, 4 * rounding.sums / rounding.unit);
+        const bool is_finer = rounding.is_half && !is_16_bit(expected.dtype());
+        const double share = is_finer ? 0x1p-22 / rounding.unit : 1;
         for (std::size_t i = 0; i < expected.size(); ++i) {
             const double right = allowed->ball.middle.at(i), cell = expected.at(i);
             if (same_number(cell, right)) continue;
@@ -268,20 +267,37 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
         }
         return true;
     };
-    std::optional<Ball> other;
-    if (!is_right_one()) {
-        const double part = relative(allowed, rounding);
-        const std::vector<double> sizes = sizes_of_cells(expected);
-        Array<double> middle = empty_array<double>(expected.shape()), radius = middle;
-        for (std::size_t i = 0; i < sizes.size(); ++i) {
-            middle.data()[i] = expected.at(i);
-            const double size = std::isfinite(expected.at(i)) ? std::abs(expected.at(i)) : 0;
-            radius.data()[i] = part * (sizes[i] + size);
-        }
-        other = {{expected.axes(), std::move(middle)}, {expected.axes(), std::move(radius)}};
+    if (is_right_one()) return allowed->ball;
+    const double part = relative(allowed, rounding);
+    const std::vector<double> sizes = sizes_of_cells(expected);
+    Array<double> middle = empty_array<double>(expected.shape()), radius = middle;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const double cell = expected.at(i);
+        middle.data()[i] = cell;
+        radius.data()[i] = part * (sizes[i] + (std::isfinite(cell) ? std::abs(cell) : 0));
     }
-    const Ball& ball = other ? *other : allowed->ball;
+    return {{expected.axes(), std::move(middle)}, {expected.axes(), std::move(radius)}};
+}
+
+/// What is within its ball and yet everywhere larger or smaller is no rounding. Sums of 16 bits run
+/// in float32, or where that does not explain it in 16 bits.
+Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
+                          const Rounding& rounding, bool from_theirs) const {
+    Judged answer = judged(tensor, expected, {});
+    if (answer.right()) return answer;
+    Rounding way = rounding;
+    Ball ball = ball_around(expected, allowed(step, way, from_theirs), way);
     answer.within = within(tensor, ball);
+    if (answer.within->beyond > 0 && rounding.is_half) {
+        way.sums = way.unit;
+        const Ball wider = ball_around(expected, allowed(step, way, from_theirs), way);
+        WithinBall again = within(tensor, wider);
+        if (again.beyond == 0) {
+            again.way = "sums in 16 bits";
+            answer.within = std::move(again);
+            ball = wider;
+        }
+    }
     const std::optional<Slope> slope = slope_of(tensor, ball);
     if (slope && slope->is_all && !slope->is_one(rounding)) answer.slope = slope;
     const bool is_right = answer.within->beyond == 0 && !answer.slope;

@@ -193,7 +193,8 @@ void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone, bool 
         finding.replayed = false;
         finding.difference = 0;
     }
-    if (finding.mistake != nullptr && judged && right) finding.harmless = true;
+    const bool is_seen = finding.mistake != nullptr && !finding.changes_weights;
+    if (is_seen && judged && right) finding.harmless = true;
     // What a result needs, though it was done before, is not without harm.
     if (finding.mistake != nullptr && finding.replayed && is_result_step(finding.step) &&
         !is_result_step(finding.mistake->step)) {

@@ -372,6 +372,14 @@ Match Scene::match_of(const Mistake& mistake, Reading reading, double difference
     match.finding.mistake = &mistake;
     match.finding.difference = difference;
     match.finding.evidence = evidence_of(step, reading.tensor, expected);
+    if (theirs.epsilon != 0 && (is_scores(step) || kept_step(step) != nullptr)) {
+        const auto made = replay.step_with({&mistake}, step);
+        const bool is_harmless =
+            std::ranges::count(harmless_differences(), mistake.id, &Mistake::id) > 0;
+        match.finding.changes_weights =
+            !is_harmless && made && made->shape() == expected.shape() &&
+            (kept_step(step) != nullptr || !gives_same_weights(*made, false));
+    }
     match.reading = std::move(reading);
     return match;
 }

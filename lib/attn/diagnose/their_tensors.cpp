@@ -170,6 +170,7 @@ std::string why_stray(const std::string& name, const Tensor& tensor, const Plan&
 }  // namespace
 
 double epsilon_of_half(const Tensor& tensor) {
+    if (is_16_bit(tensor.dtype())) return epsilon(tensor.dtype());
     if (!tensor.is_floating()) return 0;
     int most = 0;
     std::size_t numbers = 0;

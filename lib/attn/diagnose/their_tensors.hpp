@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "attn/diagnose/diagnose.hpp"
@@ -207,6 +208,8 @@ private:
     const Allowed* allowed(const std::string& step, const Rounding& rounding,
                            bool from_theirs) const;
     double relative(const Allowed* allowed, const Rounding& rounding) const;
+    Ball ball_around(const Tensor& expected, const Allowed* allowed,
+                     const Rounding& rounding) const;
     Judged by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
                        const Rounding& rounding, bool from_theirs) const;
 
@@ -219,7 +222,7 @@ private:
     bool looks_away_ = false;
     double epsilon_ = 0;  ///< of the type that all numbers went through, where it is said
     /// Of each type that was asked for, from their tensors or from none.
-    mutable std::map<std::pair<bool, double>, std::shared_ptr<Balls>> balls_{};
+    mutable std::map<std::tuple<bool, double, double>, std::shared_ptr<Balls>> balls_{};
 };
 
 /// Says of each tensor which steps it may be, and which none is. Where names leave a choice, the

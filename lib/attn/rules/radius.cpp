@@ -16,6 +16,9 @@ using Kind = RuleNode::Kind;
 
 /// Of functions that are worked out by themselves: no library is further off than five units.
 constexpr double off = 5;
+/// Of a sum of n numbers: so many times the root of n, as errors go up and down. One that adds
+/// numbers of one sign from left to right is beyond in one of ten million.
+constexpr double likely = 3;
 
 bool is_any_of(const std::string& word, std::initializer_list<const char*> words) {
     return std::ranges::find(words, word) != words.end();
@@ -181,13 +184,15 @@ private:
         RuleTree spread;
         if (first->kind == Kind::number && end->kind == Kind::number) {
             const double count = std::max(end->number - first->number, 0.0);
-            spread = times((std::min(count, 4 * std::sqrt(count)) + own) * rounding_.sums, terms);
+            spread =
+                times((std::min(count, likely * std::sqrt(count)) + own) * rounding_.sums, terms);
         } else {
             const RuleTree count =
                 call_node("max", {operate_node("-", {end, first}), number_node(0)});
-            const RuleTree likely = operate_node("*", {number_node(4), call_node("sqrt", {count})});
+            const RuleTree most =
+                operate_node("*", {number_node(likely), call_node("sqrt", {count})});
             const RuleTree units =
-                operate_node("+", {call_node("min", {count, likely}), number_node(own)});
+                operate_node("+", {call_node("min", {count, most}), number_node(own)});
             spread = operate_node("*", {times(rounding_.sums, units), terms});
         }
         return plus(spread, moved);
@@ -204,6 +209,9 @@ private:
 Rounding rounding_of(DType dtype) {
     const double smallest = std::numeric_limits<double>::denorm_min();
     switch (dtype) {
+        case DType::float16:
+        case DType::bfloat16:
+            return rounding_of_half(epsilon(dtype));
         case DType::float32:
             return {std::ldexp(1.0, -24), std::ldexp(1.0, -149), std::ldexp(1.0, -24),
                     std::numeric_limits<float>::max()};
@@ -220,7 +228,7 @@ Rounding rounding_of(DType dtype) {
 Rounding rounding_of_half(double epsilon) {
     const bool is_float16 = epsilon < 0x1p-8;
     return {epsilon / 2, std::ldexp(1.0, is_float16 ? -25 : -134), std::ldexp(1.0, -24),
-            is_float16 ? 65504.0 : 0x1.FEp127};
+            is_float16 ? 65504.0 : 0x1.FEp127, true};
 }
 
 std::string radius_name(const std::string& tensor) { return "radius of " + tensor; }
@@ -229,8 +237,8 @@ Rule radius_of(const Rule& rule, const Outline& made, const Rounding& rounding,
                const std::function<bool(const std::string& tensor)>& is_exact) {
     require_completed(*rule.value);
     if (!is_exact) throw ConfigError("a radius is told which tensors are exact");
-    RuleTree tree =
-        plus(Radius(rule, made, rounding, is_exact).tree(), number_node(rounding.least));
+    RuleTree tree = Radius(rule, made, rounding, is_exact).tree();
+    tree = tree ? plus(tree, number_node(rounding.least)) : number_node(0);
     return {"", radius_name(rule.step), rule.indices, std::move(tree)};
 }
 

@@ -13,9 +13,7 @@ struct Rounding {
     double least;    ///< and never less than this, where numbers are tiny
     double sums;     ///< of each addition of a sum, and of what is worked out before it is stored
     double largest;  ///< beyond it there is infinity
-
-    /// Whether sums run in a finer type than what is stored, as they do with 16 bits.
-    bool is_half() const { return unit > sums; }
+    bool is_half = false;
 };
 
 /// The rounding of a floating type.
@@ -35,7 +33,7 @@ std::string radius_name(const std::string& tensor);
 ///     scores[q,k] = sum f: query[q,f] * key[k,f]
 ///     radius[q,k] = 1.9e-06 * (sum f: abs(query[q,f]) * abs(key[k,f])) + 6e-08 * abs(scores[q,k])
 ///
-/// Each number that is stored may move by `unit` of itself; a sum of n by min(n, 4 sqrt(n)) times
+/// Each number that is stored may move by `unit` of itself; a sum of n by min(n, 3 sqrt(n)) times
 /// `sums` of what its terms add up to, in whatever order it runs; a function by as much as its
 /// derivative makes of its argument's radius. What covers the ways in which libraries work: any
 /// order of sums, sums with or without fused multiply-add, exp2 in the place of exp, a division as

@@ -58,7 +58,7 @@ const Tensor* Bounds::exact(const std::string& name) {
     const Tensor* const tensor = step.kind == Step::Kind::detail ? nullptr : used_.find(name);
     if (tensor == nullptr || tensor->shape() != step.outline(plan_).shape) return nullptr;
     bool is_exact = true;
-    if (rounding_.is_half() && tensor->is_floating()) {
+    if (rounding_.is_half && tensor->is_floating() && !step.in_float32) {
         is_exact = step.chain != Chain::weights;
         for (std::size_t i = 0; is_exact && i < tensor->size(); ++i) {
             is_exact = is_of_type(tensor->at(i), rounding_);
@@ -78,6 +78,7 @@ const Ball* Bounds::known(const std::string& name) {
 
 std::optional<Ball> Bounds::of(const std::string& step) {
     const PlannedStep planned{plan_, table_, find_step(table_, step)};
+    if (!planned.step.applies(plan_)) return std::nullopt;
     const std::optional<Rule> rule = rule_of(planned);
     if (!rule || planned.step.holds != RuleType::number || gives_truth(*rule->value)) return {};
     for (const std::string& name : tensors_read(*rule)) {
@@ -98,16 +99,18 @@ std::optional<Ball> Bounds::of(const std::string& step) {
         return evaluate_rule(each, made.axes, made.shape, DType::float64, scope);
     };
     ball.middle = evaluated(*rule);
-    const Rule radius = radius_of(*rule, made, rounding_,
+    const Rounding rounding =
+        planned.step.in_float32 && rounding_.is_half ? rounding_of(DType::float32) : rounding_;
+    const Rule radius = radius_of(*rule, made, rounding,
                                   [&](const std::string& name) { return exact(name) != nullptr; });
-    ball.radius = settled(ball.middle, evaluated(radius), rounding_);
+    ball.radius = settled(ball.middle, evaluated(radius), rounding);
     return ball;
 }
 
 std::string WithinBall::text(const Shape& shape) const {
     if (beyond == 0) {
-        return fmt::format("rounding explains it: largest {} of at most {}", brief(difference),
-                           brief(allowed));
+        return fmt::format("rounding explains it: largest {} of at most {}{}", brief(difference),
+                           brief(allowed), way.empty() ? "" : ", with " + way);
     }
     return fmt::format("rounding does not: {} {}, first {}: {} of at most {}", beyond,
                        beyond == 1 ? "cell" : "cells", index_text(indices_of(first, shape)),
@@ -138,8 +141,9 @@ WithinBall within(const Tensor& tensor, const Ball& ball) {
 }
 
 bool Slope::is_one(const Rounding& rounding) const {
-    constexpr double deviations = 5;
-    return std::abs(factor - 1) <= rounding.unit + 5 * rounding.sums + deviations * error;
+    constexpr double deviations = 5, units = 0.55, sums = 5;
+    const double constant = units * rounding.unit + sums * rounding.sums;
+    return std::abs(factor - 1) <= std::max(constant, deviations * error);
 }
 
 std::string Slope::text() const {

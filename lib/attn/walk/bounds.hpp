@@ -47,6 +47,7 @@ struct WithinBall {
     std::size_t beyond = 0;  ///< cells that are further off than their radius
     std::size_t first = 0;   ///< of these, in row-major order
     double first_difference = 0, first_allowed = 0;
+    std::string way{};  ///< to run the step, where it is not the usual one: `sums in 16 bits`
 
     /// `rounding explains it: largest 3e-08 of at most 9e-08`, or that it does not and where.
     std::string text(const Shape& shape) const;
@@ -63,7 +64,8 @@ struct Slope {
     double factor = 1, error = 0;
     bool is_all = false;  ///< with that factor every cell is within its ball
 
-    /// Whether rounding explains it. A constant that was rounded is off by a unit in every cell.
+    /// Whether rounding explains it: five standard errors, or half a unit, by which a constant that
+    /// was rounded may be off in every cell.
     bool is_one(const Rounding& rounding) const;
     /// `every number is 1.020 times what it should be, +- 0.0001`
     std::string text() const;
