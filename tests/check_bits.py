@@ -25,8 +25,8 @@ OURS = """
 --seq-len 1
 --seq-len 2 --heads 3 --embed-dim 12 --batch 2
 --seq-len 5 --heads 2 --embed-dim 16 --bias --output-projection --output-bias
---seq-len 9 --heads 2 --embed-dim 6 --mask causal --rope half
---seq-len 12 --heads 4 --kv-heads 2 --embed-dim 32 --mask window:3 --mask causal --rope interleaved
+--seq-len 9 --heads 2 --embed-dim 8 --mask causal --rope half
+--seq-len 12 --heads 4 --kv-heads 2 --embed-dim 32 --mask window:3,causal --rope interleaved
 --seq-len 4 --heads 2 --embed-dim 8 --rope half --rope-scaling yarn:2:4
 --seq-len 6 --heads 2 --embed-dim 8 --position-bias alibi --mask causal
 --seq-len 6 --heads 2 --embed-dim 8 --softcap 2
@@ -93,7 +93,9 @@ def output_of(code):
 
 def main(program, word=""):
     lend_float16()
-    walks = [shlex.split(line) for line in (OURS + WALKS + MORE).strip().splitlines()]
+    # A program prints in the order of the walk.
+    ordered = WALKS.replace("weights,row_max,exponentials,row_sum", "row_max,exponentials,row_sum,weights")
+    walks = [shlex.split(line) for line in (OURS + ordered + MORE).strip().splitlines()]
     equal = done = tokens = apart = raised = 0
     for walk in walks:
         given = [w for i, w in enumerate(walk) if w != "--code" and walk[i - 1] != "--code"]

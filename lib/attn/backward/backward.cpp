@@ -119,7 +119,6 @@ private:
         card.title = "the mean of d_weights in each row, by the weights";
         card.shown = false;
         card.outline = find_step(table_, "row_max").outline;
-        card.in_float32 = true;  // a sum inside of what libraries do at once
         add(std::move(card), row, value);
         table_.back().note = [](const notes::Subject&) -> std::string {
             return "What softmax takes away from each gradient of the row, because its weights "

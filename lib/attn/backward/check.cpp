@@ -123,7 +123,7 @@ Tolerance rounding_in(const Ledger& ledger) {
     }
     const double loss = std::abs(ledger["loss"].at(0));
     // In 16 bits each step was rounded by more than what is left of the sums before it.
-    if (type > 1e-4) return {8 * type * size, 8 * type};
+    if (type > 1e-4) return {2 * type * size, 8 * type};
     return {256 * type * size + 1e-9 * (1 + loss), std::max(1e-6, 1e4 * type)};
 }
 

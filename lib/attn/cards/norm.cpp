@@ -221,7 +221,10 @@ std::optional<std::string> normed_word(std::string_view word, const StepLines& o
     return word == "eps" ? std::optional(json_number(norm_of(of.plan).eps)) : std::nullopt;
 }
 
-bool is_l2(const Plan& plan) { return norm_of(plan).over == NormOver::l2; }
+/// PyTorch's function does not round between its operations, as a walk in 16 bits does.
+bool is_plain_l2(const Plan& plan) {
+    return norm_of(plan).over == NormOver::l2 && !is_16_bit(plan.compute_dtype);
+}
 
 Step gain_card(const NormedPart& normed) {
     return drawn_card(normed.gain(), "the gain of the norm of the " + normed.part.name,
@@ -250,8 +253,9 @@ Step normed_card(const NormedPart& normed) {
         .compute = [normed](const Plan& plan,
                             const Ledger& ledger) { return compute_normed(normed, plan, ledger); },
         .note = [normed](const Subject& subject) { return normed_note(normed, subject); },
-        .code = field_lines({{is_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
-                            normed_word),
+        .code = field_lines(
+            {{is_plain_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
+            normed_word),
     };
 }
 

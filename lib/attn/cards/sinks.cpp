@@ -92,7 +92,9 @@ Step sink_weight_card() {
     // The rule reads the parts of softmax, which a walk may leave out.
     card.compute = [its_rule = by_rule(card), parts = softmax_part_cards()](const Plan& plan,
                                                                             const Ledger& ledger) {
-        if (ledger.has("row_sum")) return its_rule(plan, ledger);
+        // Those of a walk in 16 bits are rounded, and softmax is not until it is whole.
+        const Tensor* const sums = ledger.find("row_sum");
+        if (sums != nullptr && sums->dtype() == plan.compute_dtype) return its_rule(plan, ledger);
         Ledger with_parts = ledger;
         for (const Step& part : parts) {
             with_parts.record(part.name, part.compute(plan, with_parts));

@@ -64,10 +64,12 @@ void add_rounding(Document& document, const Plan& plan, const StepTable& table,
         const RoundedAt rounds = rounded_at(of);
         if (rounds == RoundedAt::nothing) continue;
         const bool once = rounds == RoundedAt::result;
-        notes::say(section.note, "Computed in float32 and rounded to " + type +
-                                     (once ? " once" : " after each operation") +
-                                     ": no number moved by more than " +
-                                     brief(Moved(of, ledger).most) + ".");
+        const double most = Moved(of, ledger).most;
+        notes::say(section.note,
+                   "Computed in float32 and rounded to " + type +
+                       (once ? " once: " : " after each operation: ") +
+                       (most == 0 ? "no number moved."
+                                  : "no number moved by more than " + brief(most) + "."));
     }
 }
 

@@ -97,7 +97,9 @@ std::string of_first_matrix(const Subject& subject, const std::string& sentence)
     return place.empty() ? capitalised(sentence) : place + sentence;
 }
 
-double rounding(const Tensor& tensor) { return 8 * epsilon(tensor.dtype()); }
+double rounding(const Tensor& tensor) {
+    return (is_16_bit(tensor.dtype()) ? 1 : 8) * epsilon(tensor.dtype());
+}
 
 std::optional<MatrixCell> largest_cell(const Tensor& tensor, std::size_t group) {
     const Matrices matrices(tensor);

@@ -109,6 +109,7 @@ private:
             node.uses |= part.uses;
         }
         if (kind == Kind::reduce) {
+            if (is_product(*node.node)) exact_.insert(&node.parts.back());
             if (node.index < 63) node.uses &= ~bit(node.index);
             kept_[&node].is_shared = (around & ~node.uses) != 0 && index_.size() < 63;
         }
@@ -180,14 +181,22 @@ private:
         }
     }
 
+    /// A number of a 16-bit type. A mean is a sum that was stored, divided.
+    T stored(T number) const {
+        return is_16_bit(type_) ? static_cast<T>(nearest(static_cast<float>(number), type_))
+                                : number;
+    }
+
     /// Rounds a row to a 16-bit type, as libraries store what each operation makes and take a
     /// constant, but for whole numbers and truths; a sum is added up in float32 before.
     void store(const BoundRule& node, T* row) const {
         if constexpr (std::is_same_v<T, float>) {
             const bool is_number = node.is_constant ? node.number != std::floor(node.number)
                                                     : node.node->type == RuleType::number;
-            if (!is_16_bit(type_) || !is_number) return;
-            for (std::size_t r = 0; r < count_; ++r) row[r] = nearest(row[r], type_);
+            if (!is_16_bit(type_) || exact_.contains(&node)) return;
+            for (std::size_t r = 0; r < count_; ++r) {
+                row[r] = is_number ? stored(row[r]) : row[r] + 0;  // no whole number is -0
+            }
         }
     }
 
@@ -320,7 +329,7 @@ private:
             for (std::size_t r = 0; r < count_; ++r) join(node, &result, cells.data() + r, 1);
         }
         std::tie(row_, count_, start_) = row;
-        return node.node->word == "mean" ? result / static_cast<T>(end - first) : result;
+        return node.node->word == "mean" ? stored(result) / static_cast<T>(end - first) : result;
     }
 
     /// In the order of the sum.
@@ -380,7 +389,7 @@ private:
         }
         for (std::size_t r = 0; node.node->word == "mean" && r < count_; ++r) {
             if (active != nullptr && !active[r]) continue;
-            out[r] /= static_cast<T>(std::max(end[r] - first[r], Index{0}));
+            out[r] = stored(out[r]) / static_cast<T>(std::max(end[r] - first[r], Index{0}));
         }
     }
 
@@ -412,6 +421,7 @@ private:
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
     std::map<const BoundRule*, Kept> kept_;
+    std::set<const BoundRule*> exact_;  ///< what products of matrices add up: not rounded
     std::set<const BoundRule*> plain_;  ///< made of indices and numbers alone, without sums
     std::map<const BoundRule*, Same> same_;
     double work_ = 0;

@@ -176,6 +176,14 @@ struct Product {
 
 }  // namespace
 
+bool is_product(const RuleNode& node) {
+    const RuleNode* body = &node;
+    while (body->kind == Kind::reduce && body->word == "sum") body = body->parts.back().get();
+    return body != &node && is_operation(*body, "*") &&
+           std::ranges::all_of(body->parts,
+                               [](const RuleTree& part) { return part->kind == Kind::cell; });
+}
+
 Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope) {
     Lengths lengths;

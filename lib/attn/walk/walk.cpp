@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/plan/plan.hpp"
+#include "attn/rules/products.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -23,18 +24,6 @@ void require_shape(const Step& step, const Plan& plan, const Tensor& given) {
 bool reads_cells(const RuleNode& node) {
     return node.kind == RuleNode::Kind::cell ||
            std::ranges::any_of(node.parts, [](const RuleTree& part) { return reads_cells(*part); });
-}
-
-/// Whether an expression is a sum of products of two cells.
-bool is_product(const RuleNode& node) {
-    const RuleNode* body = &node;
-    while (body->kind == RuleNode::Kind::reduce && body->word == "sum") {
-        body = body->parts.back().get();
-    }
-    return body != &node && is_operation(*body, "*") &&
-           std::ranges::all_of(body->parts, [](const RuleTree& part) {
-               return part->kind == RuleNode::Kind::cell;
-           });
 }
 
 /// What an expression rounds: nothing where its numbers are those of a tensor.
