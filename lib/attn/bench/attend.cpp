@@ -1,6 +1,5 @@
 #include "attn/bench/attend.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <span>
@@ -11,6 +10,7 @@
 #include "attn/random/generator.hpp"
 #include "attn/simd/kernels.hpp"
 #include "attn/steps/context.hpp"
+#include "attn/steps/heads.hpp"
 #include "attn/steps/mask.hpp"
 #include "attn/steps/scaling.hpp"
 #include "attn/steps/scores.hpp"
@@ -31,17 +31,6 @@ MaskView mask_of(const BenchInput& input) {
     return mask;
 }
 
-/// Each head (heads, tokens, features) as often as it is read, the copies side by side.
-Array<float> repeated(const Array<float>& heads, std::size_t times) {
-    Array<float> result =
-        empty_array<float>({heads.shape(0) * times, heads.shape(1), heads.shape(2)});
-    const std::size_t head = heads.shape(1) * heads.shape(2);
-    for (std::size_t h = 0; h < result.shape(0); ++h) {
-        std::copy_n(heads.data() + h / times * head, head, result.data() + h * head);
-    }
-    return result;
-}
-
 /// One step after the other, as a walk goes; but the scores are not kept, so that scaling, mask and
 /// softmax work in place.
 Array<float> attend_in_steps(const BenchInput& input, const BenchSeries& series) {
@@ -57,8 +46,8 @@ Array<float> attend_in_steps(const BenchInput& input, const BenchSeries& series)
     const auto softmax = twin(loop::softmax<float>, vectorized::softmax<float>);
     const auto mix = twin(loop::context<float>, vectorized::context<float>);
 
-    const Array<float> key = repeated(input.key, shape.queries_per_key);
-    const Array<float> value = repeated(input.value, shape.queries_per_key);
+    const Array<float> key = repeat_heads(input.key, shape.queries_per_key);
+    const Array<float> value = repeat_heads(input.value, shape.queries_per_key);
     Array<float> scores = scale(scores_of(input.query, key, arithmetic), scale_of(shape));
     const MaskView view = mask_of(input);
     if (view.causal || view.window) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "attn/cards/cards.hpp"
+#include "attn/steps/rotate.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -183,7 +185,7 @@ std::string inverse_frequencies_note(const Subject& subject) {
 }
 
 Step inverse_frequencies_card() {
-    return {
+    Step card{
         .name = "inverse_frequencies",
         .title = "how far each pair of features rotates from one position to the next, in radians",
         .shown = false,
@@ -215,6 +217,13 @@ Step inverse_frequencies_card() {
               "{step} = {step} / {factor} * share + {step} * (1 - share)"}},
             frequency_word),
     };
+    card.compute = [stretched = by_rule(card)](const Plan& plan, const Ledger& ledger) -> Tensor {
+        if (is_stretched(plan)) return stretched(plan, ledger);
+        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
+            return {{"pair"}, inverse_frequencies<T>(plan.rotary_base(), 2 * plan.rotary_pairs())};
+        });
+    };
+    return card;
 }
 
 // angles, cos and sin of each token and pair.
@@ -236,6 +245,11 @@ Step angles_card(const Standing& standing) {
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
         .in_float32 = true,
         .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
+        .compute = in_type([positions]<class T>(T, const Plan&, const Ledger& ledger) -> Tensor {
+            return {{"token", "pair"},
+                    attn::angles(ledger[positions].as<std::int64_t>(),
+                                 ledger["inverse_frequencies"].as<T>())};
+        }),
         .note =
             says("One row of angles for each token: twice the position, twice the angle. A token "
                  "at position 0 does not rotate."),
@@ -264,6 +278,11 @@ Step circle_card(const Standing& standing, const std::string& function) {
                 return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
                        (factor == 1 ? "" : " * " + json_number(factor));
             },
+        .compute =
+            in_type([angles, cosine]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const auto circle = cosine ? cosines<T> : sines<T>;
+                return {{"token", "pair"}, circle(ledger[angles].as<T>(), plan.rotary_factor())};
+            }),
         .note = [cosine](const Subject&) -> std::string {
             return cosine ? "How much of itself a feature keeps when its pair rotates."
                           : "How much a feature takes of the other one of its pair.";

@@ -1,4 +1,6 @@
+#include "attn/steps/cache.hpp"
 #include "attn/cards/cards.hpp"
+#include "attn/steps/heads.hpp"
 #include "attn/walk/step_rule.hpp"
 
 namespace attn {
@@ -70,6 +72,11 @@ Step present_card(const Projected& part, Chain chain) {
                 return name + "[k,f] = if k < P then " + past + "[k,f] else " + word(chain) +
                        "[k - P, f]";
             },
+        .compute = in_type([part, name, past, chain]<class T>(T, const Plan& plan,
+                                                              const Ledger& ledger) -> Tensor {
+            return {cache_outline(plan, part, 0).axes,
+                    append_tokens(ledger[past].as<T>(), ledger.latest(chain, name).as<T>())};
+        }),
         .note = [part](const Subject& subject) { return present_note(subject, part); },
     };
 }
@@ -133,6 +140,11 @@ Step repeated_card(const Projected& part, Chain chain) {
             [name, chain](const PlannedStep&) {
                 return name + "[h,t,f] = " + word(chain) + "[h / group, t, f]";
             },
+        .compute =
+            in_type([name, chain]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& shared = ledger.latest(chain, name);
+                return {shared.axes(), repeat_heads(shared.as<T>(), plan.queries_per_key())};
+            }),
         .note = [part](const Subject& subject) { return repeated_note(subject, part); },
         .code = field_lines({{"{step} = {before}.repeat_interleave({group}, dim=-3)",
                               "{step} = np.repeat({before}, {group}, axis=-3)"}}),

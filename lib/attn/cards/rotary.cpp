@@ -1,4 +1,4 @@
-#include "attn/steps/rotary.hpp"
+#include "attn/steps/rotate.hpp"
 
 #include <algorithm>
 
@@ -139,6 +139,14 @@ Step rotated_card(const Rotated& rotated) {
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
         .rule = [rotated](const PlannedStep& of) { return rotated_rule(rotated, of); },
+        .compute = in_type([rotated]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& before = ledger.latest(rotated.chain, rotated.step());
+            const Standing standing = rotated.standing(plan);
+            return {before.axes(),
+                    rotate(before.as<T>(), ledger[standing.name("cos")].as<T>(),
+                           ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing,
+                           plan.first_rotated(before.shape().back()))};
+        }),
         .note = [rotated](const Subject& subject) { return rotated_note(rotated, subject); },
         .code = field_lines(
             {{rotates_some,

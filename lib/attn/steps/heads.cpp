@@ -31,6 +31,17 @@ Shape merged_shape(const Shape& context) {
     return shape;
 }
 
+Shape repeated_shape(const Shape& tensor, std::size_t times) {
+    if (tensor.size() < 3 || times == 0) {
+        throw ShapeError("cannot repeat the heads of " + shape_text(tensor) + " " +
+                         std::to_string(times) +
+                         (times == 0 ? " times: at least once" : " times: there is no head axis"));
+    }
+    Shape shape = tensor;
+    shape[shape.size() - 3] *= times;
+    return shape;
+}
+
 /// Exchanges the last axis but two with the last but one.
 template <class T>
 Array<T> swap_tokens_and_heads(const Array<T>& tensor) {
@@ -105,6 +116,30 @@ Array<T> vectorized::merge_heads(const Array<T>& context) {
 }
 
 template <class T>
+Array<T> repeat_heads(const Array<T>& tensor, std::size_t times) {
+    const Shape shape = repeated_shape(shape_of(tensor), times);
+    Array<T> result = empty_array<T>(shape);
+    const std::size_t heads = shape[shape.size() - 3];
+    const std::size_t tokens = shape[shape.size() - 2];
+    const std::size_t features = shape.back();
+    const std::size_t batch = shape.size() == 4 ? shape[0] : 1;
+
+    // Copy head h / times into head h.
+    for (std::size_t b = 0; b < batch; ++b) {
+        for (std::size_t h = 0; h < heads; ++h) {
+            const std::size_t read = b * (heads / times) + h / times;
+            for (std::size_t t = 0; t < tokens; ++t) {
+                for (std::size_t f = 0; f < features; ++f) {
+                    result.data()[((b * heads + h) * tokens + t) * features + f] =
+                        tensor.data()[(read * tokens + t) * features + f];
+                }
+            }
+        }
+    }
+    return result;
+}
+
+template <class T>
 Array<T> take_features(const Array<T>& tensor, const std::vector<std::size_t>& columns) {
     Shape shape = shape_of(tensor);
     const std::size_t features = shape.empty() ? 0 : shape.back();
@@ -130,6 +165,7 @@ Array<T> take_features(const Array<T>& tensor, const std::vector<std::size_t>& c
     template Array<T> vectorized::split_heads(const Array<T>&, std::size_t); \
     template Array<T> loop::merge_heads(const Array<T>&);                    \
     template Array<T> vectorized::merge_heads(const Array<T>&);              \
+    template Array<T> repeat_heads(const Array<T>&, std::size_t);            \
     template Array<T> take_features(const Array<T>&, const std::vector<std::size_t>&);
 ATTN_INSTANTIATE(float)
 ATTN_INSTANTIATE(double)

@@ -38,6 +38,22 @@ template <class T>
 Array<T> merge_heads(const Array<T>& context);
 }
 
+/// Gives each head of queries keys (or values) of its own: every head is copied `times` times, the
+/// copies side by side.
+///
+///     result(b,h,t,f) = tensor(b, h / times, t, f)
+///
+/// Shapes  tensor (batch, kv_heads, tokens, features) or (kv_heads, tokens, features); result the
+///         same with kv_heads * times heads.
+/// Why     grouped-query attention keeps fewer keys and values than queries. Nothing is computed:
+///         kernels read the shared head where it is.
+/// Errors  ShapeError when there is no head axis.
+/// Source  Ainslie et al. 2023, GQA; torch.repeat_interleave.
+///
+/// A loop, and not the rule of its step, as in rotate.hpp.
+template <class T>
+Array<T> repeat_heads(const Array<T>& tensor, std::size_t times);
+
 /// Copies the features `columns` of the last axis, in that order.
 ///
 /// Shapes  tensor (..., features); result (..., columns.size()).
