@@ -321,13 +321,9 @@ def diagnose(file: Any = None, **flags: Any) -> Answer:
 def load_ipython_extension(shell: Any) -> None:
     """%attn why 'weights[2,1]' is a command line, %%attn a walk with the rules below it."""
 
-    def attn(line: str, rules: Optional[str] = None) -> Answer:
-        if rules is None:
-            return run(line)
-        files = _Files()
-        path = files.path("rules")
-        Path(path).write_text(rules, encoding="utf-8")
-        return Walk([*shlex.split(line), "--rule", "@" + path], files)
+    def attn(line: str, rules: str = "") -> Answer:
+        said = [rule for rule in rules.splitlines() if rule.strip() and rule[0] != "#"]
+        return run(line, rule=said)
 
     shell.register_magic_function(attn, "line_cell", "attn")
 

@@ -10,7 +10,7 @@ output=$(cd "$5" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 name=attn_explain-$version
 tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+trap 'rm -rf "$tree" "$tree.files" "$tree.record"' EXIT
 
 mkdir -p "$tree/$name.data/scripts" "$tree/$name.data/data/share/man/man1" "$tree/$name.dist-info"
 cp "$here/attn_explain.py" "$here/attn_verify.py" "$tree"
@@ -44,5 +44,6 @@ echo "$name.dist-info/RECORD,," >> "$name.dist-info/RECORD"
 
 wheel=$output/$name-py3-none-$platforms.whl
 rm -f "$output/$name"-*.whl
-cmake -E tar cf "$wheel" --format=zip -- *
+find ./* -type f | sed 's,^\./,,' > "$tree.files"
+cmake -E tar cf "$wheel" --format=zip --files-from="$tree.files"
 echo "$wheel"

@@ -102,7 +102,7 @@ def test_a_model_is_watched_without_a_change(case: int) -> None:
     make, args, kwargs, names = MODELS[case]
     model = make()
     x = torch.randn(5, 5, 16, dtype=next(model.parameters()).dtype)
-    if OLD and args and args[0].is_floating_point():
+    if OLD and args and args[0].ndim == 4:
         pytest.skip("PyTorch 1.13 adds no mask")
 
     def made() -> list[Any]:
