@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 import attn_explain as ae  # noqa: E402
 from attn_verify import verify  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 R = np.random.default_rng(0)
 Q, K, V = (R.normal(size=(2, 5, 4)).astype("f4") for _ in range(3))
 
@@ -35,43 +35,10 @@ def attention(scale: float) -> tuple[Any, Any]:
 W, OUT = attention(0.5)
 TORCH = {name: torch.from_numpy(each) for name, each in zip("qkv", (Q, K, V))}
 HALF = {name: each.bfloat16() for name, each in TORCH.items()}
-CALLS = """
-walk(heads=2).weights.shape == (2, 6, 6)
-walk(heads=2)["weights"].dtype == np.float32
-walk(mask="causal").mask.dtype == bool
-walk(dtype="float64").x.dtype == float
-walk(text="a b").axes["weights"] == ("query", "key")
-walk(text=["a b", "c d"]).ids.tolist() == [[1, 2], [3, 4]]
-walk(seq_len=2, rope="half", positions=(3, 7)).positions.tolist() == [3, 7]
-walk(bias=False, heads=None).ok
-np.array_equal(walk(x=Q[0]).x, Q[0])
-np.allclose(walk(projection="none", query=Q, key=K, value=V, heads=2).weights, W)
-walk(x=Q[0], mask=np.eye(5) > 0, mask_true="keep").weights.trace() == 5
-walk(rule=["scores[q,k] = 0", "scaled_scores[q,k] = scores[q,k] + k"]).scores.max() == 0
-"[2,3] = 0.0000" in repr(why("weights[short,eat]", mask="causal"))
-walk(heads=2).why("weights[1,0,0]").json["step"] == "weights"
-lint(heads=2, scale="embed-dim").findings[0]["id"] == "scale-dmodel"
-compare("", "--scale none").json["first_difference"] == "scaled_scores"
-compare(walk(), walk()).ok
-not compare({"weights": W}, {"weights": W + 1e-3}).ok
-diagnose(q=Q, k=K, v=V, weights=W, out=OUT, heads=2).ok
-diagnose(**TORCH, weights=W, heads=2).ok
-diagnose(**HALF, context=torch.from_numpy(OUT).bfloat16(), heads=2).ok
-diagnose(q=Q, k=K, v=V, context=attention(1.0)[1], heads=2).findings[0]["id"] == "scale-missing"
-"causal" in diagnose(q=Q, k=K, v=V, context=walk(**QKV, mask="causal").context, heads=2).question
-probe().x.ndim == 3
-quiz("5/9", topic="softmax", seed=11, count=1).text.count("Right") == 1
-heads(text="Once upon a time").json["heads"][0]["layer"] == 0
-generate(tokens=3).json["text"] == "Once upon a"
-"PyTorch" in bugs("softmax-axis=query").text and len(bugs("rope").json) > 3
-run("why 'weights[2,1]' --mask causal").text.startswith("weights[2,1]")
-run("--heads 2", mask="causal").context.shape == (2, 6, 4)
-walk()._repr_html_().startswith("<iframe") and "<pre>" in lint()._repr_html_()
-"""
 QKV = {"projection": "none", "query": Q, "key": K, "value": V, "heads": 2}
 
 
-@pytest.mark.parametrize("line", CALLS.strip().splitlines())
+@pytest.mark.parametrize("line", (HERE / "calls.txt").read_text().splitlines())
 def test_a_call(line: str) -> None:
     assert eval(line, {**globals(), **vars(ae)})
 
@@ -97,30 +64,12 @@ def test_gradients_that_pytorch_keeps_are_judged() -> None:
     assert not wrong.ok and wrong.findings
 
 
-# Flags for verify: of each line one, or none.
-FLAGS = """
---heads 2|--heads 4|--heads 4 --kv-heads 2|--heads 4 --kv-heads 1
---seq-len 1|--seq-len 3|--seq-len 5|--batch 2 --seq-len 3|--text 'a b a c'
---mask causal|--mask window:2,causal|--mask chunk:2,causal|--mask prefix:2|--mask window:3
---rope half|--rope interleaved|--position-bias alibi|--position-bias t5|--rope half --rope-scaling linear:4
-|--qk-norm head|--qk-norm all|--qk-norm l2
-|--softcap 2|--sink zero|--sink randn|--past 2
-|--scale none|--scale 0.3|--scale embed-dim
-|--bias|--output-projection|--bias --output-projection --output-bias
-|--projection fused|--projection stacked|--projection none|--projection mha
-||--weights-by sigmoid|--softmax-axis query|--differential|--mla 3|--x-norm rms|--memory-len 3
-||--rule 'weights[q,k] = relu(scores[q,k]) / Tk'|--rule 'scores[q,k] = -sum f: (queries[q,f] - keys[k,f]) ^ 2'
-||--bug scale-missing|--bug softmax-axis=query|--bug causal-triu|--bug scale-twice|--bug v-is-k
-|--backward|--backward --loss mean|--backward --loss 'context[0]'
-|--variant loop|--variant fused|--dtype float64|--rng numpy
-"""
-
-
 def test_verify_follows_walks_and_finds_a_changed_number(tmp_path: Path) -> None:
+    lists = [line.split("|") for line in (HERE / "flags.txt").read_text().splitlines()]
     dice = random.Random(int(os.environ.get("ATTN_SEED", 1)))
     wanted, walks = int(os.environ.get("ATTN_WALKS", 40)), 0
     while walks < wanted:
-        flags = " ".join(dice.choice(line.split("|")) for line in FLAGS.strip().splitlines())
+        flags = " ".join(map(dice.choice, lists))
         html, path = dice.random() < 0.3, tmp_path / "walk"
         try:
             form = "html" if html else "json"
@@ -189,12 +138,8 @@ def test_the_wheel_installs_without_a_network(tmp_path: Path) -> None:
 
 
 def test_the_tour_runs_as_it_stands(tmp_path: Path) -> None:
-    import nbformat
-    from nbconvert.preprocessors import ExecutePreprocessor
-
-    notebook = nbformat.read(ROOT / "app" / "python" / "tour.ipynb", as_version=4)
-    assert len(notebook.cells) == 10
-    os.environ["PYTHONPATH"] = str(ROOT / "app" / "python")
-    ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(notebook, {})
-    outputs = [each for cell in notebook.cells for each in cell.get("outputs", [])]
-    assert not any("error" in each.output_type for each in outputs) and len(outputs) >= 6
+    tour = ROOT / "app" / "python" / "tour.ipynb"
+    words = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", "--stdout", tour]
+    path = {**os.environ, "PYTHONPATH": str(tour.parent)}
+    page = subprocess.run(words, capture_output=True, env=path, check=True).stdout
+    assert len(json.loads(tour.read_text())["cells"]) == 10 and page.count(b"<iframe") == 2

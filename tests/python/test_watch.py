@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -148,54 +149,7 @@ def test_what_a_fused_layer_hides_is_said() -> None:
     assert len(seen) or "layers.0.self_attn: not seen" in repr(seen)
 
 
-RIGHT = """
-def attention(x, w_query, w_key, w_value, w_output):
-    B, T, C = x.shape
-    q, k, v = (x @ w.T for w in (w_query, w_key, w_value))
-    q, k, v = (each.view(B, T, 4, 4).transpose(1, 2) for each in (q, k, v))
-    scores = q @ k.transpose(-2, -1)
-    scaled = scores / 2
-    mask = torch.ones(T, T).triu(1).bool()
-    masked = scaled.masked_fill(mask, -math.inf)
-    weights = masked.softmax(-1)
-    context = weights @ v
-    merged = context.transpose(1, 2).reshape(B, T, C)
-    out = merged @ w_output.T
-    return out
-"""
-MISTAKES = """
-scores / 2 | scores | scale-missing
-scores / 2 | scores / 4 | scale-dmodel
-scores / 2 | scores / C | scale-other=16
-scores / 2 | scores * 2 | scale-multiplied
-scores / 2 | scores / 3 | scale-other=3
-softmax(-1) | softmax(-2) | softmax-axis=query
-softmax(-1) | softmax(1) | softmax-axis=head
-softmax(-1) | softmax(0) | softmax-axis=batch
-triu(1) | triu(0) | causal-diag-minus1
-triu(1) | triu(2) | causal-diag-plus1
-triu(1) | tril(-1) | causal-triu
-triu(1) | tril(0) | mask-inverted
--math.inf | 0.0 | mask-times-zero
--math.inf | 1e-9 | mask-tiny-fill
--math.inf | -2.0 | mask-fill-too-small=-2
-(mask, | (~mask, | mask-inverted
-q @ k.trans | k @ q.trans | scores-transposed
-q @ k.trans | q @ q.trans | q-dot-q
-(w_query, w_key, w_value) | (w_key, w_query, w_value) | wrong-weight=query-by-key
-(w_query, w_key, w_value) | (w_query, w_value, w_key) | wrong-weight=key-by-value
-(w_query, w_key, w_value) | (w_query, w_key, w_key) | wrong-weight=value-by-key
-(w_query, w_key, w_value) | (w_query, w_query, w_value) | wrong-weight=key-by-query
-x @ w.T | x @ w | weight-not-transposed
-.view(B, T, 4, 4).transpose(1, 2) | .view(B, 4, T, 4) | split-view
-.view(B, T, 4, 4).transpose(1, 2) | .view(B, T, 4, 4).permute(0, 3, 1, 2) | split-strided
-context.transpose(1, 2).reshape | context.reshape | merge-reshape
-context.transpose(1, 2).reshape | context.permute(0, 2, 3, 1).reshape | merge-order=strided
-weights @ v | weights.transpose(-2, -1) @ v | weights-transposed
-weights @ v | weights @ k | v-is-k
-w_output.T | w_output | wo-transposed
-merged @ w_output.T | merged | no-output-projection
-"""
+RIGHT, MISTAKES = (Path(__file__).parent / "mistakes.txt").read_text().split("\n\n")
 
 
 def attention(before: str = "", after: str = "") -> Any:
@@ -205,7 +159,7 @@ def attention(before: str = "", after: str = "") -> Any:
     return ae.watch(scope["attention"])
 
 
-@pytest.mark.parametrize("line", MISTAKES.strip().splitlines())
+@pytest.mark.parametrize("line", MISTAKES.splitlines())
 def test_a_mistake_in_ones_own_function_is_named(line: str) -> None:
     before, after, name = (part.strip() for part in line.split("|"))
     torch.manual_seed(1)
