@@ -344,7 +344,8 @@ class Layer(_Named):
     """One call of attention: its tensors by their names, and in flags what it said of itself."""
 
     def __init__(self, name: str, tensors: Mapping[str, Any], said: Mapping[str, Any]) -> None:
-        self.name, self.said = name, said
+        self.name, self.said = name, dict(said)
+        self.dropout = self.said.pop("dropout", 0)
         kept = {word: each for word, each in tensors.items() if each is not None}
         self.tensors = {word: each.detach().clone() for word, each in kept.items()}
 
@@ -353,6 +354,8 @@ class Layer(_Named):
 
     def diagnose(self, **flags: Any) -> Answer:
         """What is hidden counts as meant, unless mask= says otherwise; the scale does not."""
+        if self.dropout:
+            raise AttnError(f"{self.name}: a dropout of {self.dropout} was on: call model.eval()")
         said, tensors = {**self.said, **flags}, dict(self.tensors)
         if "mask" in flags:
             said.pop("mask_true", None)
@@ -519,6 +522,7 @@ def _attention(given: dict[str, Any], result: Any) -> tuple[dict[str, Any], dict
     """Tensors and flags of a call of scaled_dot_product_attention."""
     query, key, mask = given["query"], given["key"], given["mask"]
     said: dict[str, Any] = {"mask": "causal"} if given.get("is_causal") else {}
+    said["dropout"] = given.get("dropout_p", 0)
     if query.ndim > 3:
         said.update(heads=query.shape[-3], kv_heads=key.shape[-3])
     if mask is not None and not mask.is_floating_point():
@@ -534,6 +538,7 @@ def _multihead(
     query, key, mask = given["query"], given["key"], given["mask"]
     padding = given.get("padding")
     said = {"heads": module.num_heads, "projection": "mha"}
+    said["dropout"] = module.dropout if module.training else 0
     if mask is not None and mask.ndim == 3:
         mask = mask.unflatten(0, (-1, module.num_heads))
     if padding is not None:
@@ -541,11 +546,9 @@ def _multihead(
         mask = padding if mask is None else padding | mask
     if mask is not None and not mask.is_floating_point():
         said["mask_true"] = "drop"
-    tensors = dict(x=query, output=result[0], memory=None if key is query else key)
+    tensors = {"x": query, "output": result[0], **({} if key is query else {"memory": key})}
     if query.ndim > 2 and not module.batch_first:
-        tensors = {
-            name: each if each is None else each.transpose(0, 1) for name, each in tensors.items()
-        }
+        tensors = {name: each.transpose(0, 1) for name, each in tensors.items()}
     tensors.update(mask=mask, w_qkv=module.in_proj_weight, b_qkv=module.in_proj_bias)
     tensors.update(w_output=module.out_proj.weight, b_output=module.out_proj.bias)
     return tensors, said

@@ -143,6 +143,14 @@ def test_projections_are_kept_by_their_names() -> None:
     assert "causal-unasked" in layer.diagnose(mask="none", heads=H).text
 
 
+def test_dropout_is_no_mistake() -> None:
+    model = nn.TransformerEncoderLayer(16, H, 32, 0.1)
+    with ae.watch(model) as seen:
+        model(torch.randn(5, 2, 16))
+    with pytest.raises(ae.AttnError, match="self_attn: a dropout of 0.1 was on"):
+        seen.diagnose()
+
+
 def test_what_a_fused_layer_hides_is_said() -> None:
     with torch.no_grad(), ae.watch(encoder(True).eval()) as seen:
         seen._model(torch.randn(2, 5, 16))
