@@ -206,7 +206,20 @@ class _Named:
         return self.tensors[name]
 
 
-class Walk(_Named, Answer):
+class Page(Answer):
+    """What shows itself as a page."""
+
+    def html(self) -> str:
+        """The page, which needs no network."""
+        return self._run("--format", "html")[0]
+
+    def _repr_html_(self) -> str:
+        style = "width:100%;height:680px;border:0"
+        page = html.escape(self.html())
+        return f'<iframe style="{style}" onload="{_ON_LOAD}" srcdoc="{page}"></iframe>'
+
+
+class Walk(_Named, Page):
     """A walk, whose tensors are NumPy's: walk["weights"], walk.weights; walk.axes["weights"]."""
 
     @functools.cached_property
@@ -231,15 +244,6 @@ class Walk(_Named, Answer):
     def why(self, cell: str) -> Answer:
         """Where a number of this walk comes from."""
         return Answer(["why", cell, *self.command], self._files)
-
-    def html(self) -> str:
-        """The page, which needs no network."""
-        return self._run("--format", "html")[0]
-
-    def _repr_html_(self) -> str:
-        style = "width:100%;height:680px;border:0"
-        page = html.escape(self.html())
-        return f'<iframe style="{style}" onload="{_ON_LOAD}" srcdoc="{page}"></iframe>'
 
 
 class Probe(_Named, Answer):
@@ -268,7 +272,8 @@ def walk(**flags: Any) -> Walk:
 def run(line: str, **flags: Any) -> Answer:
     """Any command line: run("why 'weights[2,1]' --mask causal")."""
     words = shlex.split(line)
-    return (Answer if words and words[0][0] != "-" else Walk)(*_asked(words, flags))
+    command = words[0] if words and words[0][0] != "-" else ""
+    return {"": Walk, "heads": Page}.get(command, Answer)(*_asked(words, flags))
 
 
 lint = functools.partial(run, "lint")  # the pitfalls of a configuration and its data
