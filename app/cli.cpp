@@ -11,6 +11,8 @@
 #include "attn/text/strings.hpp"
 #include "attn/version.hpp"
 
+extern "C" const char attn_verified[];
+
 namespace app {
 namespace {
 
@@ -146,7 +148,10 @@ std::string asked_help(const Command& command, const Words& words) {
         if (word == "--") break;
         if (word == "--help") return whole_help(command);
         if (word == "-h") return short_help(command);
-        if (word == "--version") return "attn-explain " + std::string(attn::version()) + "\n";
+        if (word != "--version") continue;
+        const bool asks_more = std::ranges::find(words, "--verified") != words.end();
+        return "attn-explain " + std::string(attn::version()) + "\n" +
+               (asks_more ? attn_verified : "");
     }
     return {};
 }

@@ -39,7 +39,7 @@ const std::vector<Flag>& common_flags() {
                     Flag{"--no-pager", "", "print long output without a pager"}.typed_only(),
                     {"-h", "", "print the first flags to know, or how to use the command"},
                     {"--help", "", "print all flags of the command"},
-                    {"--version", "", "print the version of the program"},
+                    {"--version", "", "print the version (and with --verified what holds it)"},
                 });
     return all;
 }

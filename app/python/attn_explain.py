@@ -27,11 +27,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
-
-import numpy as np
 
 
 class AttnError(Exception):
@@ -43,19 +40,17 @@ def program() -> str:
     said = os.environ.get("ATTN_EXPLAIN")
     schemes = [name for name in sysconfig.get_scheme_names() if name.startswith(os.name)]
     folders = [sysconfig.get_path("scripts", name) for name in schemes]
-    folders = [str(Path(__file__).resolve().parent), sysconfig.get_path("scripts"), *folders]
+    folders = [os.path.dirname(os.path.abspath(__file__)), sysconfig.get_path("scripts"), *folders]
     looked = [said] if said else [os.path.join(each, "attn-explain") for each in folders]
-    for path in looked:
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    found = None if said else shutil.which("attn-explain")
-    if found is None:
+    found = [path for path in looked if os.path.isfile(path) and os.access(path, os.X_OK)]
+    on_path = None if said else shutil.which("attn-explain")
+    if not found and on_path is None:
         where = ", ".join(dict.fromkeys(looked)) + ("" if said else " and on PATH")
         raise AttnError(
             f"there is no program attn-explain: looked for {where}: "
             "install the wheel, or set ATTN_EXPLAIN to its path"
         )
-    return found
+    return [*found, on_path or ""][0]
 
 
 # Tensors go to the program as safetensors, in the type that they have.
@@ -67,29 +62,30 @@ def _is_tensor(value: Any) -> bool:
     return hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
 
 
-def _array(name: str, value: Any) -> tuple[str, Any]:
+def _bytes(name: str, value: Any) -> tuple[str, Any]:
     """The type of a tensor in words, and an array of its bytes."""
+    import numpy as np
+
     kind = str(getattr(value, "dtype", "")).replace("torch.", "")
     if hasattr(value, "detach"):
-        value = value.detach().cpu().contiguous()
+        value = value.detach().cpu()
         value = value.view(sys.modules["torch"].int16) if kind == "bfloat16" else value
-    array = np.asarray(value)
+    array = np.array(value, order="C")
     kind = kind if kind == "bfloat16" else array.dtype.name
     if kind not in _TYPES:
         raise AttnError(f"{name} holds {kind}: give floats, whole numbers of 64 bits, or truths")
-    return _TYPES[kind], np.ascontiguousarray(array).reshape(array.shape)
+    return _TYPES[kind], array
 
 
 def _save(path: str, tensors: Mapping[str, Any]) -> None:
-    header, blobs, at = {}, [], 0
+    header, blob = {}, b""
     for name, value in tensors.items():
-        word, array = _array(name, value)
-        blobs.append(array.tobytes())
-        place = [at, at + array.nbytes]
+        word, array = _bytes(name, value)
+        place = [len(blob), len(blob) + array.nbytes]
         header[name] = {"dtype": word, "shape": array.shape, "data_offsets": place}
-        at = place[1]
+        blob += array.tobytes()
     text = json.dumps(header).encode()
-    Path(path).write_bytes(len(text).to_bytes(8, "little") + text + b"".join(blobs))
+    Path(path).write_bytes(len(text).to_bytes(8, "little") + text + blob)
 
 
 class _Files:
@@ -118,21 +114,19 @@ def _words(
     """The words of a command line, and by their names the tensors that are no flag's."""
     words: list[str] = []
     tensors: dict[str, Any] = {}
-    reading = {"mask": "mask-file", "x": "x", "memory": "memory", "sink": "sink", "loss": "loss"}
-    reading.update({"past": "past", "position_bias": "position-bias"})
+    reading = ("x", "memory", "mask", "sink", "past", "position_bias", "loss")
     for name, value in flags.items():
-        flag = "--" + name.replace("_", "-")
-        if value is None:
-            continue
+        flag = "--mask-file" if name == "mask" and _is_tensor(value) else "--" + name
+        flag = flag.replace("_", "-")
         if _is_tensor(value) and (apart or name not in reading):
             tensors[name] = value
         elif _is_tensor(value):
-            words += ["--" + reading[name], f"{files.of({name: value}, name)}:{name}"]
+            words.append(f"{flag}={files.of({name: value}, name)}:{name}")
         elif isinstance(value, (Mapping, _Named)):
-            words += [flag, files.of(value, name)]
+            words.append(f"{flag}={files.of(value, name)}")
         elif isinstance(value, bool):
             words.append(flag if value else flag + "=false")
-        else:
+        elif value is not None:
             for each in value if isinstance(value, list) else [value]:
                 said = ",".join(map(str, each)) if isinstance(each, tuple) else each
                 words.append(f"{flag}={said}")
@@ -212,7 +206,20 @@ class _Named:
         return self.tensors[name]
 
 
-class Walk(_Named, Answer):
+class Page(Answer):
+    """What shows itself as a page."""
+
+    def html(self) -> str:
+        """The page, which needs no network."""
+        return self._run("--format", "html")[0]
+
+    def _repr_html_(self) -> str:
+        style = "width:100%;height:680px;border:0"
+        page = html.escape(self.html())
+        return f'<iframe style="{style}" onload="{_ON_LOAD}" srcdoc="{page}"></iframe>'
+
+
+class Walk(_Named, Page):
     """A walk, whose tensors are NumPy's: walk["weights"], walk.weights; walk.axes["weights"]."""
 
     @functools.cached_property
@@ -222,6 +229,8 @@ class Walk(_Named, Answer):
 
     @functools.cached_property
     def tensors(self) -> dict[str, Any]:  # type: ignore[override]
+        import numpy as np
+
         arrays = {}
         for name, step in self.steps.items():
             kind = "float32" if step["dtype"] == "bfloat16" else step["dtype"]
@@ -236,21 +245,14 @@ class Walk(_Named, Answer):
         """Where a number of this walk comes from."""
         return Answer(["why", cell, *self.command], self._files)
 
-    def html(self) -> str:
-        """The page, which needs no network."""
-        return self._run("--format", "html")[0]
-
-    def _repr_html_(self) -> str:
-        style = "width:100%;height:680px;border:0"
-        page = html.escape(self.html())
-        return f'<iframe style="{style}" onload="{_ON_LOAD}" srcdoc="{page}"></iframe>'
-
 
 class Probe(_Named, Answer):
     """Inputs on which mistakes show, for one's own code; diagnose(..., given=probe) judges that."""
 
     @functools.cached_property
     def tensors(self) -> dict[str, Any]:  # type: ignore[override]
+        import numpy as np
+
         with np.load(self.command[2]) as file:
             return dict(file)
 
@@ -270,7 +272,8 @@ def walk(**flags: Any) -> Walk:
 def run(line: str, **flags: Any) -> Answer:
     """Any command line: run("why 'weights[2,1]' --mask causal")."""
     words = shlex.split(line)
-    return (Answer if words and words[0][0] != "-" else Walk)(*_asked(words, flags))
+    command = words[0] if words and words[0][0] != "-" else ""
+    return {"": Walk, "heads": Page}.get(command, Answer)(*_asked(words, flags))
 
 
 lint = functools.partial(run, "lint")  # the pitfalls of a configuration and its data
@@ -323,13 +326,9 @@ def diagnose(file: Any = None, **flags: Any) -> Answer:
 def load_ipython_extension(shell: Any) -> None:
     """%attn why 'weights[2,1]' is a command line, %%attn a walk with the rules below it."""
 
-    def attn(line: str, rules: Optional[str] = None) -> Answer:
-        if rules is None:
-            return run(line)
-        files = _Files()
-        path = files.path("rules")
-        Path(path).write_text(rules, encoding="utf-8")
-        return Walk([*shlex.split(line), "--rule", "@" + path], files)
+    def attn(line: str, rules: str = "") -> Answer:
+        said = [rule for rule in rules.splitlines() if rule.strip() and rule[0] != "#"]
+        return run(line, rule=said)
 
     shell.register_magic_function(attn, "line_cell", "attn")
 
@@ -350,7 +349,8 @@ class Layer(_Named):
     """One call of attention: its tensors by their names, and in flags what it said of itself."""
 
     def __init__(self, name: str, tensors: Mapping[str, Any], said: Mapping[str, Any]) -> None:
-        self.name, self.said = name, said
+        self.name, self.said = name, dict(said)
+        self.dropout = self.said.pop("dropout", 0)
         kept = {word: each for word, each in tensors.items() if each is not None}
         self.tensors = {word: each.detach().clone() for word, each in kept.items()}
 
@@ -359,6 +359,8 @@ class Layer(_Named):
 
     def diagnose(self, **flags: Any) -> Answer:
         """What is hidden counts as meant, unless mask= says otherwise; the scale does not."""
+        if self.dropout:
+            raise AttnError(f"{self.name}: a dropout of {self.dropout} was on: call model.eval()")
         said, tensors = {**self.said, **flags}, dict(self.tensors)
         if "mask" in flags:
             said.pop("mask_true", None)
@@ -449,27 +451,25 @@ class Watched(List[Layer]):
         import torch
 
         names = {id(module): name for name, module in self._model.named_modules()}
-        thread, call = threading.get_ident(), getattr(torch.nn.Module, "__call__")
+        call = getattr(torch.nn.Module, "__call__")
 
         def called(module: Any, *args: Any, **kwargs: Any) -> Any:
-            name = names.get(id(module))
-            if name is None or threading.get_ident() != thread:
+            if id(module) not in names:
                 return call(module, *args, **kwargs)
-            self._within.append((name, module))
+            self._within.append((names[id(module)], module))
             try:
                 result = call(module, *args, **kwargs)
             finally:
                 self._within.pop()
-            self._returned(name, module, args, kwargs, result)
+            self._returned(names[id(module)], module, args, kwargs, result)
             return result
 
         self._put(torch.nn.Module, "__call__", called)
         # Other files, and modules, may hold the function under names of their own.
-        holders = [*sys.modules.values(), *self._model.modules()]
         for word in list(_ORDER)[:2]:
-            attend = getattr(torch.nn.functional, word, None)
-            attended = self._attending(word, attend, thread)
-            for holder in holders if attend is not None else []:
+            attend = getattr(torch.nn.functional, word, object())
+            attended = self._attending(word, attend)
+            for holder in [*sys.modules.values(), *self._model.modules()]:
                 for name, value in list(getattr(holder, "__dict__", {}).items()):
                     if value is attend:
                         self._put(holder, name, attended)
@@ -483,12 +483,11 @@ class Watched(List[Layer]):
         self._undo.append((holder, name, holder.__dict__[name]))
         setattr(holder, name, value)
 
-    def _attending(self, word: str, attend: Any, thread: int) -> Callable[..., Any]:
+    def _attending(self, word: str, attend: Any) -> Callable[..., Any]:
         def attended(*args: Any, **kwargs: Any) -> Any:
             result = attend(*args, **kwargs)
             name, module = self._within[-1] if self._within else ("", None)
-            is_part = type(module).__name__ == "MultiheadAttention"
-            if module is not None and not is_part and threading.get_ident() == thread:
+            if module is not None and type(module).__name__ != "MultiheadAttention":
                 self._keep(name, *_attention(_given(word, args, kwargs), result))
             return result
 
@@ -528,26 +527,23 @@ def _attention(given: dict[str, Any], result: Any) -> tuple[dict[str, Any], dict
     """Tensors and flags of a call of scaled_dot_product_attention."""
     query, key, mask = given["query"], given["key"], given["mask"]
     said: dict[str, Any] = {"mask": "causal"} if given.get("is_causal") else {}
+    said["dropout"] = given.get("dropout_p", 0)
     if query.ndim > 3:
-        said["heads"] = query.shape[-3]
-    if query.ndim > 3 and key.shape[-3] != query.shape[-3]:
-        said["kv_heads"] = key.shape[-3]
+        said.update(heads=query.shape[-3], kv_heads=key.shape[-3])
     if mask is not None and not mask.is_floating_point():
         said["mask_true"] = "keep"
     context = result[0] if isinstance(result, tuple) else result
-    return {"q": query, "k": key, "v": given["value"], "mask": mask, "context": context}, said
+    return dict(q=query, k=key, v=given["value"], mask=mask, context=context), said
 
 
 def _multihead(
     module: Any, given: dict[str, Any], result: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tensors and flags of a call of nn.MultiheadAttention, the batch in front."""
-    query, key, mask, padding = (given.get(name) for name in ("query", "key", "mask", "padding"))
+    query, key, mask = given["query"], given["key"], given["mask"]
+    padding = given.get("padding")
     said = {"heads": module.num_heads, "projection": "mha"}
-
-    def in_front(tensor: Any) -> Any:
-        return tensor if module.batch_first or tensor.ndim == 2 else tensor.transpose(0, 1)
-
+    said["dropout"] = module.dropout if module.training else 0
     if mask is not None and mask.ndim == 3:
         mask = mask.unflatten(0, (-1, module.num_heads))
     if padding is not None:
@@ -555,9 +551,10 @@ def _multihead(
         mask = padding if mask is None else padding | mask
     if mask is not None and not mask.is_floating_point():
         said["mask_true"] = "drop"
-    tensors = {"x": in_front(query), "mask": mask, "output": in_front(result[0])}
-    tensors["memory"] = None if key is query else in_front(key)
-    tensors.update(w_qkv=module.in_proj_weight, b_qkv=module.in_proj_bias)
+    tensors = {"x": query, "output": result[0], **({} if key is query else {"memory": key})}
+    if query.ndim > 2 and not module.batch_first:
+        tensors = {name: each.transpose(0, 1) for name, each in tensors.items()}
+    tensors.update(mask=mask, w_qkv=module.in_proj_weight, b_qkv=module.in_proj_bias)
     tensors.update(w_output=module.out_proj.weight, b_output=module.out_proj.bias)
     return tensors, said
 
@@ -579,8 +576,6 @@ def watch(model: Any, **named: str) -> Any:
             if event == "return" and frame.f_code is model.__code__:
                 local = {name: each for name, each in frame.f_locals.items() if _is_tensor(each)}
                 seen._keep(model.__name__, local, {})
-            if before is not None:
-                before(frame, event, value)
 
         sys.setprofile(leaves)
         try:

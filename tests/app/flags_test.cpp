@@ -288,6 +288,9 @@ TEST_SUITE("app: flags") {
         CHECK(run("--heads two --help").out == run("--help").out);
         check_refused("help nothing", "there is no help on 'nothing'");
         CHECK(run("--version").out == "attn-explain 0.1.0\n");
+        const std::string verified = run("--version --verified").out;
+        CHECK(verified.starts_with(run("--version").out));
+        CHECK(verified.find("PyTorch 1.13") != std::string::npos);
     }
 
     TEST_CASE("the program itself prints what shells and man read") {

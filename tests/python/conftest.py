@@ -1,0 +1,7 @@
+"""Tests import the files of this repository, not those that are installed."""
+
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).parents[2] / "app" / "python"))

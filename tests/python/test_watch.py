@@ -1,0 +1,181 @@
+"""Models of others are watched without a change, and thirty mistakes in them are named."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import attn_explain as ae  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+H, OLD = 4, not hasattr(F, "scaled_dot_product_attention")
+
+
+def attend(q: Any, k: Any, v: Any, mask: Any = None, causal: bool = False) -> Any:
+    if OLD:
+        return F._scaled_dot_product_attention(q, k, v, mask, 0.0, False, causal)[0]  # type: ignore
+    return F.scaled_dot_product_attention(q, k, v, mask, 0.0, causal)
+
+
+class Attention(nn.Module):
+    def __init__(self, kv_heads: int = H, causal: bool = True) -> None:
+        super().__init__()
+        self.q_proj, self.o_proj, self.causal = nn.Linear(16, 16), nn.Linear(16, 16), causal
+        self.k_proj, self.v_proj = nn.Linear(16, 4 * kv_heads), nn.Linear(16, 4 * kv_heads)
+        self.past: Any = None
+
+    def forward(self, x: Any, mask: Any = None, cached: bool = False) -> Any:
+        split = (each(x) for each in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = (each.unflatten(-1, (-1, 4)).transpose(1, 2) for each in split)
+        if cached and self.past:
+            k, v = (torch.cat(both, 2) for both in zip(self.past, (k, v)))
+        self.past = k, v
+        k, v = (each.repeat_interleave(H // each.shape[1], 1) for each in (k, v))
+        y = attend(q, k, v, mask, self.causal and mask is None and not cached)
+        return self.o_proj(y.transpose(1, 2).flatten(2))
+
+
+class Model(nn.Module):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Attention(*args, **kwargs) for _ in range(3))
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        for layer in self.layers:
+            x = x + layer(x, *args)
+        return x
+
+
+class Hooked(Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers[1].register_forward_hook(lambda _, inputs, output: output * 2)
+        self.layers[2].q_proj.register_forward_pre_hook(lambda _, inputs: (inputs[0] + 1,))
+
+
+class Survives(Model):
+    """An exception inside of a layer is caught by the model."""
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        try:
+            self.layers[0](x[..., :3])
+        except RuntimeError:
+            pass
+        return super().forward(x)
+
+
+def encoder(batch_first: bool) -> Any:
+    layer = nn.TransformerEncoderLayer(16, H, 32, 0.0, batch_first=batch_first)
+    return nn.TransformerEncoder(layer, 3)
+
+
+def decoder() -> Any:
+    return nn.TransformerDecoder(nn.TransformerDecoderLayer(16, H, 32, 0.0, batch_first=True), 2)
+
+
+KINDS = ("self_attn", "multihead_attn")
+LOWER = torch.ones(5, 5).tril().bool()
+NAMES = ["layers.0", "layers.1", "layers.2"]
+SELF = [name + ".self_attn" for name in NAMES]
+MODELS: list[tuple[Callable[[], Any], list[Any], dict[str, Any], list[str]]] = [
+    (lambda: encoder(True), [], {}, SELF),
+    (lambda: encoder(False), [], {"mask": ~LOWER}, SELF),
+    (lambda: encoder(True), [], {"src_key_padding_mask": ~LOWER}, SELF),
+    (decoder, [torch.ones(5, 3, 16)], {}, [f"layers.{i}.{kind}" for i in (0, 1) for kind in KINDS]),
+    (Model, [], {}, NAMES),
+    (lambda: Model(kv_heads=2), [], {}, NAMES),
+    (Model, [LOWER], {}, NAMES),
+    (Model, [LOWER.float().log()[None, None]], {}, NAMES),
+    (lambda: Model(causal=False).bfloat16(), [], {}, NAMES),
+    (Hooked, [], {}, NAMES),
+    (Survives, [], {}, NAMES),
+]
+
+
+@pytest.mark.parametrize("case", range(len(MODELS)))
+def test_a_model_is_watched_without_a_change(case: int) -> None:
+    torch.manual_seed(case)
+    make, args, kwargs, names = MODELS[case]
+    model = make()
+    x = torch.randn(5, 5, 16, dtype=next(model.parameters()).dtype)
+    if OLD and args and args[0].ndim == 4:
+        pytest.skip("PyTorch 1.13 adds no mask")
+
+    def made() -> list[Any]:
+        model.zero_grad()
+        output = model(x, *args, **kwargs)
+        output.square().sum().backward()
+        return [output, *(each.grad for each in model.parameters())]
+
+    before = made()
+    with ae.watch(model) as seen:
+        within = made()
+    for results in (within, made()):
+        assert all(torch.equal(a, b) for a, b in zip(before, results))
+    assert [layer.name for layer in seen] == names
+    verdicts = seen.diagnose()
+    assert verdicts.ok, verdicts
+    assert seen.compare(seen).ok and "weights[" in repr(seen[1].why("weights[0,1,2,1]"))
+
+
+def test_a_cache_is_watched_token_by_token() -> None:
+    model, x = Model(), torch.randn(1, 4, 16)
+    with ae.watch(model) as seen:
+        for t in range(4):
+            model(x[:, t : t + 1], None, True)
+    assert [layer.name for layer in seen][3:5] == ["layers.0 (call 2)", "layers.1 (call 2)"]
+    assert seen[9].k.shape == (1, H, 4, 4) and seen.diagnose().ok
+
+
+def test_projections_are_kept_by_their_names() -> None:
+    model = Model()
+    named = {key: f"layers.*.{key}_proj" for key in "qkv"}
+    with ae.watch(model, out="layers.*.o_proj", **named) as seen:
+        model(torch.randn(2, 5, 16))
+    layer = seen.layer("layers.1")
+    assert set("qkvx") < set(layer.tensors) and "w_output" in layer.tensors
+    assert layer.diagnose(mask="causal", heads=H).ok
+    assert "causal-unasked" in layer.diagnose(mask="none", heads=H).text
+
+
+def test_dropout_is_no_mistake() -> None:
+    model = nn.TransformerEncoderLayer(16, H, 32, 0.1)
+    with ae.watch(model) as seen:
+        model(torch.randn(5, 2, 16))
+    with pytest.raises(ae.AttnError, match="self_attn: a dropout of 0.1 was on"):
+        seen.diagnose()
+
+
+def test_what_a_fused_layer_hides_is_said() -> None:
+    with torch.no_grad(), ae.watch(encoder(True).eval()) as seen:
+        seen._model(torch.randn(2, 5, 16))
+    assert len(seen) or "layers.0.self_attn: not seen" in repr(seen)
+
+
+RIGHT, MISTAKES = (Path(__file__).parent / "mistakes.txt").read_text().split("\n\n")
+
+
+def attention(before: str = "", after: str = "") -> Any:
+    scope: dict[str, Any] = {"torch": torch, "math": math, "F": F}
+    assert before in RIGHT
+    exec(RIGHT.replace(before, after) if before else RIGHT, scope)
+    return ae.watch(scope["attention"])
+
+
+@pytest.mark.parametrize("line", MISTAKES.splitlines())
+def test_a_mistake_in_ones_own_function_is_named(line: str) -> None:
+    before, after, name = (part.strip() for part in line.split("|"))
+    torch.manual_seed(1)
+    given = [torch.randn(2, 5, 16), *(torch.randn(16, 16) / 4 for _ in range(4))]
+    right, wrong = attention(), attention(before, after)
+    right(*given)
+    wrong(*given)
+    assert right.seen.diagnose(mask="causal", heads=H).ok
+    answer = wrong.seen[0].diagnose(mask="causal", heads=H)
+    ids = [each["id"] or "" for each in answer.findings]
+    assert not answer.ok and any(each.startswith(name) for each in ids), (ids, answer)
