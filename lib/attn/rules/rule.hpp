@@ -65,6 +65,8 @@ struct Rule {
 /// `//` rounds down, and so does `/` within the indices of a cell and the ends of a range.
 /// Errors  ConfigError with a caret under the place.
 Rule parse_rule(std::string_view text);
+/// The same of an expression alone.
+RuleTree parse_expression(std::string_view text);
 
 /// The error of a place in a rule: the message, the rule, and a caret under the place.
 [[noreturn]] void refuse_rule(const std::string& text, std::size_t at, const std::string& message);
