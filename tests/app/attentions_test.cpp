@@ -56,6 +56,6 @@ TEST_SUITE("app: attentions") {
         const std::string list = run("attentions").out;
         CHECK(has(list, "deltanet "));
         CHECK(has(run("attentions deltanet").out, "\nform recurrent\n"));
-        CHECK(has(run("attentions deltanet --json").out, "\"forms\":[\"recurrent\",\"parallel\"]"));
+        CHECK(has(run("attentions deltanet --json").out, "error-after"));
     }
 }

@@ -2,20 +2,20 @@
 
 namespace attn {
 
-// What the parser reads, function by function; tests make rules of it at random.
+// What the parser reads, function by function; tests make rules of it at random. What ends with an
+// expression goes on as far as it can.
 const char* rule_grammar() {
     return R"(rule       = name "[" [ name { "," name } ] "]" "=" expression .
 expression = both { "or" both } .
 both       = negation { "and" negation } .
-negation   = "not" negation | comparison .
+negation   = comparison | "not" negation .
 comparison = sum [ ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) sum ] .
 sum        = product { ( "+" | "-" ) product } .
 product    = sign { ( "*" | "/" | "//" | "%" ) sign } .
-sign       = "-" sign | power .
+sign       = power | "-" sign .
 power      = primary [ ( "^" | "**" ) sign ] .
-primary    = number | "inf" | "nan" | name | cell | call | reduction
-           | "(" expression ")"
-           | "if" expression "then" expression "else" expression .
+primary    = number | "inf" | "nan" | name | cell | call | reduction | choice
+           | "(" expression ")" .
 cell       = name "[" [ expression { "," expression } ] "]" .
 call       = function "(" expression ")"
            | ( "min" | "max" ) "(" expression "," expression ")"
@@ -25,6 +25,7 @@ function   = "exp" | "log" | "sqrt" | "tanh" | "cos" | "sin" | "erf" | "abs" | "
            | "floor" | "half" .
 reduction  = ( "sum" | "mean" | "max" | "min" | "prod" | "argmax" | "rank" ) name
              [ "in" sum ".." sum ] ":" expression .
+choice     = "if" expression "then" expression "else" expression .
 )";
 }
 
