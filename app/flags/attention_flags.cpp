@@ -13,13 +13,13 @@ namespace {
 using attn::Plan;
 using attn::WalkConfig;
 
-bool is_text(const std::string& said) { return said.find('\n') != said.npos; }
+bool is_whole_text(const std::string& said) { return said.find('\n') != said.npos; }
 
 bool has_attention(const Plan& plan) { return !plan.config.attentions.empty(); }
 
 /// The text that a name, a file or a text of several lines stands for.
 std::string text_of_attention(const std::string& said) {
-    if (is_text(said)) return said;
+    if (is_whole_text(said)) return said;
     const std::string shipped = attn::shipped_attention(said);
     if (!shipped.empty()) return shipped;
     if (!names_a_file(said) || said == "-") {
@@ -66,7 +66,7 @@ void set_number(WalkConfig& config, const Flag& flag, const std::string& text) {
 }  // namespace
 
 std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said) {
-    const std::string label = is_text(said) ? "--attention" : attn::file_label(said);
+    const std::string label = is_whole_text(said) ? "--attention" : attn::file_label(said);
     return std::make_shared<const attn::AttentionFile>(
         attn::parse_attention(text_of_attention(said), label));
 }
