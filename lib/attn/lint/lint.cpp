@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "attn/lint/lint_checks.hpp"
+#include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
 /// The lines of rules.txt.
