@@ -43,6 +43,7 @@ Command diagnose_command();
 Command tolerance_command();
 Command probe_command();
 Command bugs_command();
+Command attentions_command();
 Command quiz_command();
 Command bench_command();
 Command generate_command();

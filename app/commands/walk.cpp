@@ -13,6 +13,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/compare/forms.hpp"
 #include "attn/document/document.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/notes/notes.hpp"
@@ -225,6 +226,30 @@ void answer(const Arguments& arguments, const attn::Plan& plan, const attn::Step
     attn::add_derivations(document, plan, table, ledger, left_out);
 }
 
+/// Says where another form of the attention makes another tensor than its file promises.
+void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
+               const attn::Ledger& ledger, attn::Document& document) {
+    constexpr double large = 5e7;
+    const bool is_others = !plan.config.rules.empty() || !bugs_of(arguments, plan).empty();
+    if (is_others || attn::bytes_needed(plan) > large) return;
+    std::vector<attn::JsonText> off;
+    for (const attn::FormComparison& each : attn::compare_forms(plan, given, ledger)) {
+        if (each.step.equal()) continue;
+        document.is_wrong = true;
+        document.verdict += (document.verdict.empty() ? "" : "; ") + each.text();
+        const std::vector<std::int64_t> cell(each.step.cell.begin(), each.step.cell.end());
+        off.push_back({{"name", each.step.name},
+                       {"cell", cell},
+                       {"form", each.right},
+                       {"error", each.step.distance.absolute}});
+    }
+    if (off.empty()) return;
+    document.verdict_json = attn::JsonText{
+        {"right", false},
+        {"verdict", document.verdict},
+        {"off", {off, ",\n  "}}}.text;
+}
+
 /// The document of a walk, or of those parts of it that are asked for.
 attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
                              const attn::StepTable& table) {
@@ -250,6 +275,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     if (arguments.has(flags::detail)) attn::add_rounding(document, plan, table, ledger);
     document.config = config_entries(arguments, plan);
     add_verdict(ledger, document);
+    if (!plan.config.attentions.empty()) add_forms(arguments, plan, given, ledger, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
     if (arguments.has(flags::bounds)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);

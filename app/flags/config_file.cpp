@@ -35,6 +35,10 @@ void check_input(const Flag& flag, const std::string& value) {
     if (flag.is(flags::rules) && value.starts_with('@')) {
         throw attn::ConfigError("a file of settings names no file of rules: write the rules here");
     }
+    if (flag.is(flags::attentions)) {
+        if (value.find('\n') != value.npos || !names_a_file(value)) return;
+        throw attn::ConfigError("a file of settings names no attention file: write its text here");
+    }
     std::error_code ignored;
     const std::string path = flag.may_name_file() ? attn::file_of(value) : "";
     if (!std::filesystem::is_directory(path, ignored)) attn::require_regular_file(path);
@@ -233,7 +237,7 @@ Arguments with_config(Arguments typed) {
         const std::string path = typed[flags::config];
         put_settings_under(typed, settings_in(settings_text(path), attn::file_label(path), typed));
     }
-    return with_preset(std::move(typed));
+    return with_attentions(with_preset(std::move(typed)));
 }
 
 void save_config(const Arguments& arguments) {

@@ -32,7 +32,7 @@ namespace flags {
 inline constexpr Name all{"--all"}, all_bugs{"--all-bugs"}, as_flags{"--as-flags"},
     backward{"--backward"}, bounds{"--bounds"}, causal_align{"--causal-align"},
     check_gradient{"--check-gradient"}, corrected{"--corrected"}, detail{"--detail"},
-    embed{"--embed"}, embed_dim{"--embed-dim"}, full_screen{"--full-screen"}, effect{"--effect"},
+    embed{"--embed"}, embed_dim{"--embed-dim"}, forms{"--forms"}, full_screen{"--full-screen"}, effect{"--effect"},
     hide_mistake{"--hide-mistake"}, json{"--json"}, keep_case{"--keep-case"}, lines{"--lines"},
     list{"--list"}, list_layers{"--list-layers"}, list_presets{"--list-presets"},
     list_rules{"--list-rules"}, list_steps{"--list-steps"}, live{"--live"}, merge{"--merge"},
@@ -46,7 +46,7 @@ inline constexpr Name all{"--all"}, all_bugs{"--all-bugs"}, as_flags{"--as-flags
 using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
     cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
-    dtype{"--dtype"}, explain{"--explain"}, file{"FILE"}, format{"--format"}, from{"--from"},
+    dtype{"--dtype"}, explain{"--explain"}, file{"FILE"}, form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"},
     given{"--given"}, heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"},
     loss{"--loss"}, mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"},
     memory{"--memory"}, memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"},
@@ -61,6 +61,7 @@ inline constexpr Key<std::optional<std::string>> chosen{"--token"}, most_memory{
     tokenizer{"--tokenizer"};
 
 using Texts = Key<std::vector<std::string>>;
+inline constexpr Texts attentions{"--attention"}, settings{"--set"};
 inline constexpr Texts bugs{"--bug"}, map{"--map"}, memory_texts{"--memory-text"}, rules{"--rule"},
     shapes{"--shape"}, texts{"--text"}, what_ifs{"--what-if"}, without{"--without"};
 

@@ -113,6 +113,7 @@ std::vector<Flag> trained_rows();
 std::vector<Flag> cache_rows();
 std::vector<Flag> number_rows();
 std::vector<Flag> variant_rows();
+std::vector<Flag> attention_rows();
 
 /// Whether two walks start from other numbers. Of large walks it is taken for granted.
 bool start_apart(const attn::Plan& a, const attn::Plan& b);

@@ -314,6 +314,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     set_mask_file(arguments, config);
     config.rules = rules_of(arguments);
     if (!config.rules.empty()) require_all_steps(config, "--rule");
+    if (!config.attentions.empty()) require_all_steps(config, "--attention");
     if (!trained) set_given_weights(arguments, config);
     // A length alone costs nothing to say; of shorter ones the walk itself asks.
     constexpr std::int64_t large = 1 << 14;

@@ -299,7 +299,7 @@ const std::vector<Flag>& walk_flags() {
               grouped("Model", model_rows()), grouped("Trained models", trained_rows()),
               grouped("Positions", position_rows()), grouped("Cache and sink", cache_rows()),
               grouped("Other forms of attention", variant_rows()),
-              grouped("Numbers", number_rows())}) {
+              grouped("Rules", attention_rows()), grouped("Numbers", number_rows())}) {
             rows.insert(rows.end(), part.begin(), part.end());
         }
         return rows;

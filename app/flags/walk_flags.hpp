@@ -9,6 +9,7 @@
 #include "attn/walk/step.hpp"
 
 namespace attn {
+struct AttentionFile;
 struct SaidSettings;
 struct Walked;
 }  // namespace attn
@@ -51,6 +52,15 @@ Arguments with_flags(const Arguments& arguments, const std::vector<std::string>&
 ///
 /// Errors  ConfigError naming the flag; InputError naming the file.
 attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nullptr);
+
+/// The attention of a name that the program knows, of a file, or of a text of several lines.
+///
+/// Errors  ConfigError for a name that nobody has, InputError for the file.
+std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said);
+/// What --attention says, those of files as their texts.
+std::vector<std::string> attentions_of(const Arguments& arguments);
+/// `typed`, and under it what the attention files begin from.
+Arguments with_attentions(Arguments typed);
 
 /// The rules of --rule, those of files line by line.  Errors  InputError for a file.
 std::vector<std::string> rules_of(const Arguments& arguments);

@@ -21,8 +21,10 @@ std::string settings_json(const Arguments& arguments, std::string_view line) {
         const bool alone = !flag->takes_value() || (flag->may_stand_alone && text.empty());
         const std::string value = alone                    ? "true"
                                   : flag->is(flags::rules) ? attn::json_list(rules_of(arguments))
-                                  : flag->repeats          ? attn::json_list(arguments.all(*flag))
-                                                           : attn::json_string(text);
+                                  : flag->is(flags::attentions)
+                                      ? attn::json_list(attentions_of(arguments))
+                                  : flag->repeats ? attn::json_list(arguments.all(*flag))
+                                                  : attn::json_string(text);
         json += (json.empty() ? "{" : ",") + std::string(line) + attn::json_string(key_of(*flag)) +
                 (line.empty() ? ":" : ": ") + value;
     }

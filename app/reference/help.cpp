@@ -3,6 +3,7 @@
 
 #include "app/flags/output_flags.hpp"
 #include "app/reference/reference.hpp"
+#include "attn/rules/rule.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -12,7 +13,7 @@ constexpr std::size_t columns = 80;
 constexpr std::size_t name_columns = 26;
 
 constexpr const char* topics =
-    "input model positions masks cache numbers output notebooks mistakes";
+    "input model positions masks cache numbers rules output notebooks mistakes";
 
 /// Flags for a beginner, as they could be typed.
 constexpr std::pair<const char*, const char*> first_month[] = {
@@ -177,6 +178,11 @@ std::vector<std::string> help_topics() {
 }
 
 std::string topic_help(const std::string& word) {
+    if (word == "rules") {
+        return std::string("Rules: attention in index notation\n\n") + attn::rule_grammar() +
+               "\nFiles of attentions: each line a word and what it says\n\n" +
+               attn::attention_grammar() + "\n" + topic_help("rule");
+    }
     std::string topic = attn::lower(word);
     if (topic.size() > 4 && topic.ends_with('s')) topic.pop_back();
     const auto is_in = [&](std::string_view text) {

@@ -98,6 +98,9 @@ extern "C" float cosf(float angle) { return swing(angle, 1); }
 // --- Unicode
 
 extern "C" {
+extern const char attn_attentions[];
+const char attn_attentions[] = "";  // pages bring the text of theirs
+
 
 /// The properties of a character from the page (core.js): 'c' its category, as utf8proc counts
 /// them, 'l' its small letter, 'r' whether it is written from right to left, 'w' its columns.
@@ -269,7 +272,7 @@ std::optional<TerminalSize> terminal_size(int) { return std::nullopt; }
 std::string folded(std::string_view text, std::size_t) { return std::string(text); }
 
 void put_notebook_under(Arguments&) {}
-Arguments with_config(Arguments typed) { return with_preset(std::move(typed)); }
+Arguments with_config(Arguments typed) { return with_attentions(with_preset(std::move(typed))); }
 const std::vector<Flag>& notebook_walk_flags() { return no_flags; }
 const std::vector<Flag>& config_flags() { return no_flags; }
 void set_given_weights(const Arguments& arguments, attn::WalkConfig&) {

@@ -10,5 +10,6 @@
         lay     attn_known_names, names.txt
         lay     attn_model_families, families.json
         lay     attn_lint_rules, rules.txt
+        lay     attn_attentions, attentions.txt
 
         .section .note.GNU-stack, "", %progbits

@@ -16,7 +16,8 @@ namespace {
 
 const std::vector<std::string> all_commands{
     "",          "notebook", "step", "why",  "lint",        "compare",  "diagnose", "probe", "bugs",
-    "tolerance", "bench",    "man",  "help", "completions", "generate", "heads",    "export"};
+    "tolerance", "bench",    "man",  "help", "completions", "generate", "heads",    "export",
+    "attentions"};
 
 /// Checks that the program does its work and says that a flag has no effect.
 void check_useless(const std::string& arguments, const std::string& need) {

@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
+#include <map>
+#include <sstream>
 #include <string>
 
 #include "attn/rules/complete.hpp"
@@ -54,6 +57,109 @@ TEST_SUITE("rules") {
         CHECK(scores("max f: query[q,f]") == Numbers{2, 2, 2, 4, 4, 4});
         CHECK(scores("mean f: key[k,f]") == Numbers{0.5, 0.5, 1, 0.5, 0.5, 1});
         CHECK(scores("if k > q then -inf else 1")[1] == -INFINITY);
+    }
+    TEST_CASE("functions and reductions of published attentions") {
+        CHECK(scores("prod f: query[q,f] + k") == Numbers{2, 6, 12, 12, 20, 30});
+        CHECK(scores("prod j in k..k: 5") == Numbers(6, 1));
+        CHECK(scores("argmax f: key[k,f]") == Numbers{0, 1, 0, 0, 1, 0});
+        CHECK(scores("query[q, argmax f: key[k,f]]") == Numbers{1, 2, 1, 3, 4, 3});
+        CHECK(scores("argmax j in 1..3: -inf") == Numbers(6, 1));
+        CHECK(scores("rank k: key[k,0]") == Numbers{0, 2, 1, 0, 2, 1});
+        CHECK(scores("query[q, floor(sum f: sigmoid(key[k,f]) / 4)]") == Numbers{1, 1, 1, 3, 3, 3});
+        CHECK(scores("clamp(query[q,0] * k, 1, 4)") == Numbers{1, 1, 2, 1, 3, 4});
+        CHECK(scores("sign(k - 1) + 7 // 2") == Numbers{2, 3, 4, 2, 3, 4});
+        const auto first = [](const std::string& expression) { return scores(expression)[0]; };
+        CHECK(first("silu(1)") == doctest::Approx(1 / (1 + std::exp(-1.0))));
+        CHECK(first("softplus(-800) + softplus(800)") == 800);
+        CHECK(first("logsigmoid(-800)") == -800);
+        CHECK(first("elu(-1) + elu(2)") == doctest::Approx(1 + std::exp(-1.0)));
+        CHECK(first("gelu(1) - (1 + erf(sqrt(0.5))) / 2") == doctest::Approx(0));
+    }
+    TEST_CASE("the grammar is what the parser reads") {
+        // Its rules, each a list of words; a rule of the language is made of them at random.
+        std::map<std::string, std::vector<std::string>> rules;
+        std::istringstream words(rule_grammar());
+        std::string name;
+        for (std::string word; words >> word;) {
+            if (word == "=") continue;
+            if (word == ".") {
+                name.clear();
+            } else if (name.empty()) {
+                name = word;
+            } else {
+                rules[name].push_back(word);
+            }
+        }
+        CHECK(rules.size() == 15);
+        std::string spoken;
+        for (const auto& [rule, said] : rules) {
+            for (const std::string& word : said) spoken += word + " ";
+        }
+        for (const RuleFunction& each : rule_functions()) {
+            CHECK_MESSAGE(spoken.find("\"" + std::string(each.name) + "\"") != spoken.npos,
+                          each.name);
+        }
+        std::uint32_t state = 1;
+        const auto below = [&](std::size_t n) {
+            state = state * 1664525U + 1013904223U;
+            return (state >> 16U) % n;
+        };
+        std::string made;
+        const std::function<void(const std::string&, int)> make = [&](const std::string& rule,
+                                                                      int deep) {
+            const std::vector<std::string>& said = rules.at(rule);
+            const std::function<void(std::size_t, std::size_t)> group = [&](std::size_t at,
+                                                                            std::size_t end) {
+                // The alternatives of this stretch, of which one is taken.
+                std::vector<std::size_t> starts{at};
+                int inside = 0;
+                for (std::size_t i = at; i < end; ++i) {
+                    const std::string& word = said[i];
+                    if (word == "(" || word == "[" || word == "{") ++inside;
+                    if (word == ")" || word == "]" || word == "}") --inside;
+                    if (word == "|" && inside == 0) starts.push_back(i + 1);
+                }
+                const std::size_t chosen = deep > 12 ? 0 : below(starts.size());
+                std::size_t i = starts[chosen];
+                const std::size_t stop = chosen + 1 < starts.size() ? starts[chosen + 1] - 1 : end;
+                while (i < stop) {
+                    const std::string& word = said[i];
+                    if (word == "(" || word == "[" || word == "{") {
+                        std::size_t close = i + 1;
+                        for (int open = 1; open > 0; ++close) {
+                            const std::string& next = said[close];
+                            if (next == "(" || next == "[" || next == "{") ++open;
+                            if (next == ")" || next == "]" || next == "}") --open;
+                        }
+                        const bool taken = word == "(" || (deep < 12 && below(3) == 0);
+                        if (taken) group(i + 1, close - 1);
+                        i = close;
+                        continue;
+                    }
+                    if (word[0] == '"') {
+                        made += " " + word.substr(1, word.size() - 2);
+                    } else if (word == "name") {
+                        made += std::string(" ") + static_cast<char>('a' + below(26)) + "1";
+                    } else if (word == "number") {
+                        made += " 2.5";
+                    } else {
+                        // These go on as far as they can.
+                        const bool is_open = word == "reduction" || word == "choice";
+                        if (is_open) made += " (";
+                        make(word, deep + 1);
+                        if (is_open) made += " )";
+                    }
+                    ++i;
+                }
+            };
+            group(0, said.size());
+        };
+        for (int i = 0; i < 400; ++i) {
+            made.clear();
+            make("expression", 0);
+            INFO(made);
+            CHECK_NOTHROW(parse_expression(made));
+        }
     }
     TEST_CASE("an if takes one side only: what lies outside there is not read") {
         CHECK(scores("if k >= 1 then key[k - 1, 0] else 9") == Numbers{9, 1, 0, 9, 1, 0});

@@ -39,7 +39,7 @@ private:
     /// In PyTorch the loss goes back by itself, and each gradient is that of its tensor. A tensor
     /// that a user's rule makes may depend on nothing, and the loss not on one that it should read.
     void let_torch_go_back() {
-        const bool is_sure = plan_.config.rules.empty();
+        const bool is_sure = plan_.config.rules.empty() && plan_.config.attentions.empty();
         const DrawList drawn = draw_list(plan_);
         std::string tensors;
         for (Step& step : table_) {
@@ -75,8 +75,9 @@ private:
         if (!graph_.has_gradient("weights")) return false;
         for (const char* name : {"row_max", "exponentials", "row_sum", "weights"}) {
             const auto step = std::ranges::find(forward_, name, &Step::name);
-            if (step == forward_.end() || !step->applies(plan_) || !step->mistake.empty())
-                return false;
+            const bool stands = step != forward_.end() && step->applies(plan_) &&
+                                step->mistake.empty() && !step->of_user;
+            if (!stands) return false;
         }
         return std::ranges::all_of(graph_.nodes(), [](const BackwardNode& node) {
             const std::string& name = node.step->name;
@@ -138,6 +139,12 @@ private:
                 is_inside_softmax(reader) || reader == "weights" || reader == "sink_weight";
             if (softmax_stands() && inside && softmax_reads(name)) continue;
             const RuleTree tree = gradient_of(*graph_[reader].rule, name, indices,
+                                              [&](const std::string& of) { return outline(of); });
+            if (tree != nullptr) shares.push_back(tree);
+        }
+        if (node.rule) {
+            // Rows that later rows of the step itself read.
+            const RuleTree tree = gradient_of(*node.rule, name, indices,
                                               [&](const std::string& of) { return outline(of); });
             if (tree != nullptr) shares.push_back(tree);
         }

@@ -46,10 +46,10 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
 /// softmax does with its parts.
 bool overlooks_rules(const PlannedStep& of) {
     const bool is_computed = of.step.rule && of.step.compute && of.step.applies(of.plan);
-    if (!is_computed || of.step.mistake_ids == users_rule) return false;
+    if (!is_computed || of.step.of_user) return false;
     const std::optional<Rule> rule = rule_of(of);
     return rule && std::ranges::any_of(tensors_read(*rule), [&](const std::string& name) {
-               return find_step(of.table, name).mistake_ids == users_rule && !of.reads(name);
+               return find_step(of.table, name).of_user && !of.reads(name);
            });
 }
 
@@ -69,7 +69,8 @@ Tensor whole_numbers(const Rule& rule, const Tensor& made) {
     return {made.axes(), std::move(whole)};
 }
 
-/// Where letters stand for axes, each stands for its own: `b` cannot be the head.
+}  // namespace
+
 void require_own_letters(const Rule& rule, const Outline& made) {
     if (rule.indices.empty() && !made.axes.empty()) {
         refuse_rule(rule.text, 0,
@@ -93,8 +94,6 @@ void require_own_letters(const Rule& rule, const Outline& made) {
     }
 }
 
-}  // namespace
-
 void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     require_whole_rule(told);
     const bool is_mask = step.holds == RuleType::truth;
@@ -104,17 +103,18 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
                                          : " is a number, and this is a truth: say if ... then 1 "
                                            "else 0"));
     }
-    completed(told, step.outline(of.plan), rule_names(of));
+    require_order(completed(told, step.outline(of.plan), rule_names(of)));
     const bool by_chain = !step.names_steps();
     std::vector<Input> inputs;
     for (const std::string& name : tensors_read(told)) {
+        if (name == step.name) continue;  // rows before
         const Chain chain = by_chain ? chain_called(name) : Chain::none;
         inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
     }
     step.reads = these(inputs);
-    const bool may_count = step.reads(of.plan).empty();
-    step.compute = [told, by_chain, name = step.name, outline = step.outline,
-                    right = may_count ? step.compute : nullptr,
+    const bool counts = step.holds == RuleType::whole;
+    const bool is_own = std::ranges::count(tensors_read(told), step.name) > 0;
+    step.compute = [told, by_chain, counts, is_own, name = step.name, outline = step.outline,
                     completed = std::make_shared<CompletedRule>()](const Plan& plan,
                                                                    const Ledger& ledger) {
         const Outline made = outline(plan);
@@ -122,8 +122,8 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
         if (!by_chain) {
             scope.tensor = [&](const std::string& each) -> const Tensor& { return ledger[each]; };
         }
+        if (is_own) scope.own = made;
         Tensor tensor = completed->evaluate(told, made, plan.compute_dtype, scope);
-        const bool counts = right && right(plan, ledger).dtype() == DType::int64;
         return counts ? whole_numbers(told, tensor) : tensor;
     };
     step.replaces_given = true;
@@ -164,6 +164,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         follow_rule(step, {plan, table, step}, told);
         step.note = nullptr;
         step.mistake_ids = users_rule;
+        step.of_user = true;
         step.mistake = "Your rule makes this step and what follows from it.";
         const Outline made = step.outline(plan);
         const Rule whole = completed(told, made, rule_names({plan, table, step}));
@@ -172,13 +173,17 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
             step.mistake += " " + remark;
         }
     }
+    let_parts_follow(table, plan);
+    return table;
+}
+
+void let_parts_follow(StepTable& table, const Plan& plan) {
     for (Step& step : table) {
         const PlannedStep of{plan, table, step};
         const bool overlooks = overlooks_rules(of);
         if (overlooks) follow_rule(step, of, step.rule(of));
-        if (overlooks || step.mistake_ids == users_rule) show_parts(step, table, plan);
+        if (overlooks || step.of_user) show_parts(step, table, plan);
     }
-    return table;
 }
 
 }  // namespace attn

@@ -64,7 +64,7 @@ std::optional<std::string> softmax_word(std::string_view word, const StepLines& 
     if (word == "open") return rounds ? "(" : "";
     if (word == "close") return rounds ? filled("){narrow}", of) : "";
     if (word == "exponential") {
-        const bool are_users = find_step(of.table, "exponentials").mistake_ids == users_rule;
+        const bool are_users = find_step(of.table, "exponentials").of_user;
         return filled(are_users ? "exponentials[{cell}]" : "exp(scores[{cell}] - row_max[{row}])",
                       of, softmax_word);
     }

@@ -5,6 +5,8 @@
 #include <mutex>
 
 #include "attn/cards/cards.hpp"
+#include "attn/plan/attention_file.hpp"
+#include "attn/text/json.hpp"
 #include "attn/walk/step_rule.hpp"
 
 namespace attn {
@@ -65,16 +67,30 @@ const StepTable& in_order(const Plan& plan) {
 }  // namespace
 
 const StepTable& step_table(const Plan& plan) {
-    if (plan.config.rules.empty()) return in_order(plan);
-    // Kept, as all hold on to a table; a walk has one set of rules.
-    using Key = std::pair<const StepTable*, std::vector<std::string>>;
-    static std::map<Key, StepTable> tables;
+    const WalkConfig& config = plan.config;
+    if (config.rules.empty() && config.attentions.empty()) return in_order(plan);
+    // Kept, as all hold on to a table; a walk has one set of rules and of files.
+    static std::map<std::vector<std::string>, StepTable> tables;
     static std::mutex one_at_a_time;
     const std::scoped_lock lock(one_at_a_time);
     const StepTable& table = in_order(plan);
-    const auto [at, is_new] = tables.try_emplace({&table, plan.config.rules});
-    if (is_new) at->second = with_rules(table, plan, plan.config.rules);
-    return at->second;
+    std::vector<std::string> key = config.rules;
+    key.push_back(&table == &step_table() ? "" : "norms last");
+    if (!config.attentions.empty()) {
+        key.push_back(config.form);
+        for (const auto& file : config.attentions) key.push_back(file->text);
+        for (const auto& [name, number] : config.attention_settings) {
+            key.push_back(name + " " + json_number(number));
+        }
+        std::string applies;  // what is put where, and what leaves, depends on the walk
+        for (const Step& step : table) applies += step.applies(plan) ? '1' : '0';
+        key.push_back(applies);
+    }
+    const auto known = tables.find(key);
+    if (known != tables.end()) return known->second;
+    StepTable made = config.attentions.empty() ? table : with_attentions(table, plan);
+    made = with_rules(std::move(made), plan, config.rules);
+    return tables.emplace(std::move(key), std::move(made)).first->second;
 }
 
 Ledger walk(const Plan& plan, const Ledger& given) { return walk(plan, given, step_table(plan)); }

@@ -27,6 +27,20 @@ Ledger walk(const Plan& plan, const Ledger& given);
 ///         due.
 void follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
 
+/// Where letters stand for axes, each stands for its own: `b` cannot be the head.
+/// Errors  ConfigError with a caret.
+void require_own_letters(const Rule& rule, const Outline& made);
+
+/// Steps that computed what a rule now makes by themselves, as softmax does with its parts, read
+/// it; what they read is shown.
+void let_parts_follow(StepTable& table, const Plan& plan);
+
+/// The table with the attention files of the plan: steps that follow other rules, new ones, and
+/// their parameters. What nobody reads any more leaves the walk.
+///
+/// Errors  InputError with file, line and caret, ConfigError under the fused variant.
+StepTable with_attentions(StepTable table, const Plan& plan);
+
 /// Details of softmax that a step is or reads, shown: its program is to have them.
 void show_parts(Step& step, StepTable& table, const Plan& plan);
 

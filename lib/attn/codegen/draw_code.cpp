@@ -1,6 +1,7 @@
 #include "attn/codegen/code.hpp"
 
 #include "attn/codegen/step_lines.hpp"
+#include "attn/text/json.hpp"
 
 namespace attn {
 namespace {
@@ -169,7 +170,11 @@ private:
             shape.erase(shape.begin());
         }
         std::string before;
+        if (row.value) return literal(row.name, *row.value) + to_compute_dtype();
         std::string expression = row.diagonal ? identity(shape) : draw(row.how, shape);
+        if (row.spread != 1) expression = json_number(row.spread) + " * " + expression;
+        if (row.shift != 0) expression = json_number(row.shift) + " + " + expression;
+        if (row.spread != 1 || row.shift != 0) expression = "(" + expression + ")";
         std::string after;
         if (!row.member.empty()) {
             const std::size_t dot = row.member.find(".chunk");

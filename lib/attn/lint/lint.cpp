@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "attn/lint/lint_checks.hpp"
+#include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
 /// The lines of rules.txt.
@@ -88,8 +89,13 @@ const std::vector<LintRule>& lint_rules() {
 std::vector<LintFinding> lint(const Plan& plan, const Ledger& ledger) {
     std::vector<LintFinding> findings;
     for (const LintRule& rule : lint_rules()) {
-        if (std::optional<std::string> line = rule.check(plan, ledger)) {
-            findings.push_back({&rule, std::move(*line)});
+        try {
+            if (std::optional<std::string> line = rule.check(plan, ledger)) {
+                findings.push_back({&rule, std::move(*line)});
+            }
+        } catch (const ConfigError&) {
+            // An attention of a file may lack the step that a pitfall is about.
+            if (plan.config.attentions.empty()) throw;
         }
     }
     return findings;

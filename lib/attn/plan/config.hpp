@@ -21,6 +21,8 @@
 
 namespace attn {
 
+struct AttentionFile;
+
 /// How query, key and value come from x, and how their parameters are stored and drawn.
 enum class Projection {
     split,          ///< one Linear each, (heads * head_dim, embed_dim)
@@ -201,6 +203,11 @@ struct WalkConfig {
 
     /// Rules of the user (attn/rules/rule.hpp) in the place of steps.
     std::vector<std::string> rules;
+    /// Attention files (attn/plan/attention_file.hpp), in the order of the walk, which of their
+    /// forms is walked, and numbers for their settings.
+    std::vector<std::shared_ptr<const AttentionFile>> attentions;
+    std::string form;
+    std::vector<std::pair<std::string, double>> attention_settings;
 
     Rng rng = Rng::torch;
     std::uint64_t seed = 42;

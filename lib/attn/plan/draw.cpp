@@ -13,7 +13,15 @@ void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType 
                Generator& generator) {
     const std::size_t count = array.size() / row.turns;
     const std::span<T> cells(array.data() + turn * count, count);
+    if (row.value) {
+        std::ranges::copy(row.value->as<T>(), cells.begin());
+        return;
+    }
     initialise(cells, row.how, row.in, row.out, generator, dtype);
+    if (row.shift != 0 || row.spread != 1) {
+        const auto shift = static_cast<T>(row.shift), spread = static_cast<T>(row.spread);
+        for (T& cell : cells) cell = shift + spread * cell;
+    }
     if (row.zero_row) {
         const std::size_t width = row.extents.back().length();
         std::ranges::fill(cells.subspan(*row.zero_row * width, width), T{0});

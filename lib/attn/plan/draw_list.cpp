@@ -38,6 +38,7 @@ public:
                 list_.push_back({name, name, {features}, Initialisation::ones});
             }
         }
+        const std::size_t behind = list_.size();
         list_past();
         list_differential();
         if (plan_.has_sink()) {
@@ -62,6 +63,12 @@ public:
                         {"in", plan_.value_dim, plan_.context_heads(), &WalkConfig::value_dim},
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
+        }
+        // A program draws in this order too: what else is drawn late, with the files' own.
+        const std::size_t own = list_.size();
+        list_attention_parameters(plan_, list_);
+        for (std::size_t i = behind; own < list_.size() && i < own; ++i) {
+            list_[i].step = list_[own].name;
         }
         // Numbers that are thrown away are drawn before the next tensor that is drawn.
         std::string next;

@@ -35,6 +35,8 @@ struct DrawnTensor {
     bool diagonal = false;                  ///< ones on the diagonal of each of its matrices
     std::size_t turns = 1;                  ///< the heads, where each in turn draws its part
     std::size_t times = 1;                  ///< drawn so often: the last one stays
+    double shift = 0, spread = 1;           ///< shift + spread * what is drawn
+    std::shared_ptr<const Tensor> value{};  ///< nothing is drawn: this is it
     const Source* taken = nullptr;          ///< ids and given tensors: nothing is drawn
 
     Axes axes() const;
@@ -52,6 +54,13 @@ struct DrawnTensor {
 /// else a walk starts from needs one more row. The rows point into the plan.
 using DrawList = std::vector<DrawnTensor>;
 DrawList draw_list(const Plan& plan);
+
+/// The axis of a letter in an attention file: its own, or one that all rules know; or nothing.
+/// Errors  InputError for a length that is no whole number from 1 on.
+std::optional<Extent> axis_of(const std::string& letter, const AttentionFile& file,
+                              const Plan& plan);
+/// Adds the rows of their parameters, which come last.  Errors  InputError with file and line.
+void list_attention_parameters(const Plan& plan, DrawList& list);
 
 /// The row of that name, or nullptr.
 const DrawnTensor* find_drawn(const DrawList& list, std::string_view name);

@@ -220,7 +220,7 @@ void resolve_drawing(Plan& plan) {
     const std::size_t of_each = plan.softmaxes();
     plan.heads = of_each * positive(config.heads, "heads");
     plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked ||
-                    plan.has_latent();
+                    plan.has_latent() || !config.attentions.empty();
 
     std::size_t spent = 0;
     for (const std::vector<Burn>* burns : {&config.burn_before, &config.burn}) {

@@ -175,9 +175,10 @@ private:
             if (!is_sum && part->type == RuleType::number) require_whole(*part);
         }
         if (node.kind == Kind::number) refuse(node.at, "an index must be a whole number");
-        refuse(node.at,
-               "an index is made of whole numbers, + - * / %, floor, abs, min, max and cells "
-               "of whole numbers such as ids[t]");
+        refuse(
+            node.at,
+            "an index is made of whole numbers, + - * / %, floor, abs, min, max, argmax and cells "
+            "of whole numbers such as ids[t]");
     }
 
     // Sums.

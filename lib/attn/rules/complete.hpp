@@ -52,6 +52,18 @@ Rule completed(const Rule& rule, const Outline& made, const RuleNames& names);
 /// rule's.
 Rule inlined(const Rule& rule, const std::function<std::optional<Rule>(const std::string&)>& made);
 
+/// How a rule reads its own step: where one index is smaller, so that its rows can be made in the
+/// order of that axis, or where it is larger, as on the way back.
+struct RuleOrder {
+    std::size_t axis = 0;
+    bool backwards = false;
+};
+/// That of a completed rule; nothing where it does not read itself, or in no such order.
+std::optional<RuleOrder> order_of(const Rule& rule);
+/// Errors  ConfigError with a caret for a completed rule that reads itself in no order, or without
+///         asking whether there is a row before.
+void require_order(const Rule& rule);
+
 /// What a user should know of a completed rule that runs: an index that goes over other things in
 /// one place than in another, which only happen to be as many, a quotient of indices that is
 /// compared and does not round down, and sums too long for float32. One sentence each.

@@ -20,13 +20,19 @@ void add_settings(const RuleNode& node, const std::map<std::string, double>& all
 
 Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope) {
     if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
-    const RuleNames names{[&](const std::string& name) { return scope.tensor(name), name; },
+    const auto is_own = [&](const std::string& name) { return scope.own && name == rule.step; };
+    const RuleNames names{[&](const std::string& name) {
+                              if (!is_own(name)) scope.tensor(name);
+                              return name;
+                          },
                           [&](const std::string& name) {
+                              if (is_own(name)) return *scope.own;
                               const Tensor& tensor = scope.tensor(name);
                               return Outline{tensor.axes(), tensor.shape()};
                           },
                           scope.settings,
                           [&](const std::string& name) {
+                              if (is_own(name)) return RuleType::number;
                               const DType type = scope.tensor(name).dtype();
                               return type == DType::boolean ? RuleType::truth
                                      : type == DType::int64 ? RuleType::whole
@@ -41,6 +47,7 @@ Tensor CompletedRule::evaluate(const Rule& rule, const Outline& made, DType dtyp
     Key key{rule.value, {{made.axes, made.shape}}, {}, {}};
     add_settings(*rule.value, scope.settings, key.settings);
     for (const std::string& name : tensors_read(rule)) {
+        if (scope.own && name == rule.step) continue;
         const Tensor& tensor = scope.tensor(name);
         key.tensors.emplace_back(tensor.axes(), tensor.shape());
         key.types.push_back(tensor.dtype());

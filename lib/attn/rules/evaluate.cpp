@@ -9,10 +9,12 @@
 #include <utility>
 
 #include "attn/rules/bound.hpp"
+#include "attn/rules/complete.hpp"
 #include "attn/rules/products.hpp"
 #include "attn/rules/rows.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/sixteen_bits.hpp"
+#include "attn/tensor/slice.hpp"
 
 namespace attn {
 namespace {
@@ -42,20 +44,30 @@ public:
         mark(tree_.root, around);
     }
 
-    Tensor result(const Axes& axes) {
-        Array<T> cells = empty_array<T>(tree_.lengths);
-        for (std::size_t first = 0; first < cells.size(); first += count_) {
-            std::size_t rest = first / count_;
-            for (std::size_t axis = row_ == BoundRule::none ? 0 : row_; axis-- > 0;) {
-                index_[axis] = static_cast<Index>(rest % tree_.lengths[axis]);
-                rest /= tree_.lengths[axis];
-            }
-            numbers(tree_.root, nullptr, cells.data() + first);
+    /// Makes all cells, row after row; those of a rule that reads itself in the order of one axis.
+    void fill(T* cells, const std::optional<RuleOrder>& order) {
+        const Shape& lengths = tree_.lengths;
+        const bool alone = order && order->axis == row_;  // a cell waits for the one before
+        if (alone) row_ = BoundRule::none, count_ = 1;
+        std::vector<std::size_t> axes;  // slowest first
+        if (order) axes.push_back(order->axis);
+        for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
+            if (axis != row_ && !(order && axis == order->axis)) axes.push_back(axis);
         }
-        if (!gives_truth(*tree_.root.node)) return cast({axes, std::move(cells)}, type_);
-        Array<bool> truths = empty_array<bool>(tree_.lengths);
-        for (std::size_t i = 0; i < cells.size(); ++i) truths.data()[i] = cells.data()[i] != 0;
-        return {axes, std::move(truths)};
+        const Shape strides = row_strides(lengths);
+        const std::size_t rows = count_ == 0 ? 0 : element_count(lengths) / count_;
+        for (std::size_t row = 0; row < rows; ++row) {
+            std::size_t first = 0;
+            for (std::size_t i = axes.size(), rest = row; i-- > 0;) {
+                const std::size_t length = lengths[axes[i]];
+                std::size_t at = rest % length;
+                rest /= length;
+                if (order && i == 0 && order->backwards) at = length - 1 - at;
+                index_[axes[i]] = static_cast<Index>(at);
+                first += at * strides[axes[i]];
+            }
+            numbers(tree_.root, nullptr, cells + first);
+        }
     }
 
 private:
@@ -316,6 +328,7 @@ private:
         const Index end = std::max(whole(node.parts[1]), first);
         const auto row = std::tuple(row_, count_, start_);
         T result = static_cast<T>(start_of(node.node->word));
+        T best = -std::numeric_limits<T>::infinity();
         const bool nests = body.node->kind == Kind::reduce;
         const Index length = nests ? 1 : longest_row;
         for (Index at = first; at < end; at += length) {
@@ -326,23 +339,31 @@ private:
             count_work(node);
             Row cells(*this);
             numbers(body, nullptr, cells.data());
-            for (std::size_t r = 0; r < count_; ++r) join(node, &result, cells.data() + r, 1);
+            for (std::size_t r = 0; r < count_; ++r) {
+                join(node, &result, &best, cells.data() + r, 1, at + static_cast<Index>(r));
+            }
         }
         std::tie(row_, count_, start_) = row;
         return node.node->word == "mean" ? stored(result) / static_cast<T>(end - first) : result;
     }
 
-    /// In the order of the sum.
-    void join(const BoundRule& node, T* all, const T* next, std::size_t count) {
+    /// In the order of the sum, with what its index is there; `best` is the largest of argmax.
+    void join(const BoundRule& node, T* all, T* best, const T* next, std::size_t count,
+              Index place) {
         const std::string& word = node.node->word;
         if (word == "sum" || word == "mean") {
             for (std::size_t r = 0; r < count; ++r) all[r] += next[r];
             return;
         }
-        const bool largest = word == "max";
+        if (word == "prod") return joins(word).row(all, next, count);
+        const bool finds = word == "argmax";
+        T* const most = finds ? best : all;
         for (std::size_t r = 0; r < count; ++r) {
-            const bool wins = largest ? next[r] > all[r] : next[r] < all[r];
-            if (wins || std::isnan(next[r])) all[r] = next[r];
+            const bool wins = word == "min" ? next[r] < most[r] : next[r] > most[r];
+            const bool is_first = finds && all[r] < 0;
+            if (!wins && !is_first && (!std::isnan(next[r]) || std::isnan(most[r]))) continue;
+            most[r] = next[r];
+            if (finds) all[r] = static_cast<T>(place);
         }
     }
 
@@ -372,19 +393,20 @@ private:
             most = std::max(most, end[r]);
         }
         std::vector<char> within(count_);
-        Row row(*this);
+        Row row(*this), best(*this);
+        std::fill_n(best.data(), count_, -std::numeric_limits<T>::infinity());
         for (Index i = least; i < most; ++i) {
             count_work(node);
             index_[node.index] = i;
             if (takes_all) {
                 numbers(node.parts[2], nullptr, row.data());
-                join(node, out, row.data(), count_);
+                join(node, out, best.data(), row.data(), count_, i);
                 continue;
             }
             for (std::size_t r = 0; r < count_; ++r) within[r] = first[r] <= i && i < end[r];
             numbers(node.parts[2], within.data(), row.data());
             for (std::size_t r = 0; r < count_; ++r) {
-                if (within[r]) join(node, out + r, row.data() + r, 1);
+                if (within[r]) join(node, out + r, best.data() + r, row.data() + r, 1, i);
             }
         }
         for (std::size_t r = 0; node.node->word == "mean" && r < count_; ++r) {
@@ -452,16 +474,34 @@ void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
 Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope) {
     require_evaluable(rule, made.shape, dtype);
+    const std::optional<RuleOrder> order = order_of(rule);
+    const auto is_own = [&](const std::string& name) { return order && name == rule.step; };
+    // Of what is being made there are no products.
+    const Tensor unknown({}, Array<std::int64_t>(0));
     Products products;
-    const Rule left = products.taken_from(rule, made, dtype, scope);
-    const RuleScope with_products{[&](const std::string& name) -> const Tensor& {
-                                      const Tensor* const product = products.find(name);
-                                      return product != nullptr ? *product : scope.tensor(name);
-                                  },
-                                  scope.settings};
-    BoundTree tree = bind_rule(left, made.axes, made.shape, with_products);
-    return with_floating(dtype, [&](auto zero) {
-        return Evaluator<decltype(zero)>(left, std::move(tree), dtype).result(made.axes);
+    const Rule left = products.taken_from(
+        rule, made, dtype,
+        {[&](const std::string& name) -> const Tensor& {
+             return is_own(name) ? unknown : scope.tensor(name);
+         },
+         scope.settings});
+    return with_floating(dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> array = empty_array<T>(made.shape);
+        T* const cells = array.data();
+        const Tensor own(made.axes, std::move(array));  // whose rows are read as they are made
+        const RuleScope with_own{[&](const std::string& name) -> const Tensor& {
+                                     if (is_own(name)) return own;
+                                     const Tensor* const product = products.find(name);
+                                     return product != nullptr ? *product : scope.tensor(name);
+                                 },
+                                 scope.settings};
+        Evaluator<T>(left, bind_rule(left, made.axes, made.shape, with_own), dtype)
+            .fill(cells, order);
+        if (!gives_truth(*left.value)) return cast(own, dtype);
+        Array<bool> truths = empty_array<bool>(made.shape);
+        for (std::size_t i = 0; i < truths.size(); ++i) truths.data()[i] = cells[i] != 0;
+        return {made.axes, std::move(truths)};
     });
 }
 

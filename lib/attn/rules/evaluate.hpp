@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "attn/rules/rule.hpp"
@@ -13,6 +14,8 @@ struct RuleScope {
     /// The tensor of a name.  Errors  ConfigError for a name without one, saying what to do.
     std::function<const Tensor&(const std::string& name)> tensor;
     std::map<std::string, double> settings;  ///< `D` and its number
+    /// Of a rule that reads its own earlier rows: what it makes.
+    std::optional<Outline> own{};
 };
 
 /// Makes the tensor of a rule, by its definition: cell by cell, sums from left to right.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "attn/tensor/sixteen_bits.hpp"
 
@@ -40,6 +41,9 @@ std::vector<RuleFunction> all_functions() {
     const auto larger = [](auto a, auto b) { return a > b || std::isnan(a) ? a : b; };
     const auto smaller = [](auto a, auto b) { return a < b || std::isnan(a) ? a : b; };
     const auto power = [](auto a, auto b) { return b == 2 ? a * a : std::pow(a, b); };
+    const auto softplus = [](auto x, auto) {
+        return (x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x)));
+    };
     return {
         of_one(
             "exp", [](auto x, auto) { return std::exp(x); }, {"v"}, "torch.exp", "np.exp"),
@@ -60,10 +64,40 @@ std::vector<RuleFunction> all_functions() {
             {"if x > 0 then 1 else 0", "-(if x < 0 then 1 else 0)"}, "torch.abs", "np.abs"),
         of_one(
             "sigmoid", [](auto x, auto) { return 1 / (1 + std::exp(-x)); }, {"v * (1 - v)"},
-            "torch.sigmoid", nullptr),
+            "torch.sigmoid", "1 / (1 + np.exp(-{}))"),
         of_one(
             "relu", [](auto x, auto) { return x < 0 ? 0 : x; }, {"if x > 0 then 1 else 0"},
-            "torch.relu", nullptr),
+            "torch.relu", "np.maximum({}, 0)"),
+        of_one(
+            "silu", [](auto x, auto) { return x / (1 + std::exp(-x)); },
+            {"sigmoid(x) * (1 + x * sigmoid(-x))"}, "torch.nn.functional.silu",
+            "{} / (1 + np.exp(-{}))"),
+        of_one("softplus", softplus, {"sigmoid(x)"},
+               "torch.nn.functional.softplus({}, threshold=40)", "np.logaddexp(0, {})"),
+        of_one(
+            "logsigmoid",
+            [](auto x, auto) { return (x < 0 ? x : 0) - std::log1p(std::exp(-std::abs(x))); },
+            {"sigmoid(-x)"}, "torch.nn.functional.logsigmoid", "-np.logaddexp(0, -{})"),
+        of_one(
+            "elu", [](auto x, auto) { return x > 0 ? x : std::expm1(x); },
+            {"if x > 0 then 1 else 0", "if x <= 0 then exp(x) else 0"}, "torch.nn.functional.elu",
+            "np.where({} > 0, {}, np.expm1(np.minimum({}, 0)))"),
+        of_one(
+            "erf", [](auto x, auto) { return std::erf(x); }, {"1.1283791670955126 * exp(-(x ^ 2))"},
+            "torch.erf", "np.vectorize(math.erf)({})"),
+        of_one(
+            "gelu",
+            [](auto x, auto) {
+                return x * (1 + std::erf(x / std::numbers::sqrt2_v<decltype(x)>)) / 2;
+            },
+            {"(1 + erf(x / 1.4142135623730951)) / 2", "x * exp(-(x ^ 2) / 2) * 0.3989422804014327"},
+            "torch.nn.functional.gelu", "{} * (1 + np.vectorize(math.erf)({} / math.sqrt(2))) / 2"),
+        of_one(
+            "sign",
+            [](auto x, auto) {
+                return std::isnan(x) ? x : static_cast<decltype(x)>((x > 0) - (x < 0));
+            },
+            {}, "torch.sign", "np.sign"),
         of_one(
             "floor", [](auto x, auto) { return std::floor(x); }, {}, "torch.floor", "np.floor"),
         // Passed on as it is, though PyTorch rounds what goes back, too.

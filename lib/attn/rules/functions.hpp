@@ -19,7 +19,8 @@ struct RuleFunction {
     /// Its value by x, and by y: each a sum of terms that rules write in x, y and the value v;
     /// nothing where it does not change.
     std::vector<const char*> by_x, by_y;
-    /// What Python calls it in torch and in numpy; null where it has no function of its own.
+    /// What Python calls it in torch and in numpy, or how it says it, with `{}` in the place of x;
+    /// null where it has no function of its own.
     const char* torch;
     const char* numpy;
     double (*value)(double x, double y);

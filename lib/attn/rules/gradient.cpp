@@ -198,18 +198,28 @@ private:
     void reduction(const RuleTree& node, GradientTerm term) {
         const RuleTree& body = node->parts.back();
         const GradientLoop loop{node->index, node->parts[0], node->parts[1]};
+        if (node->word == "argmax") return;
         // The mean of nothing has no terms, and none is divided by 0.
         if (node->word == "mean") term = term.over_by(places_in(loop, spans_, 1));
+        const std::string own = marker_.mark(node->index);
+        spans_[own] = spans_.at(node->index);
+        const auto over_all = [&](const char* word, const RuleTree& each) {
+            return reduce_node(word, own, loop.first, loop.end,
+                               substituted(each, {{node->index, name_node(own)}}, spans_));
+        };
         if (node->word == "max" || node->word == "min") {
             // The largest ones share it.
             const RuleTree equal = operate_node("==", {body, value_of(node)});
-            const std::string own = marker_.mark(node->index);
-            spans_[own] = spans_.at(node->index);
             const RuleTree one = choose_node(equal, number_node(1), number_node(0));
-            term =
-                term.over_by(reduce_node("sum", own, loop.first, loop.end,
-                                         substituted(one, {{node->index, name_node(own)}}, spans_)))
-                    .where(equal);
+            term = term.over_by(over_all("sum", one)).where(equal);
+        }
+        if (node->word == "prod") {
+            // The product of the others, which is there where one of them is 0.
+            const std::string here = marker_.mark(node->index);
+            spans_[here] = spans_.at(node->index);
+            const RuleTree is_it = operate_node("==", {name_node(node->index), name_node(here)});
+            const RuleTree others = over_all("prod", choose_node(is_it, number_node(1), body));
+            term = term.times(substituted(others, {{here, name_node(node->index)}}, spans_));
         }
         term.loops.push_back(loop);
         visit(body, std::move(term));

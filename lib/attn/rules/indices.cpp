@@ -62,23 +62,31 @@ double RuleIndices::reduced(const BoundRule& node) {
     const std::string& word = node.node->word;
     const Index first = whole(node.parts[0]);
     const Index end = whole(node.parts[1]);
-    const RuleFunction& join = joins(word);
-    double result = start_of(word);
+    const bool finds = word == "argmax";
+    const RuleFunction& join = joins(finds ? "max" : word);
+    double result = start_of(finds ? "max" : word);
+    Index place = -1;
     for (Index i = first; i < end; ++i) {
         index_[node.index] = i;
-        result = join.value(value(node.parts[2]), result);
+        const double next = value(node.parts[2]);
+        const double joined = join.value(next, result);
+        if (place < 0 || joined > result || (std::isnan(joined) && !std::isnan(result))) place = i;
+        result = joined;
     }
+    if (finds) return static_cast<double>(place);
     return word == "mean" ? result / static_cast<double>(std::max(end - first, Index{0})) : result;
 }
 
 double start_of(const std::string& reduction) {
     const double infinity = std::numeric_limits<double>::infinity();
-    return reduction == "max" ? -infinity : reduction == "min" ? infinity : 0;
+    if (reduction == "max") return -infinity;
+    if (reduction == "min") return infinity;
+    return reduction == "prod" ? 1 : reduction == "argmax" ? -1 : 0;
 }
 
 const RuleFunction& joins(const std::string& reduction) {
     const bool adds = reduction == "sum" || reduction == "mean";
-    return *find_rule_function(adds ? "+" : reduction, 2);
+    return *find_rule_function(adds ? "+" : reduction == "prod" ? "*" : reduction, 2);
 }
 
 }  // namespace attn

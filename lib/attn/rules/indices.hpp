@@ -40,7 +40,7 @@ private:
     const Rule& rule_;
 };
 
-/// What a sum over nothing is, the largest and the smallest of nothing.
+/// What a sum over nothing is, a product, the largest and the smallest of nothing, and its place.
 double start_of(const std::string& reduction);
 /// The next number of a sum, or of what is the largest or smallest so far.
 const RuleFunction& joins(const std::string& reduction);

@@ -39,7 +39,7 @@ RuleType type_of(const RuleNode& node) {
             if (node.parts.size() == 3 && gives_truth(*node.parts[1])) return RuleType::truth;
             return whole_if(all_whole(1));
         case Kind::reduce:
-            break;
+            return whole_if(word == "argmax");
     }
     return RuleType::number;
 }

@@ -21,19 +21,11 @@ bool is_among(std::string_view word, std::initializer_list<std::string_view> wor
 }
 
 /// Functions of the field that a rule says with others.
-const std::map<std::string, const char*> said_otherwise{
-    {"silu", "x * sigmoid(x)"},
-    {"swish", "x * sigmoid(x)"},
-    {"softplus", "log(1 + exp(x))"},
-    {"logsigmoid", "log(sigmoid(x))"},
-    {"elu", "if x > 0 then x else exp(x) - 1"},
-    {"gelu", "x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ^ 3))) / 2"},
-    {"sign", "if x > 0 then 1 else if x < 0 then -1 else 0"},
-    {"clamp", "min(max(x, a), b)"},
-    {"clip", "min(max(x, a), b)"},
-    {"pow", "x ^ y"},
-    {"round", "floor(x + 0.5)"},
-    {"ceil", "-floor(-x)"}};
+const std::map<std::string, const char*> said_otherwise{{"swish", "silu(x)"},
+                                                        {"clip", "clamp(x, a, b)"},
+                                                        {"pow", "x ^ y"},
+                                                        {"round", "floor(x + 0.5)"},
+                                                        {"ceil", "-floor(-x)"}};
 
 /// Words with a meaning of their own, which no index and no tensor can have.
 bool is_reserved(std::string_view word) {
@@ -73,6 +65,12 @@ public:
         return rule;
     }
 
+    RuleTree alone() {
+        RuleTree value = expression();
+        if (!word_.empty()) refuse_rest();
+        return value;
+    }
+
 private:
     /// What stands after the end: mostly the index of a sum that there is not.
     [[noreturn]] void refuse_rest() {
@@ -82,7 +80,7 @@ private:
         const std::string before = text_.substr(begin, end + 1 - begin);
         if (!before.empty() && is_letter(before.front()) && is_letter(word_.front())) {
             refuse(begin, "nothing goes over an index as " + quoted(before) +
-                              ": sum, mean, max and min do");
+                              ": sum, mean, max, min, prod, argmax and rank do");
         }
         refuse(at_, "the expression ends before " + quoted(word_));
     }
@@ -147,7 +145,8 @@ private:
                          .at = at});
         }
         const bool reduces = is_among(word_, {"sum", "mean"}) ||
-                             (is_among(word_, {"max", "min"}) && is_letter(after_blanks()));
+                             (is_among(word_, {"max", "min", "prod", "argmax", "rank"}) &&
+                              is_letter(after_blanks()));
         if (reduces) return reduction();
         std::string name = take_name("a number, a name or a bracket");
         if (word_ == "[") return cell(std::move(name), at);
@@ -177,6 +176,27 @@ private:
         }
         expect(":", "a colon");
         node.parts.push_back(expression());
+        return node.word == "rank" ? ranked(std::move(node)) : make(std::move(node));
+    }
+
+    /// `rank k: e`: how many come before this k, the largest first, of equal ones the first:
+    /// `sum j: if e of j > e or (e of j == e and j < k) then 1 else 0`.
+    RuleTree ranked(RuleNode node) const {
+        const RuleTree own = node.parts.back(), place = name_node(node.index);
+        node.word = "sum";
+        for (node.index = "j"; text_.find(node.index) != text_.npos;) node.index += 'j';
+        const RuleTree other_place = name_node(node.index);
+        const RuleTree other = changed(own, [&](const RuleNode& each) -> RuleTree {
+            const bool is_it = each.kind == RuleNode::Kind::name && each.word == place->word;
+            return is_it ? other_place : nullptr;
+        });
+        const auto compared = [](const char* word, const RuleTree& a, const RuleTree& b) {
+            return operate_node(word, {a, b});
+        };
+        const RuleTree first =
+            compared("and", compared("==", other, own), compared("<", other_place, place));
+        node.parts.back() = choose_node(compared("or", compared(">", other, own), first),
+                                        number_node(1), number_node(0));
         return make(std::move(node));
     }
 
@@ -186,8 +206,8 @@ private:
     }
 
     RuleTree call(std::string name, std::size_t at) {
-        std::vector<std::string> functions;
-        std::size_t wanted = 0;
+        std::vector<std::string> functions{"clamp"};  // which is a min of a max
+        std::size_t wanted = name == "clamp" ? 3 : 0;
         for (const RuleFunction& each : rule_functions()) {
             if (each.kind != RuleFunction::Kind::called) continue;
             functions.emplace_back(each.name);
@@ -203,8 +223,17 @@ private:
         }
         std::vector<RuleTree> parts = list(")");
         if (parts.size() != wanted) {
-            refuse(at, name + " takes " + (wanted == 1 ? "one number" : "two numbers") + ", not " +
-                           std::to_string(parts.size()));
+            const char* const count[] = {"one number", "two numbers", "three numbers"};
+            refuse(at,
+                   name + " takes " + count[wanted - 1] + ", not " + std::to_string(parts.size()));
+        }
+        if (name == "clamp") {
+            const RuleTree least = make({.kind = RuleNode::Kind::call,
+                                         .word = "max",
+                                         .parts = {parts[0], parts[1]},
+                                         .at = at});
+            parts = {least, parts[2]};
+            name = "min";
         }
         return make({.kind = RuleNode::Kind::call,
                      .word = std::move(name),
@@ -358,6 +387,8 @@ Rule parse_rule(std::string_view text) {
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return Parser(line).rule();
 }
+
+RuleTree parse_expression(std::string_view text) { return Parser(trimmed(text)).alone(); }
 
 Rule::Rule(const std::string& said) {
     if (said.empty()) return;

@@ -8,6 +8,7 @@
 #include "attn/rules/python_writer.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn::python {
 namespace {
@@ -30,6 +31,7 @@ std::string Writer::line(const Rule& rule) {
         throw ConfigError(rule.step + " has " + std::to_string(with_.made.size()) + " axes, not " +
                           std::to_string(rule.indices.size()));
     }
+    if (const std::optional<RuleOrder> order = order_of(rule)) return loop(rule, *order);
     Frame frame;
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
         frame.push_back({rule.indices[axis], static_cast<Whole>(with_.made[axis])});
@@ -83,8 +85,11 @@ Written Writer::written(const RuleNode& node, const Frame& frame, bool in_index)
     switch (node.kind) {
         case Kind::cell:
             return cell(node, frame, in_index);
-        case Kind::reduce:
-            return reduction(node, frame);
+        case Kind::reduce: {
+            Written line = reduction(node, frame);
+            const bool counts = line && node.word == "argmax" && has_type(in_index);
+            return counts ? Text{line->held() + typed(), Binds::single, line->along} : line;
+        }
         case Kind::choose:
             return choice(node, frame, in_index);
         case Kind::call:
@@ -99,6 +104,9 @@ Written Writer::written(const RuleNode& node, const Frame& frame, bool in_index)
 Written Writer::cell(const RuleNode& node, const Frame& frame, bool in_index) {
     if (node.outline == nullptr || node.outline->shape.size() != node.parts.size()) {
         throw ConfigError("a rule for Python needs all indices of " + node.word);
+    }
+    if (loop_ && node.parts.empty() && node.word == loop_->index) {
+        return Text{node.word, Binds::single, 0, true};
     }
     Written array = cell_array(node, node.outline->shape, frame,
                                {effort_, torch_, [&](const RuleNode& part, const Frame& own) {
@@ -134,9 +142,12 @@ Written Writer::operation(const RuleNode& node, const Frame& frame, bool in_inde
     std::optional<Texts> parts = parts_of(node, frame, in_index);
     if (!parts) return std::nullopt;
     const bool is_and = node.word == "and";
+    const auto is_known = [](const Text& part) {
+        return part.is_number && (part.text == "True" || part.text == "False");
+    };
     for (std::size_t i = 0; i < 2 && (is_and || node.word == "or"); ++i) {
         const Text& part = (*parts)[i];
-        if (part.is_number) return (part.text == "True") == is_and ? (*parts)[1 - i] : part;
+        if (is_known(part)) return (part.text == "True") == is_and ? (*parts)[1 - i] : part;
     }
     const bool raises = node.word == "^";
     if (node.word == "/" || raises) {
@@ -185,7 +196,12 @@ Written Writer::call(const RuleNode& node, const Frame& frame, bool in_index) {
     if (is_bare && !guard(first, *node.parts[0], frame)) return std::nullopt;
     const RuleFunction& function = *find_rule_function(word, parts->size());
     const char* const name = torch_ ? function.torch : function.numpy;
-    Text made{(name != nullptr ? name : "") + ("(" + first.text + ")"), Binds::single, first.along};
+    const std::string_view said = name == nullptr ? "" : name;
+    Text made{std::string(said) + "(" + first.text + ")", Binds::single, first.along};
+    if (said.find("{}") != said.npos) {
+        made.text = replaced_all(std::string(said), "{}", first.held());
+        if (!said.starts_with("np.") && !said.starts_with("torch.")) made.binds = Binds::multiplied;
+    }
     if (parts->size() == 2) {
         const Text& second = parts->back();
         const bool turned = first.is_number;
@@ -194,15 +210,10 @@ Written Writer::call(const RuleNode& node, const Frame& frame, bool in_index) {
                         ? (turned ? second : first).held() +
                               (word == "max" ? ".clamp(min=" : ".clamp(max=") +
                               (turned ? first : second).text + ")"
-                        : name + ("(" + first.text + ", " + second.text + ")");
+                        : std::string(said) + "(" + first.text + ", " + second.text + ")";
     } else if (word == "half") {
         made.text = halved(first);
         made.binds = with_.records ? Binds::added : Binds::single;
-    } else if (word == "relu" && !torch_) {
-        made.text = "np.maximum(" + first.text + ", 0)";
-    } else if (word == "sigmoid" && !torch_) {
-        made.text = "1 / (1 + np.exp(-" + first.held(Binds::negated) + "))";
-        made.binds = Binds::multiplied;
     } else if (word == "floor" && in_index) {
         made.text += torch_ ? ".long()" : ".astype(np.int64)";
     }
@@ -218,6 +229,7 @@ std::string Writer::halved(const Text& x) const {
 }
 
 Written Writer::choice(const RuleNode& node, const Frame& frame, bool in_index) {
+    if (Written side = choice_of_loop(node, frame, in_index)) return side;
     if (Written pieces = in_pieces(node, frame, in_index)) return pieces;
     const Written condition = written(*node.parts[0], frame, in_index);
     if (condition && condition->is_number) {

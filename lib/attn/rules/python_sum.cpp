@@ -38,6 +38,10 @@ Written Writer::reduction(const RuleNode& node, const Frame& frame) {
     for (effort_ = as_it_lies; effort_ <= most; effort_ = static_cast<Effort>(effort_ + 1)) {
         if (Written line = reduced(*own, along, frame, range.is_all)) {
             effort_ = most;
+            if (node.word == "argmax" && range.first != 0) {
+                line->text = line->held(Binds::added) + " + " + std::to_string(range.first);
+                line->binds = Binds::added;
+            }
             return line;
         }
     }
@@ -45,9 +49,9 @@ Written Writer::reduction(const RuleNode& node, const Frame& frame) {
     return std::nullopt;
 }
 
-Writer::Range Writer::range_of(const RuleNode& node, const Frame& frame) {
-    std::optional<IndexSpan> first = bounds_of(*node.parts[0], frame);
-    std::optional<IndexSpan> end = bounds_of(*node.parts[1], frame);
+Writer::Range Writer::range_of(const RuleNode& node, const Frame& frame) const {
+    std::optional<IndexSpan> first = bounds_in_loop(*node.parts[0], frame);
+    std::optional<IndexSpan> end = bounds_in_loop(*node.parts[1], frame);
     const bool is_known = first && end;
     // What a tensor says of the range has to stay within the axes that it goes over.
     const std::vector<RuleAxis> axes = axes_of(*node.parts.back(), node.index);
@@ -77,7 +81,10 @@ RuleTree Writer::of_the_same(const RuleNode& node, const Range& range) {
     if (range.length == 0) return none;
     const RuleTree& body = node.parts.back();
     const RuleTree count = operate_node("-", {node.parts[1], node.parts[0]});
-    const RuleTree value = node.word == "sum" ? operate_node("*", {count, body}) : body;
+    const RuleTree value = node.word == "sum"      ? operate_node("*", {count, body})
+                           : node.word == "prod"   ? operate_node("^", {body, count})
+                           : node.word == "argmax" ? node.parts[0]
+                                                   : body;
     if (range.is_some) return value;
     return choose_node(operate_node("<", {node.parts[0], node.parts[1]}), value, none);
 }
@@ -136,7 +143,9 @@ Written Writer::reduced(const RuleNode& node, const Dimension& along, const Fram
 Written Writer::over(const RuleNode& node, const Frame& inside, std::size_t place, bool keeps,
                      bool is_all) {
     const RuleNode& body = *node.parts.back();
+    ++sums_;
     Written text = is_all ? written(body, inside) : asking(node.parts[0], body, inside);
+    --sums_;
     if (!text) return std::nullopt;
     const bool adds = node.word == "sum" || node.word == "mean";
     const std::string last = dimension("", place, inside.size()) + (!keeps   ? ")"
@@ -147,9 +156,10 @@ Written Writer::over(const RuleNode& node, const Frame& inside, std::size_t plac
         const Written within = written(*node.parts[0], inside, true);
         if (!within) return std::nullopt;
         if (within->is_number) return array_of(*constant(*of_the_same(node, {})));
-        const std::string nothing = adds                 ? "0.0"
-                                    : node.word == "max" ? "-float(\"inf\")"
-                                                         : "float(\"inf\")";
+        const std::string nothing = adds                  ? "0.0"
+                                    : node.word == "prod" ? "1.0"
+                                    : node.word == "min"  ? "float(\"inf\")"
+                                                          : "-float(\"inf\")";
         is_loose_ = is_loose_ || text->is_number;
         text = Text{module_ + "where(" + within->text + ", " + text->text + ", " + nothing + ")",
                     Binds::single, text->along | within->along};
@@ -157,7 +167,7 @@ Written Writer::over(const RuleNode& node, const Frame& inside, std::size_t plac
     }
     if ((text->along & bit(place)) == 0) text = filling(body, inside);
     if (!text) return std::nullopt;
-    const bool is_largest = torch_ && !adds;
+    const bool is_largest = torch_ && (node.word == "max" || node.word == "min");
     const std::string method = !divisor.empty() ? "sum" : (is_largest ? "a" : "") + node.word;
     const std::uint64_t above = text->along >> (place + 1);
     return Text{text->held() + "." + method + "(" + last + divisor,

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/rules/complete.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/rules/python_frame.hpp"
 
@@ -73,7 +74,7 @@ private:
         bool is_all = false;   ///< it has them all, whatever the indices around
         bool is_some = false;  ///< it has one at least
     };
-    static Range range_of(const RuleNode& node, const Frame& frame);
+    Range range_of(const RuleNode& node, const Frame& frame) const;
 
     Text array_of(const Text& number) const;
 
@@ -95,13 +96,26 @@ private:
     Written matrices(const RuleNode& a, const RuleNode& b, const Dimension& along,
                      const Frame& frame);
 
+    // A step that reads its own earlier rows.
+
+    /// The lines that make it, row by row.
+    std::string loop(const Rule& rule, const RuleOrder& order);
+    /// The expression at the place of the loop: cells are taken there, and lack that axis.
+    RuleTree at_place(const RuleTree& tree);
+    /// `(a if t == 0 else b)`, where the loop alone decides; nothing elsewhere.
+    Written choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index);
+    /// As bounds_of(), with the loop's variable among the indices.
+    std::optional<IndexSpan> bounds_in_loop(const RuleNode& node, const Frame& frame) const;
+
     const RulePython& with_;
     bool torch_;
     std::string module_;
     Effort effort_ = as_it_lies;
-    std::vector<RuleTree> asked_;  ///< the conditions under which a side is taken
-    bool is_truth_ = false;        ///< the rule makes truths
-    bool is_loose_ = false;        ///< numbers are written whose type nothing says
+    std::vector<RuleTree> asked_;    ///< the conditions under which a side is taken
+    bool is_truth_ = false;          ///< the rule makes truths
+    bool is_loose_ = false;          ///< numbers are written whose type nothing says
+    std::optional<Dimension> loop_;  ///< the variable of the loop around, and how far it goes
+    int sums_ = 0;                   ///< around what is written
 };
 
 }  // namespace attn::python

@@ -54,17 +54,18 @@ struct Rule {
     RuleTree value;
 };
 
-/// Reads a rule.
-///
-///     rule        name[index, ...] = expression
-///     expression  numbers, names, cells name[...], + - * / // % ^, comparisons, and or not,
-///                 if c then a else b, sum i: e, mean i: e, max i: e, min i: e, sum i in a..b: e,
-///                 exp log sqrt tanh cos sin abs sigmoid relu floor half min max
+/// The grammar of rules, and that of attention files, as EBNF: what parse_rule reads.
+const char* rule_grammar();
+const char* attention_grammar();
+
+/// Reads a rule of that grammar.
 ///
 /// All that stands after `sum i:` or `else` belongs to it up to the end or a closing bracket.
 /// `//` rounds down, and so does `/` within the indices of a cell and the ends of a range.
 /// Errors  ConfigError with a caret under the place.
 Rule parse_rule(std::string_view text);
+/// The same of an expression alone.
+RuleTree parse_expression(std::string_view text);
 
 /// The error of a place in a rule: the message, the rule, and a caret under the place.
 [[noreturn]] void refuse_rule(const std::string& text, std::size_t at, const std::string& message);

@@ -140,7 +140,7 @@ bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& tabl
     const std::span<const Step> steps(table);
     // Mistakes may mix rows, and a gradient of keys comes from all queries.
     const auto mixes = [](const Step& step) {
-        return !step.mistake.empty() || !step.gradient_of.empty();
+        return !step.mistake.empty() || !step.gradient_of.empty() || !step.file.empty();
     };
     return std::ranges::none_of(steps, mixes) &&
            std::ranges::none_of(steps.subspan(first_of_rows(table)), [&](const Step& step) {

@@ -111,6 +111,8 @@ struct Step {
     /// The first mistake made here and its effect; empty in the reference.
     std::string mistake{};
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
+    std::string file{};         ///< the attention file that says it
+    bool of_user = false;       ///< it follows a rule of the user, or of an attention file
     /// One or two sentences on its numbers (attn/notes/notes.hpp).
     std::function<std::string(const notes::Subject&)> note{};
     /// A remark on a cell that its rule does not make (attn/why/why.hpp).

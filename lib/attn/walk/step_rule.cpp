@@ -4,9 +4,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <numbers>
 
-#include "attn/plan/mask_kinds.hpp"
 #include "attn/rules/complete.hpp"
 #include "attn/rules/completed_rule.hpp"
 #include "attn/rules/print.hpp"
@@ -41,7 +39,7 @@ std::string step_called(const std::string& name, const PlannedStep& of) {
         if (may_be && exists(step, of.plan)) meant = &step;
     }
     if (meant != nullptr) return meant->name;
-    if (name == of.step.name) throw ConfigError(name + " would be made of itself");
+    if (name == of.step.name) return name;  // rows before, as require_order() asks
     if (of.has(name)) throw ConfigError(name + " is made after " + of.step.name);
     std::vector<std::string> names, nearby{"queries", "keys", "values"};
     for (const Step& step : before) {
@@ -67,26 +65,6 @@ Chain chain_called(const std::string& name) {
 
 std::string word(Chain chain) {
     return std::string(chain_words.at(static_cast<std::size_t>(chain)));
-}
-
-std::map<std::string, double> rule_settings(const Plan& plan) {
-    const auto number = [](std::size_t size) { return static_cast<double>(size); };
-    const bool divides = plan.scale.operation == ScaleFactor::Operation::divide;
-    std::map<std::string, double> settings{
-        {"H", number(plan.heads)},
-        {"G", number(plan.kv_heads)},
-        {"D", number(plan.head_dim)},
-        {"Dv", number(plan.value_dim)},
-        {"C", number(plan.embed_dim)},
-        {"Tq", number(plan.query_len)},
-        {"Tk", number(plan.key_len)},
-        {"P", number(plan.past_len)},
-        {"offset", static_cast<double>(causal_offset(plan))},
-        {"group", number(plan.queries_per_key())},
-        {"pi", std::numbers::pi},
-        {"scale", divides ? plan.scale.number : 1 / plan.scale.number}};
-    if (plan.caps()) settings["cap"] = plan.config.softcap;
-    return settings;
 }
 
 RuleNames rule_names(const PlannedStep& of) {

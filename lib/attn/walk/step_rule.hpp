@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 
+#include "attn/plan/attention_file.hpp"
 #include "attn/rules/complete.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/walk/step.hpp"
@@ -12,12 +13,6 @@ namespace attn {
 Chain chain_called(const std::string& name);
 /// And the name that a chain has there.
 std::string word(Chain chain);
-
-/// The settings that a rule of this plan may name: `H` heads, `G` heads of keys and values, `group`
-/// queries for each of these, `D` head_dim, `Dv` value_dim, `C` embed_dim, `Tq` and `Tk` queries
-/// and keys, `P` keys of the past, `offset` keys before the first query's own, `scale` what scores
-/// are divided by, `cap` of the scores where there is one, and `pi`.
-std::map<std::string, double> rule_settings(const Plan& plan);
 
 /// The meaning of names in a rule of this step: the steps of the walk before it; `queries`,
 /// `keys`, `values`, `scores` and `weights` are the latest of their chains.

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "attn/cards/step_table.hpp"
+#include "attn/compare/forms.hpp"
+#include "attn/io/output_files.hpp"
+#include "attn/plan/attention_file.hpp"
+#include "attn/plan/draw_list.hpp"
+#include "attn/text/json.hpp"
+
+namespace app {
+namespace {
+
+/// What --new writes: each word once, in a file that walks.
+constexpr const char* beginning =
+    R"(# An attention of your own: attn-explain --attention mine.attn
+attention  mine
+title      Attention with a memory that fades
+begins     --heads 2 --mask causal
+
+# Numbers with a name: --set half=3
+setting    half = 2                       # tokens after which half of a key is left
+
+# What training would learn: drawn behind all others (linear, normal, normal(0, 0.02), uniform,
+# ones, zeros), or an expression of its letters.
+parameter  gain[h] = 1 + h
+
+# A step is a rule. The letters h q k t f c b i have the walk's lengths; others take those of what
+# they read, or are declared: axis o < H * Dv
+step  fade[q,k] = if k > q then 0 else 2 ^ ((k - q) / half)
+  title  how much of a key is left when a query meets it
+
+# The name of a step that is there replaces it. --list-rules shows those that are.
+step  weights[h,q,k] = gain[h] * scaled_scores[h,q,k] * fade[q,k]
+)";
+
+const std::vector<Flag>& attentions_flags() {
+    static const std::vector<Flag> all{
+        {flags::name, "NAME", "the attention to show, or a file of yours",
+         such_as(attn::shipped_attention_names, Takes::Kind::file)},
+        Flag{flags::forms, "",
+             "walk all its forms: what each of them makes, and how far apart they are"},
+        Flag{flags::fresh, "FILE", "write a file to begin from, with remarks", file()}.writing(
+            {".attn", "*"})};
+    return all;
+}
+
+attn::JsonText json_of(const attn::AttentionFile& file) {
+    return {{"name", file.name},     {"title", file.title}, {"source", file.source},
+            {"begins", file.begins}, {"forms", file.forms}, {"same", file.same},
+            {"text", file.text}};
+}
+
+void write_attentions(const Arguments& arguments) {
+    std::string text;
+    std::vector<attn::JsonText> rows;
+    for (const std::string& name : attn::shipped_attention_names()) {
+        const auto file = attention_of(name);
+        text += fmt::format("{:22}{}\n", name, file->title);
+        rows.push_back(json_of(*file));
+    }
+    write_list(arguments, text, rows);
+}
+
+/// The tensors of each form, and what their file promises of them.
+int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
+    const Arguments walk =
+        with_flags(arguments, {std::string(flags::attentions), arguments[flags::name]});
+    const attn::Plan plan = attn::resolve(config_of(walk));
+    const attn::Ledger given = attn::draw(plan);
+    std::string text;
+    std::vector<attn::JsonText> forms, promises;
+    for (const std::string& form : file.forms) {
+        attn::Plan own = plan;
+        own.config.form = form;
+        text += "form " + form + "\n";
+        std::vector<std::string> names;
+        for (const attn::Step& step : attn::step_table(own)) {
+            if (step.file.empty() || !step.applies(own)) continue;
+            const attn::Outline made = step.outline(own);
+            text += "  " + step.name + "  " + attn::described(made.axes, made.shape) + "\n";
+            names.push_back(step.name);
+        }
+        forms.push_back({{"form", form}, {"steps", names}});
+    }
+    bool is_right = true;
+    const attn::Ledger ledger = attn::walk(plan, given);
+    for (const attn::FormComparison& each : attn::compare_forms(plan, given, ledger)) {
+        is_right = is_right && each.step.equal();
+        text += each.text() + "\n";
+        promises.push_back({{"name", each.step.name},
+                            {"left", each.left},
+                            {"right", each.right},
+                            {"apart", each.step.distance.absolute},
+                            {"bound", each.step.tolerance.absolute},
+                            {"same", each.step.equal()}});
+    }
+    write_text_or_json(
+        arguments, [&] { return text; },
+        [&] {
+            return attn::JsonText{{"forms", forms}, {"same", {promises, ",\n "}}}.text;
+        });
+    return is_right ? 0 : 1;
+}
+
+int run_attentions(const Arguments& arguments) {
+    if (arguments.has(flags::fresh)) {
+        const std::string path = arguments[flags::fresh];
+        if (path == "-") {
+            StandardOutput::print(beginning);
+        } else {
+            attn::write_file(path, beginning);
+        }
+        return 0;
+    }
+    if (!arguments.has(flags::name)) {
+        if (arguments.has(flags::forms)) {
+            throw attn::ConfigError(
+                "--forms needs an attention: attn-explain attentions retention "
+                "--forms");
+        }
+        write_attentions(arguments);
+        return 0;
+    }
+    const auto file = attention_of(arguments[flags::name]);
+    if (arguments.has(flags::forms)) return write_forms(arguments, *file);
+    write_text_or_json(
+        arguments, [&] { return file->text; }, [&] { return json_of(*file).text; });
+    return 0;
+}
+
+}  // namespace
+
+Command attentions_command() {
+    return {"attentions",
+            "list the attentions that files say, show one, or compare its forms",
+            {attentions_flags, json_flags, file_flags, walk_flags, config_flags},
+            run_attentions,
+            {{"attn-explain attentions", "Lists what --attention knows."},
+             {"attn-explain attentions retention", "Shows its file."},
+             {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"}}};
+}
+
+}  // namespace app

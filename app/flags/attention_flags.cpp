@@ -1,0 +1,148 @@
+#include <algorithm>
+
+#include "app/flags/config_file.hpp"
+#include "app/flags/setting.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "attn/io/input_file.hpp"
+#include "attn/plan/attention_file.hpp"
+#include "attn/text/strings.hpp"
+
+namespace app {
+namespace {
+
+using attn::Plan;
+using attn::WalkConfig;
+
+bool is_whole_text(const std::string& said) { return said.find('\n') != said.npos; }
+
+bool has_attention(const Plan& plan) { return !plan.config.attentions.empty(); }
+
+/// The text that a name, a file or a text of several lines stands for.
+std::string text_of_attention(const std::string& said) {
+    if (is_whole_text(said)) return said;
+    const std::string shipped = attn::shipped_attention(said);
+    if (!shipped.empty()) return shipped;
+    if (!names_a_file(said) || said == "-") {
+        throw attn::ConfigError(
+            "--attention: there is no attention '" + said + "'" +
+            attn::did_you_mean(said, attn::shipped_attention_names(),
+                               ": attn-explain attentions lists them, and a file of yours has a "
+                               "dot or a folder in its name"));
+    }
+    attn::InputFile file(said);
+    constexpr std::uint64_t longest = 65536;
+    if (file.size() > longest) {
+        throw attn::InputError(file.label() +
+                               " is larger than 64 KB: an attention is a text of "
+                               "some lines");
+    }
+    return std::string(file.all());
+}
+
+/// Errors  ConfigError for a flag that names a file or says more than how a walk is made.
+void check_begin(const Arguments::Said& said) {
+    const bool names_file = said.flag->takes.kind == Takes::Kind::file ||
+                            (said.flag->may_name_file() && names_a_file(said.text)) ||
+                            said.text.starts_with('@');
+    const bool may = makes_walk(*said.flag) && !said.flag->never_in_files && !names_file &&
+                     !said.flag->is(flags::attentions) && !said.flag->is(flags::notebook) &&
+                     !said.flag->is(flags::preset) &&
+                     (said.flag->traits & (says_x | says_memory)) == 0;
+    if (may) return;
+    throw attn::ConfigError(
+        "an attention file begins with flags of a walk that name no file, and " + said.flag->name +
+        " is none");
+}
+
+void set_number(WalkConfig& config, const Flag& flag, const std::string& text) {
+    const std::size_t at = text.find('=');
+    if (at == 0 || at == text.npos) {
+        throw attn::ConfigError(flag.name + " takes a name and its number, chunk=3, not " + text);
+    }
+    config.attention_settings.emplace_back(text.substr(0, at),
+                                           parse_number(flag.name, text.substr(at + 1)));
+}
+
+}  // namespace
+
+std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said) {
+    const std::string label = is_whole_text(said) ? "--attention" : attn::file_label(said);
+    return std::make_shared<const attn::AttentionFile>(
+        attn::parse_attention(text_of_attention(said), label));
+}
+
+std::vector<std::string> attentions_of(const Arguments& arguments) {
+    std::vector<std::string> all;
+    for (const std::string& said : arguments[flags::attentions]) {
+        const bool is_shipped = !attn::shipped_attention(said).empty();
+        all.push_back(is_shipped ? said : text_of_attention(said));
+    }
+    return all;
+}
+
+Arguments with_attentions(Arguments typed) {
+    if (!typed.has(flags::attentions)) return typed;
+    for (const std::string& each : typed[flags::attentions]) {
+        const auto file = attention_of(each);
+        if (file->begins.empty()) continue;
+        Arguments begins(typed.tables());
+        file->at(file->begins_line, [&] {
+            begins.parse(shell_words(file->begins), true);
+            for (const Arguments::Said& said : begins.said()) check_begin(said);
+        });
+        for (const Arguments::Said& said : begins.said()) {
+            begins.came_from(*said.flag, {file->label, file->begins_line});
+        }
+        typed.put_under(begins);
+    }
+    return typed;
+}
+
+std::vector<Flag> attention_rows() {
+    const Need attention{nullptr, has_attention, "an attention: add --attention retention"};
+    return {
+        Flag{flags::attentions, "NAME",
+             "walk an attention that a file says: a name that the command attentions lists, or a "
+             "file of yours; several follow one another",
+             such_as(attn::shipped_attention_names, Takes::Kind::file)}
+            .repeatable()
+            .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
+                config.attentions.push_back(attention_of(text));
+            })
+            .recorded("attentions",
+                      [](const Plan& plan) {
+                          std::vector<std::string> all;
+                          for (const auto& file : plan.config.attentions) {
+                              const bool is_shipped =
+                                  attn::shipped_attention(file->name) == file->text;
+                              all.push_back(is_shipped ? file->name : file->text);
+                          }
+                          return all.empty() ? std::string() : attn::json_list(all);
+                      }),
+        Flag{flags::form, "NAME", "the form of the attention that is walked: parallel, recurrent",
+             such_as("parallel recurrent chunked"), "the first of its file"}
+            .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
+                config.form = text;
+            })
+            .recorded("form",
+                      [](const Plan& plan) {
+                          const std::string& form = plan.config.form;
+                          return form.empty() ? form : attn::json_string(form);
+                      })
+            .needing(attention),
+        Flag{flags::settings, "NAME=X", "a number for a setting of the attention: chunk=3"}
+            .repeatable()
+            .set_by(set_number)
+            .recorded("settings",
+                      [](const Plan& plan) {
+                          std::vector<std::string> all;
+                          for (const auto& [name, number] : plan.config.attention_settings) {
+                              all.push_back(name + "=" + attn::json_number(number));
+                          }
+                          return all.empty() ? std::string() : attn::json_list(all);
+                      })
+            .needing(attention),
+    };
+}
+
+}  // namespace app

@@ -1,0 +1,61 @@
+#include "tests/support/program.hpp"
+
+using program::has;
+using program::run;
+
+TEST_SUITE("app: attentions") {
+    TEST_CASE("a shipped attention walks, in each form, and its record makes it again") {
+        const program::Folder folder;
+        const std::string walk = "--attention retention --seq-len 5 --only context -q ";
+        const std::string printed = run(walk).out;
+        CHECK(has(printed, "tensor([[["));
+        CHECK(run(walk + "--form recurrent").out == printed);
+        CHECK(run(walk + "--form chunked --set chunk=3").out == printed);
+        const std::string record = folder / "walk.json";
+        CHECK(run(walk + "--form recurrent --save-config " + record).exit_code == 0);
+        CHECK(run("--only context -q --config " + record).out == printed);
+    }
+    TEST_CASE("a file of one's own walks, and its record holds its text") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.attn", record = folder / "walk.json";
+        CHECK(run("attentions --new " + file).exit_code == 0);
+        const std::string walk = "--seq-len 4 --only weights -q --set half=1 ";
+        const program::Result made = run(walk + "--attention " + file + " --save-config " + record);
+        CHECK(made.exit_code == 0);
+        std::filesystem::remove(file);
+        CHECK(run("--only weights -q --config " + record).out == made.out);
+        CHECK(run(walk + "--attention " + file).exit_code == 2);
+    }
+    TEST_CASE("a broken promise is a finding, and names the cell") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.attn";
+        std::ofstream(file) << "attention mine\nform a\nstep context[q,f] = 1\n"
+                               "form b\nstep context[q,f] = 1 + q\nsame context\n";
+        const program::Result broken = run("--seq-len 3 --attention " + file);
+        CHECK(broken.exit_code == 1);
+        CHECK(has(broken.err, "context[0,1,0] is 1 in a and 2 in b"));
+        CHECK(run("attentions " + file + " --forms").exit_code == 1);
+        CHECK(run("attentions retention --forms").exit_code == 0);
+    }
+    TEST_CASE("a file begins from flags that name no file") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.attn";
+        for (const std::string begins : {"--weights w.npz", "--rule @r.txt", "-o out.txt",
+                                         "--attention retention", "--mask-file m.npy"}) {
+            std::ofstream(file) << "attention mine\nbegins " << begins
+                                << "\nstep context[q,f] = 1\n";
+            const program::Result refused = run("--attention " + file);
+            CHECK_MESSAGE(refused.exit_code == 2, begins);
+            CHECK_MESSAGE(has(refused.err, "mine.attn:2: "), refused.err);
+        }
+        CHECK(has(run("--attention retentoin").err, "did you mean retention"));
+        CHECK(has(run("--attention retention --form rows").err, "it has parallel recurrent"));
+        CHECK(run("--attention retention --variant fused").exit_code == 2);
+    }
+    TEST_CASE("the list names every file, and one is shown as it is") {
+        const std::string list = run("attentions").out;
+        CHECK(has(list, "deltanet "));
+        CHECK(has(run("attentions deltanet").out, "\nform recurrent\n"));
+        CHECK(has(run("attentions deltanet --json").out, "error-after"));
+    }
+}
