@@ -1,11 +1,13 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/models/contributions.hpp"
+#include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/render/page/page_files.hpp"
 #include "attn/text/json.hpp"
@@ -86,13 +88,26 @@ attn::JsonText knob_json(const Arguments& arguments, const Flag& flag, const Kno
     return arguments.has(flag) ? json.with("said", arguments.text(flag), ",") : json;
 }
 
-/// The next words of the flags' model behind their text: the likeliest tokens, and what each part
-/// of it adds to their logits.
+/// The mistake of the flags, where every layer of the model can make it.
+std::optional<attn::models::ModelMistake> mistake_in(const Arguments& arguments,
+                                                     const attn::models::Model& model) {
+    const std::vector<std::string>& bugs = arguments[flags::bugs];
+    const bool is_entry =
+        bugs.size() == 1 && std::ranges::count(attn::mistakes(), bugs[0], &attn::Mistake::id) > 0;
+    if (!is_entry) return std::nullopt;  // a mistake with a number of its own is one of a layer
+    attn::models::ModelMistake mistake = attn::models::find_model_mistake(bugs[0]);
+    if (!mistake.why_not(model).empty()) return std::nullopt;
+    return mistake;
+}
+
+/// The next words of the flags' model after their text: the likeliest tokens, what each part of it
+/// adds to their logits, and the mistake that every layer makes.
 attn::JsonText next_json(const Arguments& arguments) {
     constexpr std::size_t shown = 6;
     const attn::models::Model model = model_of(arguments);
     const std::vector<std::int64_t> ids = prompt_of(arguments, model);
-    const attn::models::NextTokens next(model, nullptr, ids);
+    const std::optional<attn::models::ModelMistake> mistake = mistake_in(arguments, model);
+    const attn::models::NextTokens next(model, mistake ? &*mistake : nullptr, ids);
     std::vector<attn::JsonText> tokens;
     for (const std::int64_t id : next.likeliest(shown)) {
         const attn::models::NextToken token = next.of(id);
@@ -108,6 +123,7 @@ attn::JsonText next_json(const Arguments& arguments) {
                            {"logit", token.logit},
                            {"parts", parts}},
                           ","});
+        if (mistake) tokens.back() = tokens.back().with("bug", mistake->id, ",");
     }
     return {tokens, ",\n"};
 }

@@ -69,8 +69,9 @@ using Count = Key<std::size_t>;
 inline constexpr Count batch{"--batch"}, depth{"--depth"}, head_dim{"--head-dim"}, heads{"--heads"},
     layer{"--layer"}, most_tokens{"--tokens"}, page{"PAGE"}, rounds{"--rounds"}, top{"--top"};
 using MaybeCount = Key<std::optional<std::size_t>>;
-inline constexpr MaybeCount edgeitems{"--edgeitems"}, kv_heads{"--kv-heads"}, likeliest{"--top"},
-    linewidth{"--linewidth"}, repeat{"--repeat"}, top_k{"--top-k"}, window{"--window"};
+inline constexpr MaybeCount columns{"--columns"}, edgeitems{"--edgeitems"}, kv_heads{"--kv-heads"},
+    likeliest{"--top"}, linewidth{"--linewidth"}, repeat{"--repeat"}, top_k{"--top-k"},
+    width{"--width"}, window{"--window"};
 inline constexpr Key<std::int64_t> count{"--count"};
 using MaybeInteger = Key<std::optional<std::int64_t>>;
 inline constexpr MaybeInteger sheet{"--sheet"}, students{"--students"}, vocab_size{"--vocab-size"};

@@ -204,6 +204,12 @@ bool leaves_steps_out(const Arguments& arguments) {
 
 constexpr Need colored_page{format_has<&Format::has_colors>, nullptr, "--format svg or html"};
 
+constexpr Need a_figure{format_has<&Format::has_figures>, nullptr, "--format svg"};
+
+bool draws_side_by_side(const Arguments& said) {
+    return format_of(said).has_figures && said[flags::figure] != attn::FigureKind::arcs;
+}
+
 constexpr Need printed_numbers{format_has<&Format::prints_numbers>, nullptr,
                                "a printed form: this one has no such digits"};
 
@@ -265,7 +271,14 @@ const std::vector<Flag>& output_flags() {
                           "tensors that are printed: leave --summary out"}),
             Flag{flags::figure, "FIGURE", "what --format svg draws", one_of<attn::FigureKind>(),
                  "matrix"}
-                .needing({format_has<&Format::has_figures>, nullptr, "--format svg"}),
+                .needing(a_figure),
+            Flag{flags::columns, "N",
+                 "matrices side by side in a figure; 1 draws a flow as a list with formulas",
+                 integer(1, 1000), "as many as there is room for"}
+                .needing({draws_side_by_side, nullptr, "--format svg and --figure matrix or flow"}),
+            Flag{flags::width, "PX", "width of a figure, to which it is scaled", integer(50, 20000),
+                 "what its cells need"}
+                .needing(a_figure),
             Flag{flags::theme, "THEME", "page that figures and --format html are made for",
                  one_of<attn::Theme>(), "auto"}
                 .needing(colored_page),

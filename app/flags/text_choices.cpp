@@ -42,6 +42,8 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     if (shades.end != attn::ScaleEnd::automatic) choices.figure.end = shades.end;
     choices.figure.kind = arguments[flags::figure];
     choices.figure.theme = arguments[flags::theme];
+    choices.figure.columns = arguments[flags::columns].value_or(0);
+    choices.figure.width = arguments[flags::width].value_or(0);
     if (is_live(arguments)) choices.figure.live = live_scripts(arguments);
     choices.figure.embedded = arguments.has(flags::embed);
     // Numbers side by side are compared: one form without exponents, unless another is asked for.

@@ -89,9 +89,46 @@ void draw_box(Svg& svg, const Section& section, const FlowNode& node, double shi
     svg.reach(middle + node.width / 2, top_of(node) + box_height);
 }
 
+/// All boxes below one another with their formulas; what goes past others bends out to the left,
+/// the further the more it passes.
+void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
+    constexpr double step = 56, lane = 9, most_lanes = 9;
+    double widest = 0;
+    for (const Section* box : boxes) {
+        widest =
+            std::max({widest, text_width(box->name) + 20, text_width(axes_of(*box), 10.5) + 16});
+    }
+    const double left = margin + lane * most_lanes;
+    const auto top = [&](std::size_t i) { return 20 + step * static_cast<double>(i); };
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        const std::vector<std::size_t> read = boxes_read(boxes, i);
+        FlowNode node{widest, read};
+        node.x = left + widest / 2;
+        svg.add(fmt::format("<g transform=\"translate(0 {})\">", px(top(i) - 20)));
+        draw_box(svg, *boxes[i], node, 0);
+        svg.add("</g>\n");
+        double y = top(i) + 14;
+        const TextAt beside{.x = left + widest + 16, .y = y, .style = "small"};
+        y = svg.paragraph(beside, boxes[i]->title, 64, 11);
+        svg.paragraph({.x = beside.x, .y = y, .style = "formula soft"}, boxes[i]->formula, 72, 12);
+        svg.reach(left + widest, top(i) + box_height);
+        for (const std::size_t from : read) {
+            if (from + 1 == i) {
+                svg.add(arrow({{node.x, top(from) + box_height}, {node.x, top(i)}}));
+                continue;
+            }
+            const double out = left - lane * std::min(most_lanes, static_cast<double>(i - from));
+            svg.add(
+                fmt::format("<path class=\"rule\" marker-end=\"url(#tip)\" "
+                            "stroke-width=\"1.3\" d=\"M{0} {1}C{2} {1} {2} {3} {0} {3}\"/>\n",
+                            px(left), px(top(from) + 26), px(out), px(top(i) + 14)));
+        }
+    }
+}
+
 }  // namespace
 
-void draw_flow(Svg& svg, const Document& document) {
+void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices) {
     std::vector<const Section*> boxes = boxes_of(document);
     // An arrow back to a box stands beside it, on the same height.
     std::map<std::string, const Section*> gradients;
@@ -119,16 +156,17 @@ void draw_flow(Svg& svg, const Document& document) {
             "$figure flow draws the steps of a walk and what each reads, and there are none here: "
             "leave $only out, or use $figure matrix"_told);
     }
+    svg.add(
+        "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
+        "markerHeight=\"7\" orient=\"auto\"><path class=\"soft\" d=\"M0 0l8 4l-8 4z\"/></marker>"
+        "</defs>\n");
+    if (choices.columns == 1) return draw_column(svg, boxes);
     nodes = laid_out(std::move(nodes));
     double shift = 0;
     for (FlowNode& node : nodes) {
         node.x += margin;
         shift = std::max(shift, node.x + node.width / 2 + 2 * margin);
     }
-    svg.add(
-        "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
-        "markerHeight=\"7\" orient=\"auto\"><path class=\"soft\" d=\"M0 0l8 4l-8 4z\"/></marker>"
-        "</defs>\n");
     for (std::size_t i = 0; i < boxes.size(); ++i) {
         for (const std::size_t from : nodes[i].reads) {
             Way way = way_between(nodes, from, i);

@@ -30,7 +30,9 @@ public:
           section_(section),
           tensor_(std::get<Tensor>(section.content)),
           view_(section, document, choices.options, Shown(tensor_.shape()), choices.end),
-          shape_(tensor_.shape()) {
+          shape_(tensor_.shape()),
+          most_side_by_side_(choices.columns),
+          widest_row_(choices.width > 0 ? static_cast<double>(choices.width) : widest_row) {
         const std::size_t dimension = shape_.size();
         columns_ = dimension == 0 ? 1 : shape_.back();
         rows_ = dimension < 2 ? 1 : shape_[dimension - 2];
@@ -53,10 +55,14 @@ public:
         const double between = 18;
         double x = left;
         double y = top;
+        std::size_t in_row = 0;
         for (std::size_t i = 0; i < panels.size(); ++i) {
             const bool new_batch = i > 0 && panels[i].batch != panels[i - 1].batch;
-            if (i > 0 &&
-                (new_batch || x + panel_width > std::max(widest_row, left + panel_width))) {
+            const bool is_full = most_side_by_side_ > 0
+                                     ? in_row == most_side_by_side_
+                                     : x + panel_width > std::max(widest_row_, left + panel_width);
+            if (i > 0 && (new_batch || is_full)) {
+                in_row = 0;
                 x = left;
                 y += head_room(panels) + panel_height + 16;
             }
@@ -73,6 +79,7 @@ public:
             svg_.add("</g>\n");
             svg_.reach(x + panel_width, cells + panel_height);
             x += panel_width + between;
+            ++in_row;
         }
         if (view_.has_colors()) legend(left, svg_.bottom() + 18);
     }
@@ -255,6 +262,8 @@ private:
     const Tensor& tensor_;
     CellView view_;
     Shape shape_;
+    std::size_t most_side_by_side_;
+    double widest_row_;
     std::size_t rows_ = 1;
     std::size_t columns_ = 1;
     bool written_ = true;

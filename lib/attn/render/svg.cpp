@@ -53,10 +53,34 @@ std::string page_style(const Palette& p) {
            scale_style(p.page, "color", " text", "fill");
 }
 
-std::string style_of(Theme theme) {
-    const std::string style = page_style(palette_of(theme));
+constexpr std::string_view shared_style =
+    ".title{font-size:17px;font-weight:600}"
+    ".formula,.digits{font-family:'DejaVu Sans Mono','Noto Sans Mono',monospace}"
+    ".formula{font-size:12px}.digits{font-size:12px}"
+    ".cells g,.bar rect{fill:currentColor}.run{stroke:currentColor}"
+    ".small{font-size:11px}.tiny{font-size:10.5px}\n";
+
+/// The rules of a style sheet for what is inside an element of that class alone: figures of two
+/// themes on one page keep their own.
+std::string within(std::string_view scope, std::string_view style) {
+    std::string text;
+    bool begins = true;   // a selector
+    bool inside = false;  // the braces of a rule
+    for (const char letter : style) {
+        if (begins && letter != '\n') text += fmt::format(".{} ", scope);
+        begins = (begins && letter == '\n') || letter == '}' || (letter == ',' && !inside);
+        inside = letter == '{' || (inside && letter != '}');
+        text += letter;
+    }
+    return text;
+}
+
+std::string style_of(Theme theme, std::string_view scope) {
+    const std::string style =
+        within(scope, std::string(shared_style) + page_style(palette_of(theme)));
     if (theme != Theme::automatic) return style;
-    return style + "@media (prefers-color-scheme:dark){\n" + page_style(on_dark) + "}\n";
+    return style + "@media (prefers-color-scheme:dark){\n" + within(scope, page_style(on_dark)) +
+           "}\n";
 }
 
 bool is_weights(const Section& section) {
@@ -139,24 +163,23 @@ std::string Svg::finish(std::string_view title, std::string_view words,
     std::string more;
     if (!words.empty()) more += "\n<desc>" + xml_text(words) + "</desc>";
     if (!command.empty()) more += "\n<metadata>" + xml_text(command) + "</metadata>";
-    const std::string width = px(std::ceil(right_ + 16));
+    const double full = std::ceil(right_ + 16);
+    const double shown = width_ > 0 ? width_ : full;
+    const std::string width = px(full);
     const std::string height = px(std::ceil(bottom_ + 16));
+    const std::string scope = fmt::format("attn-{}", word(theme_));
     return fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{7}\" width=\"{8}\" height=\"{9}\" "
         "viewBox=\"0 0 {0} {1}\" role=\"img\" font-family=\"'DejaVu Sans','Noto Sans',sans-serif\" "
-        "font-size=\"13\">\n<title>{2}</"
-        "title>{5}\n<style>\n.title{{font-size:17px;font-weight:600}}"
-        ".formula,.digits{{font-family:'DejaVu Sans Mono','Noto Sans Mono',monospace}}"
-        ".formula{{font-size:12px}}.digits{{font-size:12px}}.cells g,.bar "
-        "rect{{fill:currentColor}}.run{{stroke:currentColor}}.small{{font-size:11px}}.tiny{{font-"
-        "size:10.5px}}\n{3}</style>\n"
+        "font-size=\"13\">\n<title>{2}</title>{5}\n<style>\n{3}</style>\n"
         "<defs><pattern id=\"hatch\" width=\".4\" height=\".4\" "
         "patternUnits=\"userSpaceOnUse\"><path d=\"M0 .4l.4-.4\" stroke=\"#8a8a8a\" "
         "stroke-width=\".05\"/></pattern><pattern id=\"cross\" width=\"1\" height=\"1\" "
         "patternUnits=\"userSpaceOnUse\"><path d=\"M.2 .2l.6.6m0-.6l-.6.6\" stroke=\"#000\" "
         "stroke-width=\".12\"/></pattern></defs>\n<rect class=\"page\" fill=\"{6}\" width=\"{0}\" "
         "height=\"{1}\"/>\n{4}</svg>\n",
-        width, height, xml_text(title), style_of(theme_), body_, more, palette_of(theme_).paper);
+        width, height, xml_text(title), style_of(theme_, scope), body_, more,
+        palette_of(theme_).paper, scope, px(shown), px(std::ceil(bottom_ + 16) * shown / full));
 }
 
 double draw_heading(Svg& svg, const Section& section, bool with_words) {
@@ -204,10 +227,10 @@ std::vector<Panel> panels_of(const Tensor& tensor, const CellView& view) {
 }
 
 void render_svg(const Document& document, const FigureChoices& choices, const Sink& sink) {
-    Svg svg(choices.theme);
+    Svg svg(choices.theme, static_cast<double>(choices.width));
     std::string title, words;
     if (choices.kind == FigureKind::flow) {
-        draw_flow(svg, document);
+        draw_flow(svg, document, choices);
         title = "attention, as a flow of tensors";
         words = "A box for each step, an arrow from each tensor to those that read it.";
     } else {

@@ -25,7 +25,8 @@ struct TextAt {
 /// A picture that grows downwards.
 class Svg {
 public:
-    explicit Svg(Theme theme) : theme_(theme) {}
+    /// `width` in pixels is what the whole picture is scaled to; 0 leaves it as it is drawn.
+    explicit Svg(Theme theme, double width = 0) : theme_(theme), width_(width) {}
 
     void text(const TextAt& place, std::string_view words);
     /// Text of that size in lines of at most `columns` letters; gives the y of a line below.
@@ -43,6 +44,7 @@ public:
 
 private:
     Theme theme_;
+    double width_;
     std::string body_;
     double right_ = 0;
     double bottom_ = 0;
@@ -59,7 +61,7 @@ void draw_matrices(Svg& svg, const Document& document, const Section& section,
                    const FigureChoices& choices);
 void draw_arcs(Svg& svg, const Document& document, const Section& section,
                const FigureChoices& choices);
-void draw_flow(Svg& svg, const Document& document);
+void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices);
 
 /// Title, formula and axes of a section; gives where the figure may begin.
 double draw_heading(Svg& svg, const Section& section, bool with_words);

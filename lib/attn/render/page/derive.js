@@ -125,7 +125,7 @@ class Decimals {
         return `${digits}e-${String(-this.exponent).padStart(2, "0")}`;
     }
     units(value) {
-        return Math.round(value * 10 ** (this.decimals - this.exponent));
+        return Math.round(Number(this.text(value)) * 10 ** (this.decimals - this.exponent));
     }
     ofUnits(units) {
         return this.text(units / 10 ** (this.decimals - this.exponent) + 0);

@@ -50,12 +50,22 @@ class Next {
             const go = () => this.live.goToHead(...part.match(/\d+/g));
             return row({}, part, go, signedBar(logit, heads[0][1]), fixed(logit, 4));
         });
+        const apart = this.live.ofOneLayer(chosen);
+        const remark = `the model as it was trained: here ${apart.join(", ")} change${apart.length > 1 ? "" : "s"} one layer alone`;
         const write = button(`write “${chosen.token}”`, () => this.live.write(chosen), { id: "write" });
         const caption = `which heads did it: what they add to its logit, ${fixed(chosen.logit, 4)}`;
         const next = tableOf("table.drawn", { caption: "what comes next", rows: tokens });
-        this.element.replaceChildren(next, tableOf("table.drawn", { caption, rows: added }), write);
+        const note = apart.length > 0 ? element("p.margin", remark) : "";
+        this.element.replaceChildren(next, tableOf("table.drawn", { caption, rows: added }), write, note);
+        this.element.classList.toggle("dim", apart.length > 0);
     }
 }
+
+/** Letters of an address that mail and messengers pass on whole. */
+const longestAddress = 2000;
+
+/** Of these a walk has one. */
+const inputs = ["--text", "--ids", "--seq-len", "--random"];
 
 /** Whether Enter ends what is typed in a field of several lines. */
 function isDone(event) {
@@ -64,17 +74,31 @@ function isDone(event) {
     return true;
 }
 
+/** A flag as it stands in an address, and back: blanks are +, as in addresses of forms. */
+const flagText = (name, value) =>
+    `${name}=${encodeURIComponent(value).replaceAll("%20", "+").replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
+function flagOf(text) {
+    const [name, ...value] = decoded(text.replaceAll("+", " ")).split("=");
+    return [name, value.join("=")];
+}
+
 class Live {
     constructor(app) {
         this.app = app;
         const { words, knobs } = JSON.parse(root.getElementById("knobs").textContent);
         this.words = words;
+        /** The cell that was chosen when the page was saved. */
+        this.at = root.getElementById("knobs").dataset.at;
+        /** Flags of the address that have no knob here. */
+        this.others = [];
         this.knobs = knobs.map((knob) => this.knobOf(knob));
         /** The walk before the last turn, whose numbers stand beside the new ones. */
         this.before = undefined;
         this.said = element("p", { role: "status" }, "the core is unpacked …");
         const reset = button("as it was made", () => this.reset());
-        const fields = element("div.knobs", this.knobs.map(({ label }) => label), reset);
+        const link = button("link", () => this.link(), { title: "copy the address of what is shown" });
+        const keep = button("save", () => this.save(), { title: "this page as it is now, in a file" });
+        const fields = element("div.knobs", this.knobs.map(({ label }) => label), reset, link, keep);
         this.fields = element("fieldset", { disabled: true }, element("legend.away", "settings"), fields);
         const folded = element("details", { open: isWide.matches }, element("summary", "Change it"), this.fields);
         this.element = element("section", { id: "live", "aria-label": "settings of this walk" }, folded, this.said);
@@ -93,6 +117,10 @@ class Live {
             const isOwn = told.code === 0 && roughly(partsIn(told.text)[0]) === roughly(root.getElementById("walk").textContent);
             this.fields.disabled = false;
             this.say(isOwn ? "" : `the core is not that of the program that made this page: ${told.messages || "digits may differ"}`);
+            this.app.moved = () => this.moved();
+            if (hash.flags().length > 0) this.moved();
+            else if (hash.read() === "" && this.at) this.app.goTo(this.at);
+            this.app.flagsText = () => this.flagsText();
         } catch (error) {
             this.say(`no knob can be turned here: ${error.message}`);
         }
@@ -100,6 +128,58 @@ class Live {
 
     say(text) {
         this.said.textContent = text.replaceAll(/^attn-explain: (error: |note: )?/gm, "").trim();
+    }
+
+    // --- the address
+
+    /** The flags that differ from those the page was made with. */
+    flagsText() {
+        const turned = this.knobs.filter(({ field, first }) => field.value !== first);
+        const flags = [...turned.map(({ name, field }) => [name, field.value]), ...this.others];
+        return flags.map(([name, value]) => flagText(name, value) + "&").join("");
+    }
+
+    /** Turns the knobs to what the address says, those that it leaves out to what they were. */
+    moved() {
+        const place = hash.read();
+        if (hash.flags().map((flag) => flag + "&").join("") !== this.flagsText()) {
+            const said = new Map(hash.flags().map(flagOf));
+            const hasInput = inputs.some((name) => said.has(name));
+            for (const { name, field, first } of this.knobs) {
+                field.value = said.get(name) ?? (hasInput && inputs.includes(name) ? "" : first);
+            }
+            this.others = [...said].filter(([name]) => !this.knobs.some((knob) => knob.name === name));
+            this.turn(undefined, false);
+        }
+        if (place) this.app.goTo(place);
+    }
+
+    /** Copies the address of what is shown; one that is cut on its way shows something else. */
+    link() {
+        const { app } = this;
+        const address = app.selected ? app.addressText(app.selected) : this.flagsText().slice(0, -1);
+        const href = `${location.href.split("#")[0]}#${address}`;
+        copyText(app, href);
+        this.say(href.length <= longestAddress ? "" : `the address has ${href.length} letters, and some programs cut longer ones than ${longestAddress}: save the page in its place`);
+    }
+
+    /** Writes the page with its present state. */
+    save() {
+        const page = /** @type {any} */ (document.documentElement.cloneNode(true));
+        page.removeAttribute("class");
+        page.removeAttribute("style");
+        const body = page.querySelector("body");
+        body.replaceChildren(...[...body.children].filter((one) => /^(no)?script$/i.test(one.tagName)));
+        const told = JSON.parse(root.getElementById("knobs").textContent);
+        const now = this.knobs.map(({ name, field }) => [name, field.value || undefined]);
+        const knobs = told.knobs.map((knob) => ({ ...knob, said: new Map(now).get(knob.name) }));
+        const words = [...told.words, ...this.othersSaid()];
+        page.querySelector("#knobs").textContent = JSON.stringify({ words, knobs }).replaceAll("<", "\\u003c");
+        const address = this.app.selected && this.app.selected.section.address(this.app.selected.flat);
+        if (address) page.querySelector("#knobs").dataset.at = address;
+        const url = URL.createObjectURL(new Blob(["<!doctype html>\n", page.outerHTML], { type: "text/html" }));
+        save("attention.html", url);
+        setTimeout(() => URL.revokeObjectURL(url), 1000);
     }
 
     // --- the knobs
@@ -131,14 +211,25 @@ class Live {
 
     commandWords() {
         const said = this.knobs.filter(({ field }) => field.value !== "");
-        return [...this.words, ...said.map(({ name, field }) => `${name}=${field.value}`)];
+        return [...this.words, ...said.map(({ name, field }) => `${name}=${field.value}`), ...this.othersSaid()];
+    }
+
+    othersSaid() {
+        return this.others.map(([name, value]) => (value === "" ? name : `${name}=${value}`));
     }
 
     fieldOf(word) {
         return this.knobs.find(({ name }) => name === `--${word}`)?.field;
     }
 
-    /** Writes a token behind the text, and follows it. */
+    /** The flags that what comes next knows nothing of. */
+    ofOneLayer({ bug }) {
+        const ofAll = ["--text", "--ids", "--layer", "--variant", "--seed", bug ? "--bug" : ""];
+        const said = this.knobs.filter(({ field }) => field.value !== "").concat(this.others.map(([name]) => ({ name })));
+        return said.map(({ name }) => name).filter((name) => !ofAll.includes(name));
+    }
+
+    /** Writes a token after the text, and follows it. */
     write({ id, piece }) {
         const ids = this.fieldOf("ids");
         ids ? (ids.value += `,${id}`) : (this.fieldOf("text").value += piece);
@@ -157,11 +248,15 @@ class Live {
 
     reset() {
         for (const { field, first } of this.knobs) field.value = first;
+        this.others = [];
         this.turn();
     }
 
-    /** Walks again; what cannot be walked is said, and the page stays as it is. */
-    turn(knob = undefined) {
+    /**
+     * Walks again; what cannot be walked is said, and the page stays as it is. A turn is a step of
+     * the browser's history, unless it follows from the address.
+     */
+    turn(knob = undefined, isStep = true) {
         let told;
         try {
             told = this.core.run(this.commandWords());
@@ -171,6 +266,9 @@ class Live {
         const failed = told.code !== 0;
         for (const { field } of this.knobs) field.removeAttribute("aria-invalid");
         if (failed) knob?.field.setAttribute("aria-invalid", "true");
+        const { selected } = this.app;
+        const address = selected ? this.app.addressText(selected) : this.flagsText().slice(0, -1);
+        if (!failed && isStep) hash.write(address, true);
         if (!failed) this.show(partsIn(told.text));
         this.say(told.messages);
     }

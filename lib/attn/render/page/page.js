@@ -39,11 +39,21 @@ class App {
         root.addEventListener("mousemove", (event) => {
             this.mouse = { x: event.screenX, y: event.screenY };
         });
-        if (!host) addEventListener("hashchange", () => this.goTo(hash.read()));
+        if (!host) addEventListener("hashchange", () => this.moved());
         this.begin();
     }
 
     // --- the state
+
+    /** The address has changed: a live page (live.js) turns its knobs first. */
+    moved() {
+        this.goTo(hash.read());
+    }
+
+    /** The flags of a live page, before the cell in its address. */
+    flagsText() {
+        return hash.flags().map((flag) => flag + "&").join("");
+    }
 
     /** Goes to the cell that the address of the page names, else to that of --only. */
     begin() {
@@ -57,7 +67,7 @@ class App {
 
     /** Shows what an address names, a cell and what is followed, or a step. */
     goTo(text) {
-        const [, layer, place, more] = /^(?:layer-(\d+):)?([^&]*)(.*)$/s.exec(text);
+        const [, layer, place, more] = /^(?:why=)?(?:layer-(\d+):)?([^&]*)(.*)$/s.exec(text);
         const isOther = layer !== undefined && Number(layer) !== this.layer;
         if (isOther && Number(layer) < (this.model?.layers ?? 0)) this.openLayer(Number(layer), 0);
         const step = this.steps.parts.get(place.replace(/^step-/, ""));
@@ -81,7 +91,8 @@ class App {
         const now = { ...this.state, head: this.tabs.chosen.head ?? 0 };
         const more = Object.keys(usual).filter((side) => !told.includes(side) && now[side] !== usual[side]);
         const tail = this.strip.roles ? more.map((side) => `&${side}=${now[side]}`) : [];
-        return layer + section.address(flat) + tail.join("");
+        const flags = this.flagsText();
+        return flags + (flags && "why=") + layer + section.address(flat) + tail.join("");
     }
 
     /** The cell of a section that the state names. */

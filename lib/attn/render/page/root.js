@@ -70,19 +70,30 @@ function times(count, act) {
     return Array.from({ length: count }, (_, i) => act(i));
 }
 
-/** The part of the page's address behind #; a page that stands in another one has none. */
+/** What a part of an address says: `%26` for a letter that means something there. */
+function decoded(text) {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}
+
+/** The part of the page's address after #; a page within another one has none. */
 const hash = {
+    /** `--text=a+b&why=weights[1,0]&key=0`: a live page has flags before the cell. */
+    parts() {
+        return host ? [] : location.hash.slice(1).split("&");
+    },
+    flags() {
+        return this.parts().filter((part) => part.startsWith("--"));
+    },
     read() {
-        const text = host ? "" : location.hash.slice(1);
-        try {
-            return decodeURIComponent(text);
-        } catch {
-            return text;
-        }
+        return decoded(this.parts().filter((part) => !part.startsWith("--")).join("&"));
     },
     /** Inside srcdoc no address can be written: the page works without. */
     write(text, push) {
-        if (host || text === this.read()) return;
+        if (host || text === location.hash.slice(1)) return;
         try {
             history[push ? "pushState" : "replaceState"](null, "", "#" + text);
         } catch {

@@ -2,7 +2,7 @@
 
 /** So many keys have a row in a box; of more, those with the largest weights. */
 const keysInBox = 10;
-/** So many features of a row have a number, and twice as many a colour. */
+/** So many features of a row have a number or a colour. */
 const featuresInBox = 8;
 
 /** The tensors that are followed, or nothing where a walk has not all of them. */
@@ -15,7 +15,9 @@ function rolesOf(walk) {
     if (!walk.scores || !context?.isTensor || !weights || !value) return undefined;
     const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
     const { scores, hider: last } = walk;
-    return { scores, last, exponentials, softmax, rowSum, weights, value, context };
+    // Softmax by another rule is not what its usual parts make.
+    const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
+    return { scores, last, ...shared, weights, value, context };
 }
 
 function percent(weight) {
@@ -80,7 +82,7 @@ class Strip {
         if (!this.roles) return;
         const focused = CSS.escape(root.activeElement?.dataset?.strip ?? "");
         const keys = this.keys();
-        this.element.replaceChildren(this.sentence(keys), this.answer(keys), ...this.boxes(keys));
+        this.element.replaceChildren(this.sentence(keys), this.answer(keys), this.origin(), ...this.boxes(keys));
         this.element.querySelector(`[data-strip="${focused}"]`)?.focus({ preventScroll: true });
     }
 
@@ -124,7 +126,7 @@ class Strip {
             const word = element("span.word", { dir: "auto" }, shortened(one.label, 18));
             return element("li", isSelf ? this.wordButton(one.key, one.label) : word, this.lookButton(one));
         };
-        const row = element("ol.sentence", keys.map(unit));
+        const row = element("ol.sentence", { dir: "auto" }, keys.map(unit));
         if (isSelf) return row;
         const words = asking.map((label, query) => element("li", this.wordButton(query, label)));
         return element("div", element("ol.sentence.ask", words), row);
@@ -148,9 +150,24 @@ class Strip {
             words.push(...told(most));
             if (next) words.push(", then at ", ...told(next));
         }
+        const sum = seen.reduce((all, one) => all + one.weight, 0);
+        if (Math.abs(sum - 1) > 0.005) words.push(`; its weights add up to ${Math.round(100 * sum)} %`);
         const hidden = keys.filter((one) => one.hidden).length;
         const tail = hidden > 0 ? `. ${hidden} of ${keys.length} words are hidden from it.` : ".";
         return element("p.answer", element("b", { dir: "auto" }, this.quoted(40)), words, tail);
+    }
+
+    /** What the weights are, and which mistake or rule made these numbers. */
+    origin() {
+        const { config, sections } = this.app.walk;
+        const changed = sections.find((section) => section.margin)?.margin;
+        const lines = [changed ? element("p.margin", changed) : ""];
+        const isSaid = (word) => word !== undefined && word !== "none";
+        if (isSaid(config.model_file)) lines.push(element("p.origin", `The weights are those of a trained model, ${config.model_file}.`));
+        else if (isSaid(config.seed) && isSaid(config.projection) && !isSaid(config.weights)) {
+            lines.push(element("p.origin", `The weights are drawn at random, seed ${config.seed}: this model has learned nothing yet.`));
+        }
+        return element("div", lines);
     }
 
     // --- the four boxes
@@ -168,9 +185,10 @@ class Strip {
     number(section, flat) {
         const address = section.address(flat);
         const chosen = this.app.isSelected({ section, flat });
-        const about = { class: "number", "data-strip": address, title: address, "aria-pressed": String(chosen) };
-        const open = () => this.app.choose(section, flat, { stay: true });
-        return button(section.number(section.values[flat]), open, about);
+        const written = section.number(section.values[flat]);
+        const said = `${section.name}, ${tokensText(section, flat) || address}: ${written}`;
+        const about = { class: "number", "data-strip": address, title: address, "aria-label": said, "aria-pressed": String(chosen) };
+        return button(written, () => this.app.choose(section, flat, { stay: true }), about);
     }
 
     row({ key, label, hidden }, hides, ...cells) {
@@ -231,7 +249,7 @@ class Strip {
     weighted({ key, weight }) {
         const { value } = this.roles;
         const start = this.at(value, key);
-        const end = start + Math.min(value.shape.at(-1), 2 * featuresInBox);
+        const end = start + Math.min(value.shape.at(-1), featuresInBox);
         return [...value.values.slice(start, end)].map((one) => one * weight);
     }
 

@@ -96,7 +96,7 @@ class Section {
         const value = this.values[flat];
         if (this.dtype === "bool") return this.number(value);
         const isWide = this.dtype !== "float32" && !(this.dtype in sixteenBits);
-        if (isWide || !Number.isFinite(value)) return exact(value);
+        if (isWide || !Number.isFinite(value) || value === 0) return exact(value);
         let digits = 1;
         while (held(Number(value.toPrecision(digits)), this.dtype) !== value) ++digits;
         return exact(Number(value.toPrecision(digits)));
