@@ -198,7 +198,7 @@ double Judge::amplification(const std::string& step) const {
 
 Rounding Judge::rounding(const TheirTensor& theirs, const Tensor& expected) const {
     const double ours = is_16_bit(expected.dtype()) ? epsilon(expected.dtype()) : 0;
-    const double coarsest = std::max({theirs.epsilon, epsilon_, ours});
+    const double coarsest = std::max(epsilon_of(theirs), ours);
     return coarsest != 0 ? rounding_of_half(coarsest)
                          : rounding_of(coarser_type(theirs.tensor, expected));
 }
