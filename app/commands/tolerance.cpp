@@ -37,27 +37,27 @@ std::string ids_of(const attn::Hidden& hidden) {
     return attn::some_of(ids);
 }
 
-/// What a wrong kernel can do all the same, a line each.
+/// What a wrong kernel can do all the same.
 std::string hidden_text(const attn::Hidden& hidden) {
     std::string text = "It passes all the same where every number is up to " +
-                       attn::brief(100 * hidden.factor) + "% off";
+                       attn::brief(100 * hidden.factor) + "% off.";
     if (hidden.keys > 0) {
-        text +=
-            fmt::format(", and where one of {} of {} keys is dropped", hidden.dropped, hidden.keys);
+        const std::string count = hidden.dropped == 0 ? "None" : std::to_string(hidden.dropped);
+        text += fmt::format(" {} of the {} keys of its heads can be left out unnoticed.", count,
+                            hidden.keys);
     }
-    text += ".";
     if (!hidden.tries) return text;
     const std::size_t count = hidden.mistakes.size();
-    text += fmt::format(" Of {} known mistakes that change these numbers {} pass{}",
-                        count + hidden.shown, count == 0 ? "none" : std::to_string(count),
-                        count == 0 ? "." : ": " + ids_of(hidden) + ".");
-    return text;
+    return text + fmt::format(" Of {} known mistakes that change these numbers, {}.",
+                              count + hidden.shown,
+                              count == 0 ? "none passes"
+                                         : std::to_string(count) + " pass: " + ids_of(hidden));
 }
 
 std::string tested_text(const Tested& tested, const attn::Ink& ink) {
     std::string text =
         ink.of(ink.heading, fmt::format("{:<18}{:<22}{}", attn::dtype_name(tested.dtype),
-                                        "from the steps before", "from the inputs")) +
+                                        "by itself", "from the inputs")) +
         "\n" +
         ink.of(ink.heading, fmt::format("{:<18}{:<11}{:<11}{:<10}{:<10}{}", "step", "atol", "rtol",
                                         "atol", "rtol", "why")) +

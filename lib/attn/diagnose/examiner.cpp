@@ -215,12 +215,15 @@ private:
             settle(theirs, step, *reading);
             return true;
         };
-        if (std::ranges::any_of(theirs.steps, right)) return true;
-        if (blocked_) return false;  // what it follows from is not known
         const auto inherited = [&](const std::string& step) {
             return settles_as_replayed(theirs, step, true);
         };
-        return std::ranges::any_of(theirs.steps, inherited) ||
+        // What 16 bits allow of the whole way is more than a mistake at its end.
+        const bool is_far = judge_.epsilon_of(theirs) != 0 && uses_theirs_ && !blocked_;
+        if (is_far && std::ranges::any_of(theirs.steps, inherited)) return true;
+        if (!is_far && std::ranges::any_of(theirs.steps, right)) return true;
+        if (blocked_) return false;  // what it follows from is not known
+        return (!is_far && std::ranges::any_of(theirs.steps, inherited)) ||
                find_mistake_at(theirs, theirs.steps.front());
     }
 
@@ -258,7 +261,8 @@ private:
         StepVerdict verdict = verdict_on(theirs, step, reading);
         if (has_row(step) && verdict.global != Verdict::right) ++clashes_;
         // A tensor that equals the reference is right, whatever rounding says of the way there.
-        if (!blocked_ && verdict.global == Verdict::right) {
+        if (!blocked_ && verdict.global == Verdict::right &&
+            (judge_.epsilon_of(theirs) == 0 || !uses_theirs_)) {
             undone_ = undone_ && verdict.local == Verdict::right;
             verdict.local = Verdict::right;
         }

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -165,6 +166,10 @@ public:
     /// Lets cells that the mask hides count for nothing, of steps that may say anything there.
     void look_away(bool from_hidden) { looks_away_ = from_hidden; }
     bool looks_away() const { return looks_away_; }
+    /// Of the 16-bit type that a tensor went through; 0 where it has more digits.
+    double epsilon_of(const TheirTensor& theirs) const {
+        return std::max(theirs.epsilon, epsilon_);
+    }
     bool may_look_away(const TheirTensor& theirs) const;
 
     /// `from_theirs` says that the expectation was computed from tensors of theirs.

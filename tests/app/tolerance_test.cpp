@@ -1,0 +1,57 @@
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/program.hpp"
+
+using program::check_refused;
+using program::run;
+
+namespace {
+
+nlohmann::json tolerances(const std::string& flags) {
+    const program::Result result = run("tolerance --json " + flags);
+    REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+    return nlohmann::json::parse(result.out);
+}
+
+double rtol_of(const nlohmann::json& all, const std::string& step) {
+    for (const auto& each : all.at("steps")) {
+        if (each.at("name") == step) return each.at("rtol");
+    }
+    FAIL(step);
+    return 0;
+}
+
+}  // namespace
+
+TEST_SUITE("app: tolerance") {
+    TEST_CASE("each step has a tolerance and a reason, within 80 columns") {
+        const program::Result result =
+            run("tolerance --heads 2 --rope half --mask causal --step weights");
+        CHECK(result.exit_code == 0);
+        std::istringstream lines(result.out);
+        for (std::string line; std::getline(lines, line);) {
+            CAPTURE(line);
+            CHECK(line.size() <= 80);
+        }
+        CHECK(result.out.find("torch.testing.assert_close(yours, expected, atol=") !=
+              std::string::npos);
+        CHECK(result.out.find("\nA test of weights, from the inputs:\n") != std::string::npos);
+    }
+
+    TEST_CASE("fewer digits and longer sums allow more, and hide more") {
+        const auto one = tolerances("--seq-len 8 --embed-dim 8");
+        const auto brain = tolerances("--seq-len 8 --embed-dim 8 --compute-dtype bfloat16");
+        const auto long_sums = tolerances("--seq-len 8 --embed-dim 256");
+        CHECK(rtol_of(brain, "weights") > 1000 * rtol_of(one, "weights"));
+        CHECK(rtol_of(long_sums, "query") > rtol_of(one, "query"));
+        CHECK(brain.at("hides").at("factor") > one.at("hides").at("factor"));
+        CHECK(brain.at("hides").at("mistakes").size() >= one.at("hides").at("mistakes").size());
+        CHECK(one.at("step") == "context");
+    }
+
+    TEST_CASE("a step that is not computed is refused") {
+        check_refused("tolerance --step x", "--step x is no step that is computed here");
+        check_refused("tolerance --step masked_scores", "choose one of");
+    }
+}
