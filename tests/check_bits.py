@@ -59,9 +59,9 @@ OURS = """
 
 TYPES = (["--dtype", "bfloat16"], ["--dtype", "float16"], ["--compute-dtype", "bfloat16"],
          ["--compute-dtype", "float16"])
-LACKING = {torch: "exp cos sin tanh sqrt rsqrt log sigmoid",
-           torch.Tensor: "exp cos sin tanh sqrt rsqrt log sigmoid softmax var norm",
-           torch.nn.functional: "softmax layer_norm normalize"}
+LACKING = {torch: "exp cos sin tanh sqrt rsqrt log sigmoid clamp maximum minimum",
+           torch.Tensor: "exp cos sin tanh sqrt rsqrt log sigmoid softmax var norm clamp clamp_min",
+           torch.nn.functional: "layer_norm normalize"}
 
 
 def lend_float16():
@@ -76,6 +76,27 @@ def lend_float16():
     for place, names in LACKING.items():
         for name in names.split():
             setattr(place, name, lent(getattr(place, name)))
+    softmax = torch.nn.functional.softmax
+    torch.nn.functional.softmax = lambda x, dim: (
+        Softmax.apply(x, dim) if x.dtype is torch.float16 else softmax(x, dim))
+
+
+class Softmax(torch.autograd.Function):
+    """As PyTorch goes back through it in 16 bits: of the stored weights, their sum stored too."""
+
+    @staticmethod
+    def forward(context, scores, dim):
+        weights = torch.softmax(scores.float(), dim).to(scores.dtype)
+        context.save_for_backward(weights)
+        context.dim = dim
+        return weights
+
+    @staticmethod
+    def backward(context, d_weights):
+        (weights,) = context.saved_tensors
+        w, d = weights.float(), d_weights.float()
+        row_dot = (w * d).sum(context.dim, keepdim=True).to(weights.dtype).float()
+        return (w * (d - row_dot)).to(weights.dtype), None
 
 
 MATMUL = torch.Tensor.__matmul__
