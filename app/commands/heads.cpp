@@ -189,7 +189,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                             {"duplicate", head.duplicate},
                             {"name", head.name}});
         }
-        return json_head(model).with("repeat", count, ",\n ").with("heads", rows, ",\n ").text +
+        return json_head(model).with("ids", found.ids, ",\n ").with("heads", rows, ",\n ").text +
                "\n";
     };
     write_text_or_json(arguments, text, json);

@@ -60,7 +60,8 @@ AskedPatch asked_of(const Arguments& arguments, const Model& model) {
 }
 
 std::string share_text(double share) {
-    return std::isfinite(share) ? fmt::format("{:.0f}%", 100 * share) : "-";
+    if (!std::isfinite(share)) return "-";
+    return fmt::format("{:.0f}%", std::round(100 * share) + 0.0);  // no -0%
 }
 
 std::string text_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {

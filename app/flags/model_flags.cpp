@@ -306,8 +306,9 @@ double free_memory() {
 }
 
 std::string size_text(double bytes) {
-    return bytes < 1e9 ? fmt::format("{:.0f} MB", bytes / 1e6)
-                       : fmt::format("{:.1f} GB", bytes / 1e9);
+    return bytes < 1e7   ? fmt::format("{:.2g} MB", bytes / 1e6)
+           : bytes < 1e9 ? fmt::format("{:.0f} MB", bytes / 1e6)
+                         : fmt::format("{:.1f} GB", bytes / 1e9);
 }
 
 }  // namespace
