@@ -28,7 +28,7 @@ using namespace attn;
 using namespace attn::models;
 namespace fs = std::filesystem;
 
-const fs::path checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
+const fs::path small_models = ATTN_SOURCE_DIR "/tests/models/fixtures";
 
 double largest_difference(const nlohmann::json& expected, const Array<double>& ours) {
     double largest = 0;
@@ -45,7 +45,7 @@ double largest_difference(const nlohmann::json& expected, const Array<double>& o
 template <class Damage>
 std::string refusal_after(const std::string& family, Damage damage) {
     const ScratchFolder scratch;
-    fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
+    fs::copy(small_models / family, scratch.path(), fs::copy_options::recursive);
     damage(scratch.path());
     return refusal<Error>([&] {
         const Model model = open_model(scratch.path().string());
@@ -71,7 +71,7 @@ std::string config_with(const std::string& family, const std::string& key,
 /// The architecture of a checkpoint whose config.json says something else.
 Architecture architecture_with(const std::string& family, const nlohmann::json& keys) {
     const ScratchFolder scratch;
-    fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
+    fs::copy(small_models / family, scratch.path(), fs::copy_options::recursive);
     change_config(scratch.path(), keys);
     return open_model(scratch.path().string()).architecture;
 }
@@ -102,8 +102,8 @@ TEST_SUITE("models: families") {
             ++tried;
             const std::string family = entry.path().filename().string();
             INFO(family);
-            const Model model = open_model((checkpoints / family).string());
-            std::ifstream stream(checkpoints / family / "expected.json");
+            const Model model = open_model((small_models / family).string());
+            std::ifstream stream(small_models / family / "expected.json");
             const auto expected = nlohmann::json::parse(stream);
             const std::vector<std::int64_t> ids = expected.at("ids");
             Runtime<double> runtime(model);
@@ -123,10 +123,10 @@ TEST_SUITE("models: families") {
         CHECK(tried > 38);
     }
     TEST_CASE("the folder, its index and its only file name the same model") {
-        CHECK(open_model((checkpoints / "qwen2" / "model.safetensors").string())
+        CHECK(open_model((small_models / "qwen2" / "model.safetensors").string())
                   .read("0.w_key")
-                  .at(5) == open_model((checkpoints / "qwen2").string()).read("0.w_key").at(5));
-        CHECK(open_model((checkpoints / "olmo2" / "model.safetensors.index.json").string())
+                  .at(5) == open_model((small_models / "qwen2").string()).read("0.w_key").at(5));
+        CHECK(open_model((small_models / "olmo2" / "model.safetensors.index.json").string())
                   .has("1.g_key"));
     }
     TEST_CASE("of a table of gigabytes only the rows of the text are read") {
@@ -319,14 +319,14 @@ TEST_SUITE("models: families") {
     }
     TEST_CASE("a model without the matrix of its logits walks, and writes nothing") {
         const ScratchFolder scratch;
-        fs::copy(checkpoints / "qwen2", scratch.path(), fs::copy_options::recursive);
+        fs::copy(small_models / "qwen2", scratch.path(), fs::copy_options::recursive);
         change_config(scratch.path(), {{"tie_word_embeddings", false}});
         const Model model = open_model(scratch.path().string());
         Runtime<double> runtime(model);
         const Array<double> x = runtime.advance(std::vector<std::int64_t>{1, 2});
         CHECK(has(refusal<InputError>([&] { runtime.logits(x); }), "lm_head.weight"));
         const ScratchFolder other;
-        fs::copy(checkpoints / "mistral", other.path(), fs::copy_options::recursive);
+        fs::copy(small_models / "mistral", other.path(), fs::copy_options::recursive);
         change_config(other.path(), {{"tie_word_embeddings", true}});
         const Model tied = open_model(other.path().string());
         Runtime<double> again(tied);
@@ -405,7 +405,7 @@ TEST_SUITE("models: families") {
     }
     TEST_CASE("an adapter beside a model is told, and not applied") {
         const ScratchFolder scratch;
-        fs::copy(checkpoints / "llama", scratch.path(), fs::copy_options::recursive);
+        fs::copy(small_models / "llama", scratch.path(), fs::copy_options::recursive);
         CHECK(open_model(scratch.path().string()).note.empty());
         write_file((scratch.path() / "adapter_config.json").string(), "{}");
         CHECK(has(open_model(scratch.path().string()).note,
@@ -415,7 +415,7 @@ TEST_SUITE("models: families") {
         const ScratchFolder scratch;
         const fs::path commit = scratch / "snapshots" / "0123abcd";
         fs::create_directories(commit);
-        fs::copy(checkpoints / "qwen3", commit, fs::copy_options::recursive);
+        fs::copy(small_models / "qwen3", commit, fs::copy_options::recursive);
         fs::create_directory(scratch / "refs");
         write_file((scratch / "refs" / "main").string(), "0123abcd");
         CHECK(open_model(scratch.path().string()).architecture.family == "qwen3");
@@ -423,7 +423,7 @@ TEST_SUITE("models: families") {
     TEST_CASE("a text that a tokenizer cannot cut leaves ids alone") {
         const auto with_tokenizer = [](const std::string& text) {
             const ScratchFolder scratch;
-            fs::copy(checkpoints / "qwen2", scratch.path(), fs::copy_options::recursive);
+            fs::copy(small_models / "qwen2", scratch.path(), fs::copy_options::recursive);
             write_file((scratch / "tokenizer.json").string(), text);
             write_file((scratch / "generation_config.json").string(), "{\"eos_token_id\": [4, 7]}");
             return open_model(scratch.path().string());
@@ -439,7 +439,7 @@ TEST_SUITE("models: families") {
     TEST_CASE("another base of the frequencies is stretched as the model's own") {
         for (const std::string family : {"llama", "phi3", "gemma3_text-by-kind-of-layer"}) {
             INFO(family);
-            const Model model = open_model((checkpoints / family).string());
+            const Model model = open_model((small_models / family).string());
             const ModelMistake mistake = find_model_mistake("rope-theta", model);
             const auto parameters = parameters_of<double>(model);
             for (std::size_t n = 0; n < parameters->layers(); ++n) {
@@ -460,7 +460,7 @@ TEST_SUITE("models: families") {
     }
     TEST_CASE("weights of nan write no text") {
         const ScratchFolder scratch;
-        fs::copy(checkpoints / "mistral", scratch.path(), fs::copy_options::recursive);
+        fs::copy(small_models / "mistral", scratch.path(), fs::copy_options::recursive);
         {
             std::fstream file(scratch / "model.safetensors",
                               std::ios::in | std::ios::out | std::ios::binary);
