@@ -4,6 +4,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/plan/attention_file.hpp"
+#include "attn/rules/radius.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/text/number_text.hpp"
 
@@ -38,12 +39,16 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
             const Ledger made = walk(other, given, step_table(other));
             for (const std::string& name : file->same) {
                 const Tensor &left = ledger[name], &right = made[name];
-                FormComparison found{
-                    file->name, own, form, {name, left.shape(), right.shape(), {}, {}, {}}};
+                FormComparison found{file->name, own, form, {}};
                 StepComparison& step = found.step;
+                step.name = name;
+                step.left = left.shape();
+                step.right = right.shape();
                 if (step.same_shape()) {
-                    step.tolerance = rounding_tolerance(plan, step_table(plan), ledger, name, left,
-                                                        coarser_type(left, right));
+                    // A form adds up over tokens what another multiplies as matrices.
+                    const auto sums = static_cast<double>(64 + plan.key_len + plan.embed_dim);
+                    const double unit = rounding_of(coarser_type(left, right)).unit;
+                    step.tolerance.absolute = sums * unit * usual_size(left);
                     step.distance = distance(left, right, step.tolerance);
                     const std::size_t cell = step.distance.first.value_or(step.distance.worst);
                     step.cell = indices_of(cell, left.shape());

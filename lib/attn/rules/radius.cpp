@@ -174,6 +174,14 @@ private:
             return each ? reduce_node(word, node->index, first, end, each) : nullptr;
         };
         if (node->word == "max" || node->word == "min") return along("max", of(body));
+        if (node->word == "argmax") return nullptr;
+        if (node->word == "prod") {
+            // Relative errors of factors add up.
+            const RuleTree of_one = plus(of(body), rounded(body, rounding_.sums));
+            const RuleTree relative =
+                along("sum", of_one ? operate_node("/", {of_one, magnitude(body)}) : nullptr);
+            return relative ? operate_node("*", {magnitude(value_of(node)), relative}) : nullptr;
+        }
         // A term is worked out in the type of the sum: a product counts as one more addition.
         const bool is_operation = body->kind == Kind::operate;
         const double own = is_operation ? 1 : 0;

@@ -82,7 +82,9 @@ std::optional<Ball> Bounds::of(const std::string& step) {
     const std::optional<Rule> rule = rule_of(planned);
     if (!rule || planned.step.holds != RuleType::number || gives_truth(*rule->value)) return {};
     for (const std::string& name : tensors_read(*rule)) {
-        if (exact(name) == nullptr && known(name) == nullptr) return std::nullopt;
+        // What reads its own earlier rows has no bound yet.
+        const bool has_ball = name != step && (exact(name) != nullptr || known(name) != nullptr);
+        if (!has_ball) return std::nullopt;
     }
     const Outline made = planned.step.outline(plan_);
     Ball ball;
