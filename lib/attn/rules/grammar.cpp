@@ -5,7 +5,7 @@ namespace attn {
 // What the parser reads, function by function; tests make rules of it at random. What ends with an
 // expression goes on as far as it can.
 const char* rule_grammar() {
-    return R"(rule       = name "[" [ name { "," name } ] "]" "=" expression .
+    return R"ebnf(rule       = name "[" [ name { "," name } ] "]" "=" expression .
 expression = both { "or" both } .
 both       = negation { "and" negation } .
 negation   = comparison | "not" negation .
@@ -26,11 +26,11 @@ function   = "exp" | "log" | "sqrt" | "tanh" | "cos" | "sin" | "erf" | "abs" | "
 reduction  = ( "sum" | "mean" | "max" | "min" | "prod" | "argmax" | "rank" ) name
              [ "in" sum ".." sum ] ":" expression .
 choice     = "if" expression "then" expression "else" expression .
-)";
+)ebnf";
 }
 
 const char* attention_grammar() {
-    return R"(file       = { line } .                        # "#" begins a remark
+    return R"ebnf(file       = { line } .                        # "#" begins a remark
 line       = "attention" name | "title" text | "source" text | "begins" flags
            | "setting" name "=" expression | "axis" name "<" expression
            | "parameter" cell "~" distribution | "parameter" cell "=" expression
@@ -41,7 +41,7 @@ line       = "attention" name | "title" text | "source" text | "begins" flags
                          | "lesson" text | "fix" ( "torch:" | "numpy:" ) text } .
 distribution = "linear" | "normal" [ "(" expression "," expression ")" ]
            | "uniform" [ "(" expression "," expression ")" ] | "ones" | "zeros" .
-)";
+)ebnf";
 }
 
 }  // namespace attn
