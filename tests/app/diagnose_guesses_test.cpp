@@ -14,7 +14,7 @@ using program::run;
 
 namespace {
 
-bool tells(const std::string& text, const std::string& words) {
+bool guess_tells(const std::string& text, const std::string& words) {
     return text.find(words) != std::string::npos;
 }
 
@@ -66,8 +66,8 @@ TEST_SUITE("app: diagnose does not guess") {
             theirs.file.emplace_back("result", full_of({2, 5, 12}, 7));
             const program::Result result = theirs.diagnose(mask);
             CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
-            CHECK(tells(result.out, "not compared  result" + left_out_words));
-            CHECK(tells(result.out, "right: context, merged"));
+            CHECK(guess_tells(result.out, "not compared  result" + left_out_words));
+            CHECK(guess_tells(result.out, "right: context, merged"));
             for (const char* name : {"sim", "logits", "dots", "energy", "e", "w", "p", "alpha"}) {
                 theirs.save(name, "weights");
             }
@@ -89,13 +89,13 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("output", "output");
         const program::Result result = theirs.diagnose();
         CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
-        CHECK(tells(result.out, "with --mask causal: right"));
-        CHECK(tells(result.out, "not compared  output" + left_out_words));
-        CHECK_FALSE(tells(result.out, "DIFF"));
+        CHECK(guess_tells(result.out, "with --mask causal: right"));
+        CHECK(guess_tells(result.out, "not compared  output" + left_out_words));
+        CHECK_FALSE(guess_tells(result.out, "DIFF"));
         theirs.save("W_o", "w_output");
         const program::Result known = theirs.diagnose("--mask causal");
         CHECK_MESSAGE(known.exit_code == 0, known.out << known.err);
-        CHECK(tells(known.out, "merged, output"));
+        CHECK(guess_tells(known.out, "merged, output"));
     }
 
     TEST_CASE("what a drawn parameter would make is left out, whichever it is") {
@@ -106,19 +106,19 @@ TEST_SUITE("app: diagnose does not guess") {
         alone.save("out", "output");
         const program::Result result = alone.diagnose("--output-projection");
         CHECK_MESSAGE(result.exit_code == 3, result.out);
-        CHECK_MESSAGE(tells(result.out, "out" + left_out_words), result.out);
-        CHECK_FALSE(tells(result.out, "DIFF"));
+        CHECK_MESSAGE(guess_tells(result.out, "out" + left_out_words), result.out);
+        CHECK_FALSE(guess_tells(result.out, "DIFF"));
 
         TheirFile some("--heads 2 --batch 2 --seq-len 4 --seed 7");
         for (const char* step : {"x", "w_query", "w_key", "weights", "context"}) {
             some.save(step, step);
         }
         const program::Result without = some.diagnose("--heads 2");
-        CHECK_MESSAGE(tells(without.out, "context: there is no w_value to make it with"),
+        CHECK_MESSAGE(guess_tells(without.out, "context: there is no w_value to make it with"),
                       without.out);
-        CHECK(tells(without.out, "right: weights"));
+        CHECK(guess_tells(without.out, "right: weights"));
         // Drawn as the flags say, it is compared.
-        CHECK(tells(some.diagnose("--heads 2 --batch 2 --seq-len 4 --seed 7").out,
+        CHECK(guess_tells(some.diagnose("--heads 2 --batch 2 --seq-len 4 --seed 7").out,
                     "right: x, weights, context"));
     }
     TEST_CASE("a query that nothing follows from is not right, whatever comes after it") {
@@ -132,7 +132,7 @@ TEST_SUITE("app: diagnose does not guess") {
                     "--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal");
                 theirs.file.pop_back();
                 CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
-                CHECK_FALSE(tells(result.out, "right: "));
+                CHECK_FALSE(guess_tells(result.out, "right: "));
             }
         }
         // Both negated and scaled: their product is that of ours.
@@ -152,7 +152,7 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("x", "x");
         const program::Result result = theirs.diagnose("--given " + (theirs.folder / "walk.npz"));
         CHECK(result.exit_code == 3);
-        CHECK_MESSAGE(tells(result.out, "nothing that attention computes was compared"),
+        CHECK_MESSAGE(guess_tells(result.out, "nothing that attention computes was compared"),
                       result.out);
     }
 
@@ -170,8 +170,8 @@ TEST_SUITE("app: diagnose does not guess") {
             const program::Result result = theirs.diagnose("--given " + probe);
             CHECK_MESSAGE(result.exit_code != 0, result.out << result.err);
             CHECK(
-                tells(result.out, "yours matches with " + other + ", which the probe is without"));
-            CHECK_FALSE(tells(result.out, "right: "));
+                guess_tells(result.out, "yours matches with " + other + ", which the probe is without"));
+            CHECK_FALSE(guess_tells(result.out, "right: "));
         }
         TheirFile theirs(flags + "--weight-layout in-out");
         for (const char* name : {"x", "w_query", "w_key", "w_value", "w_output"}) {
@@ -180,8 +180,8 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("y", "output");
         const program::Result asked = theirs.diagnose("--heads 2");
         CHECK_MESSAGE(asked.exit_code == 3, asked.out << asked.err);
-        CHECK_MESSAGE(tells(asked.out, "with --weight-layout in-out: right; without: "), asked.out);
-        CHECK(tells(asked.out, "Which is it?"));
+        CHECK_MESSAGE(guess_tells(asked.out, "with --weight-layout in-out: right; without: "), asked.out);
+        CHECK(guess_tells(asked.out, "Which is it?"));
     }
 
     TEST_CASE("a file with x and every parameter needs no other") {
@@ -197,7 +197,7 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("att", "weights");
         const program::Result result = theirs.diagnose("--mask causal");
         CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
-        CHECK(tells(result.out, "right: weights, output"));
+        CHECK(guess_tells(result.out, "right: weights, output"));
     }
 
     TEST_CASE("of one head, the context before and after its heads are merged is right twice") {
@@ -228,7 +228,7 @@ TEST_SUITE("app: diagnose does not guess") {
             theirs.diagnose("--given " + (theirs.folder / "walk.npz") +
                             " --heads 6 --kv-heads 2 --embed-dim 24 --mask causal");
         CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
-        CHECK_FALSE(tells(result.out, "softmax-axis"));
+        CHECK_FALSE(guess_tells(result.out, "softmax-axis"));
     }
 
     TEST_CASE("ties are told apart by every step that is there") {
@@ -237,8 +237,8 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("att", "weights");
         const program::Result result =
             theirs.diagnose("--rope half --heads 2 --head-dim 4 --mask causal");
-        CHECK_MESSAGE(tells(result.out, "rope-q-only"), result.out);
-        CHECK_FALSE(tells(result.out, "rope-missing"));
+        CHECK_MESSAGE(guess_tells(result.out, "rope-q-only"), result.out);
+        CHECK_FALSE(guess_tells(result.out, "rope-missing"));
     }
 
     TEST_CASE("evidence says of rounded numbers that they are rounded, not that they moved") {
@@ -249,11 +249,11 @@ TEST_SUITE("app: diagnose does not guess") {
         const std::string given =
             "--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal";
         const program::Result result = theirs.diagnose(given);
-        CHECK(tells(result.out, "your numbers have 3 decimals, and are compared as far"));
+        CHECK(guess_tells(result.out, "your numbers have 3 decimals, and are compared as far"));
         CHECK(result.exit_code == 0);
-        CHECK_FALSE(tells(result.out, "in other places"));
+        CHECK_FALSE(guess_tells(result.out, "in other places"));
         theirs.file = {{"att", full_of({1, 2, 4, 4}, 0.25F)}};
-        CHECK_FALSE(tells(theirs.diagnose(given).out, "pass --heads"));
+        CHECK_FALSE(guess_tells(theirs.diagnose(given).out, "pass --heads"));
     }
 
     TEST_CASE("a result that may have been saved before its projection is said to be that") {
@@ -263,18 +263,18 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("attn_out", "merged");
         const std::string given = flags + " --given " + (theirs.folder / "walk.npz");
         const std::string alone = theirs.diagnose(given).out;
-        CHECK_MESSAGE(tells(alone, "The output projection was not applied"), alone);
-        CHECK_MESSAGE(tells(alone, saved_before), alone);
+        CHECK_MESSAGE(guess_tells(alone, "The output projection was not applied"), alone);
+        CHECK_MESSAGE(guess_tells(alone, saved_before), alone);
         theirs.save("concat", "merged");
         const program::Result twice = theirs.diagnose(given);
         CHECK(twice.exit_code == 1);
-        CHECK_FALSE(tells(twice.out, saved_before));
+        CHECK_FALSE(guess_tells(twice.out, saved_before));
         // Heads first and no batch: what the output is made of says how many they are.
         TheirFile lone(flags);
         for (const char* step : {"query", "key", "value", "w_output"}) lone.save(step, step);
         lone.save("y", "merged");
         const program::Result result = lone.diagnose("--mask causal");
-        CHECK_MESSAGE(tells(result.out, "is the right merged: "), result.out << result.err);
+        CHECK_MESSAGE(guess_tells(result.out, "is the right merged: "), result.out << result.err);
         lone.file.back().second = lone.walk.at("output");
         CHECK(lone.diagnose("--mask causal").exit_code == 0);
     }
@@ -308,9 +308,9 @@ TEST_SUITE("app: diagnose does not guess") {
             theirs.save("probs", "weights");
             const program::Result result =
                 theirs.diagnose("--preset deepseek --given " + (theirs.folder / "walk.npz"));
-            CHECK_MESSAGE(tells(result.out, "turned by its positions already"), result.out);
+            CHECK_MESSAGE(guess_tells(result.out, "turned by its positions already"), result.out);
             CHECK(result.exit_code == (bug.empty() ? 0 : 1));
-            CHECK(tells(result.out, "weights: scale-missing") == !bug.empty());
+            CHECK(guess_tells(result.out, "weights: scale-missing") == !bug.empty());
         }
     }
 
@@ -322,7 +322,7 @@ TEST_SUITE("app: diagnose does not guess") {
             const program::Result result =
                 theirs.diagnose("--preset t5 --given " + (theirs.folder / "walk.npz"));
             CHECK_MESSAGE(result.exit_code == (bug.empty() ? 0 : 1), result.out);
-            CHECK(tells(result.out, "biased_scores: scale-t5") == !bug.empty());
+            CHECK(guess_tells(result.out, "biased_scores: scale-t5") == !bug.empty());
         }
     }
 
@@ -334,8 +334,8 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("attn", "weights");
         const program::Result result =
             theirs.diagnose(flags + "--given " + (theirs.folder / "walk.npz"));
-        CHECK_MESSAGE(tells(result.out, "rotated_query: rope-theta=7"), result.out);
-        CHECK_FALSE(tells(result.out, "rope-missing"));
+        CHECK_MESSAGE(guess_tells(result.out, "rotated_query: rope-theta=7"), result.out);
+        CHECK_FALSE(guess_tells(result.out, "rope-missing"));
     }
 
     TEST_CASE("numbers pasted with their names are diagnosed under these") {
@@ -358,7 +358,7 @@ TEST_SUITE("app: diagnose does not guess") {
         const program::Result result =
             run("diagnose " + pasted + " --heads 2 --decimals 6 --partial");
         CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
-        CHECK(tells(result.out, "right: weights"));
+        CHECK(guess_tells(result.out, "right: weights"));
     }
 
     TEST_CASE("one array without a name has that of its file, and is the result otherwise") {
@@ -370,7 +370,7 @@ TEST_SUITE("app: diagnose does not guess") {
             REQUIRE(run(flags + "--only " + only + " -o " + path).exit_code == 0);
             const program::Result result =
                 run("diagnose " + path + " --heads 2 --batch 3 --mask causal");
-            CHECK_MESSAGE(tells(result.out, only + ": scale-missing"), result.out << result.err);
+            CHECK_MESSAGE(guess_tells(result.out, only + ": scale-missing"), result.out << result.err);
         }
     }
 
@@ -388,7 +388,7 @@ TEST_SUITE("app: diagnose does not guess") {
         for (std::size_t i = 0; i < 32; ++i) first.data()[i] = static_cast<float>(all.at(i));
         theirs.file.emplace_back("mine", attn::Tensor({"t", "c"}, first));
         const program::Result result = theirs.diagnose("--heads 2 --batch 3 --seq-len 4");
-        CHECK_MESSAGE(tells(result.out, "right: merged"), result.out << result.err);
+        CHECK_MESSAGE(guess_tells(result.out, "right: merged"), result.out << result.err);
     }
 
     TEST_CASE("a mistake stands before what is only written otherwise") {
@@ -400,7 +400,7 @@ TEST_SUITE("app: diagnose does not guess") {
         const std::string text = theirs.diagnose(flags).out;
         INFO(text);
         CHECK(text.find("context: einsum-diagonal") < text.find("harmless: what follows"));
-        CHECK(tells(text, "harmless: what follows"));
+        CHECK(guess_tells(text, "harmless: what follows"));
     }
 
     TEST_CASE("keys saved as they were cannot have been scaled before: two mistakes are two") {
@@ -414,9 +414,9 @@ TEST_SUITE("app: diagnose does not guess") {
             theirs.save(name, step);
         }
         const std::string text = theirs.diagnose(flags).out;
-        CHECK_MESSAGE(tells(text, "repeated_key: gqa-tile"), text);
-        CHECK_MESSAGE(tells(text, "weights: scale-missing"), text);
-        CHECK_FALSE(tells(text, "key-scaled-first"));
+        CHECK_MESSAGE(guess_tells(text, "repeated_key: gqa-tile"), text);
+        CHECK_MESSAGE(guess_tells(text, "weights: scale-missing"), text);
+        CHECK_FALSE(guess_tells(text, "key-scaled-first"));
     }
 
     TEST_CASE("no mistake is named that would have made a right tensor wrong") {
@@ -426,8 +426,8 @@ TEST_SUITE("app: diagnose does not guess") {
         for (const char* step : {"query", "key", "weights", "merged"}) theirs.save(step, step);
         const program::Result result =
             theirs.diagnose(flags + "--memory-len 7 --given " + (theirs.folder / "walk.npz"));
-        CHECK_MESSAGE(tells(result.out, "key: no known mistake matches"), result.out << result.err);
-        CHECK_FALSE(tells(result.out, "cross-qk-swapped"));
+        CHECK_MESSAGE(guess_tells(result.out, "key: no known mistake matches"), result.out << result.err);
+        CHECK_FALSE(guess_tells(result.out, "cross-qk-swapped"));
     }
 
     TEST_CASE("of padding and later keys one may be left visible, or all but what is both") {
@@ -441,13 +441,13 @@ TEST_SUITE("app: diagnose does not guess") {
             TheirFile theirs(theirs_flags);
             theirs.save("att", "weights");
             const std::string text = theirs.diagnose(both).out;
-            CHECK_MESSAGE(tells(text, id), text);
+            CHECK_MESSAGE(guess_tells(text, id), text);
         }
         // Padding in front is seen by words.
         const std::string left = "--ids '0,0,4,7,2;9,5,3,8,1' --pad-id 0 --heads 2 --embed-dim 6 ";
         TheirFile theirs(left + "--mask causal");
         theirs.save("att", "weights");
-        CHECK(tells(theirs.diagnose(left + "--mask padding,causal").out,
+        CHECK(guess_tells(theirs.diagnose(left + "--mask padding,causal").out,
                     "weights: padding-dropped\n"));
     }
 
@@ -461,7 +461,7 @@ TEST_SUITE("app: diagnose does not guess") {
             const program::Result result =
                 run("diagnose " + (theirs.folder / "walk.npz") + " --given " + theirs.mine);
             CHECK(result.exit_code == 2);
-            CHECK_MESSAGE(tells(result.err, "no file of settings may say '" + setting + "'"),
+            CHECK_MESSAGE(guess_tells(result.err, "no file of settings may say '" + setting + "'"),
                           result.err);
             CHECK_FALSE(std::filesystem::exists(stolen));
         }

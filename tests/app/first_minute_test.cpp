@@ -1,4 +1,6 @@
 // The first minute: help, words that are nearly right, and lines that fit a terminal.
+#include <vector>
+
 #include <set>
 #include <sstream>
 

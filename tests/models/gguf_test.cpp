@@ -51,7 +51,7 @@ std::string refusal_with(const std::string& family, const std::string& from,
     return refusal<Error>([&] { logits_of((scratch / "a.gguf").string()); });
 }
 
-bool has(const std::string& message, const std::string& part) {
+bool tells_of(const std::string& message, const std::string& part) {
     CHECK_MESSAGE(message.find(part) != message.npos, message);
     return message.find(part) != message.npos;
 }
@@ -71,7 +71,7 @@ TEST_SUITE("models: gguf") {
             REQUIRE(ours.shape() == theirs.shape());
             CHECK(ours.as<float>() == theirs.as<float>());
         }
-        CHECK(has(refusal<Error>([] { read_tensor((blocks / "blocks.gguf").string() + ":Q5_0"); }),
+        CHECK(tells_of(refusal<Error>([] { read_tensor((blocks / "blocks.gguf").string() + ":Q5_0"); }),
                   "holds Q5_0, which is not read here: run llama-quantize"));
     }
     TEST_CASE("rows are read alone, and a number tells its block") {
@@ -125,14 +125,14 @@ TEST_SUITE("models: gguf") {
     }
     TEST_CASE("what a file says and is not known here is named") {
         CHECK(
-            has(refusal_with("qwen2", "qwen2", "qwen9"), "the architecture 'qwen9' is not known"));
-        CHECK(has(refusal_with("qwen2", "rope.freq_base", "rope.freq_bass"),
+            tells_of(refusal_with("qwen2", "qwen2", "qwen9"), "the architecture 'qwen9' is not known"));
+        CHECK(tells_of(refusal_with("qwen2", "rope.freq_base", "rope.freq_bass"),
                   "says 'qwen2.rope.freq_bass', which is not known here"));
-        CHECK(has(refusal_with("qwen2", "blk.1.ffn_up.weight", "blk.1.ffn_op.weight"),
+        CHECK(tells_of(refusal_with("qwen2", "blk.1.ffn_up.weight", "blk.1.ffn_op.weight"),
                   "lacks blk.1.ffn_up.weight"));
-        CHECK(has(refusal_with("qwen2", std::string("GGUF\2\0", 6), std::string("GGUF\1\0", 6)),
+        CHECK(tells_of(refusal_with("qwen2", std::string("GGUF\2\0", 6), std::string("GGUF\1\0", 6)),
                   "GGUF of version 1"));
-        CHECK(has(
+        CHECK(tells_of(
             refusal_with("qwen2", std::string("GGUF\2\0\0\0", 8), std::string("GGUF\0\0\0\3", 8)),
             "greatest byte first"));
     }
@@ -170,9 +170,9 @@ TEST_SUITE("models: gguf") {
         CHECK(ids(scored, "b\u00E9") == Ids{1, 4, 3, 8, 9});
         scored["tokenizer.ggml.add_space_prefix"] = false;
         CHECK(ids(scored, "ab") == Ids{1, 5});
-        CHECK(has(refusal<InputError>([&] { ids(tokenizer("t5", ""), ""); }),
+        CHECK(tells_of(refusal<InputError>([&] { ids(tokenizer("t5", ""), ""); }),
                   "tokenizer.ggml.model is 't5', and gpt2 and llama are read"));
-        CHECK(has(refusal<InputError>([&] { ids(tokenizer("gpt2", "tekken"), ""); }),
+        CHECK(tells_of(refusal<InputError>([&] { ids(tokenizer("gpt2", "tekken"), ""); }),
                   "tokenizer.ggml.pre is 'tekken'"));
     }
 }
