@@ -170,6 +170,33 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK(has(lse.out, "softmax_lse is log_sum_exp"));
         const auto bad = diagnosed(unscaled, {{"lse", unscaled.lse}, {"out", unscaled.out}});
         CHECK(has(bad.out, "log_sum_exp: scale-missing"));
+        Numbers other = right.lse;
+        for (double& cell : other.cells) cell = std::cos(9 * cell);
+        for (const char* name : {"lse", "l", "m"}) {
+            const auto unknown = diagnosed(right, {{name, other}, {"out", right.out}});
+            CHECK(unknown.exit_code == 3);
+            CHECK(has(unknown.out, "no known mistake matches"));
+        }
+    }
+
+    TEST_CASE("an output matrix with an axis of heads is read in either order of its axes") {
+        for (const bool features_first : {false, true}) {
+            for (Attention one : {right, unscaled}) {
+                for (std::size_t i = 0; i < 3; ++i) one.w[i].shape = {heads, width, features};
+                const Numbers w = one.w[3];
+                one.w[3].shape = {heads, width, features};
+                if (features_first) one.w[3].shape = {features, heads, width};
+                for (std::size_t i = 0; i < w.cells.size() && !features_first; ++i) {
+                    one.w[3].cells[i % features * features + i / features] = w.cells[i];
+                }
+                const auto answer = diagnosed(one, {{"attn", one.weights}, {"y", one.out}});
+                CAPTURE(answer.out);
+                CHECK(answer.err == "");
+                const bool is_right = one.out.cells == right.out.cells;
+                CHECK(answer.exit_code == (is_right ? 0 : 1));
+                CHECK(has(answer.out, is_right ? "right: weights, output" : "scale-missing"));
+            }
+        }
     }
 
     TEST_CASE(

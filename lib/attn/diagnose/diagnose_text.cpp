@@ -222,8 +222,10 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     for (const StepVerdict& step : diagnosis.steps) {
         rows.push_back({step.name, shape_text(step.theirs),
                         verdict_text(step.global, step.global_difference, step.harmless)});
+    }
+    for (const auto& row : rows) {
         for (std::size_t i = 0; i < widths.size(); ++i) {
-            widths[i] = std::max(widths[i], rows.back()[i].size() + 2);
+            widths[i] = std::max(widths[i], row[i].size() + 2);
         }
     }
     const auto columns = [&](std::size_t row) {

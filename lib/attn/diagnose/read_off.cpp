@@ -322,7 +322,7 @@ void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, R
         keys_that_are_seen(plan, step, theirs, replay, evidence);
     }
     const bool is_scores =
-        step == "position_bias" || find_step(step_table(plan), step).chain == Chain::scores;
+        step == "position_bias" || find_step(kept_table(plan), step).chain == Chain::scores;
     if (is_scores) added_by_distance(plan, step, theirs, replay, evidence);
     if (step == "rotated_query" || step == "rotated_key") {
         angles_of_rotation(plan, step, theirs, replay, evidence);

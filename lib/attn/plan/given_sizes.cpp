@@ -110,9 +110,10 @@ std::vector<std::string> take_layout(WalkConfig& config) {
     return {};
 }
 
-/// Parameters as Flax keeps them, kernels (feature, head, feature of the head), of the output with
-/// its axes in the other order, biases (head, feature of the head), as matrices of layout in-out
-/// and vectors. All others stay as they are.
+/// Parameters with an axis of heads as matrices and vectors: Flax's kernels (feature, head, feature
+/// of the head), its output with the axes in the other order, biases (head, feature of the head),
+/// as layout in-out; beside matrices that are stacked by heads the output alone. All others stay as
+/// they are.
 Ledger laid_flat(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
     const Tensor* x = given.find("x") ? given.find("x") : std::get_if<Tensor>(&config.input);
     const Tensor* query = given.find("w_query");
@@ -120,25 +121,37 @@ Ledger laid_flat(const Ledger& given, const SaidSettings& said, WalkConfig& conf
         return given;
     }
     const Shape shape = query->shape();
-    if (shape[0] != x->shape().back() || shape[1] == shape[0]) return given;
+    const std::size_t features = x->shape().back();
+    const bool is_flax = shape[0] == features && shape[1] != shape[0];
+    const bool in_out = is_flax || (shape[1] == features && shape[2] != features);
+    const std::size_t heads = shape[is_flax ? 1 : 0];
     Ledger flat;
     for (const auto& [name, tensor] : given.entries()) {
         Shape sides = tensor.shape();
-        const bool is_kernel = name.starts_with("w_") && sides.size() == 3;
-        if (!is_kernel && !(name.starts_with("b_") && sides.size() == 2)) {
+        const bool is_output = name == "w_output" && sides.size() == 3;
+        const bool is_kernel = is_flax && name.starts_with("w_") && sides.size() == 3;
+        const bool is_bias = is_flax && name.starts_with("b_") && sides.size() == 2;
+        const bool heads_first = is_output && (is_flax || sides[0] == heads);
+        if (!is_output && !is_kernel && !is_bias) {
             flat.record(name, tensor);
             continue;
         }
-        const std::size_t joined = is_kernel && name != "w_output" ? 1 : 0;
-        if (name == "w_key" && sides[1] != shape[1] && !config.kv_heads) {
+        if (name == "w_key" && sides[1] != heads && !config.kv_heads) {
             config.kv_heads = static_cast<std::int64_t>(sides[1]);
         }
+        const std::size_t joined = heads_first || is_bias ? 0 : 1;
         sides[joined] *= sides[joined + 1];
         sides.erase(sides.begin() + static_cast<std::ptrdiff_t>(joined) + 1);
-        flat.record(name, strided(tensor, sides, row_strides(sides)));
+        Shape strides = row_strides(sides);
+        if (is_output && heads_first != in_out) {
+            std::swap(sides[0], sides[1]);
+            std::swap(strides[0], strides[1]);
+        }
+        flat.record(name, strided(tensor, sides, strides));
     }
+    if (!is_flax) return flat;
     config.weight_layout = WeightLayout::in_out;
-    if (!said.heads) config.heads = static_cast<std::int64_t>(shape[1]);
+    if (!said.heads) config.heads = static_cast<std::int64_t>(heads);
     return flat;
 }
 
