@@ -96,7 +96,7 @@ void tell_cost_of_mistakes(const attn::Plan& plan) {
     attn::walk(plan, drawn);
     const double seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
     attn::tell_cost("each known mistake is tried", seconds, attn::mistakes().size(),
-                    "pass a --rule that sums over less", report_note);
+                    "pass a --rule that sums over less", report_note_now);
 }
 
 Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,

@@ -107,7 +107,7 @@ attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& pla
     const bool shows_some = std::ranges::any_of(
         table, [&](const attn::Step& step) { return step.names_steps() && is_asked(step.name); });
     if (arguments.has(flags::check_gradient)) {
-        if (shows_some) return attn::with_gradient_checks(table, plan, report_note, is_asked);
+        if (shows_some) return attn::with_gradient_checks(table, plan, report_note_now, is_asked);
         report_note("--only shows no gradient, so --check-gradient checks none");
     }
     // Lines of code and pages are of the whole walk, and a mistake wants its step.

@@ -64,6 +64,11 @@ void release_notes() {
     pending_notes.clear();
 }
 
+void report_note_now(std::string_view message) {
+    report_note(message);
+    release_notes();
+}
+
 Progress::Progress()
     : to_terminal_(isatty(STDERR_FILENO) != 0), start_(std::chrono::steady_clock::now()) {}
 

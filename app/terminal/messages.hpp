@@ -15,6 +15,8 @@ void report_error(std::string_view message);
 /// Keeps `attn-explain: note: MESSAGE` for release_notes(). An error drops what is kept: it is all
 /// that a reader needs then.
 void report_note(std::string_view message);
+/// The same, written at once with those before it: of what begins to take long.
+void report_note_now(std::string_view message);
 
 /// Writes the notes so far to standard error, a line each. Standard output does this before its
 /// first byte, so that a reader sees them first.

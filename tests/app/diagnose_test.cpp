@@ -168,6 +168,7 @@ TEST_SUITE("app: diagnose") {
             REQUIRE(run(flags + " --save-dir " + (folder / "own")).exit_code == 0);
             const program::Result result = run("diagnose " + (folder / "own") + " " + flags);
             CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
+            CHECK(result.out.find("vs reference  from your step before") != std::string::npos);
             std::filesystem::remove_all(folder / "own");
         }
     }

@@ -57,10 +57,4 @@ Rule inlined(const Rule& rule, const std::function<std::optional<Rule>(const std
 /// compared and does not round down, and sums too long for float32. One sentence each.
 std::vector<std::string> remarks_on(const Rule& rule, const Outline& made, bool in_float32);
 
-/// How many numbers are worked out at most for the rule: its cells, and for each of its sums those
-/// of the indices that it needs, times how far it goes.
-///
-/// Errors  ConfigError for a rule that is not completed.
-double work_of(const Rule& rule, const Outline& made);
-
 }  // namespace attn

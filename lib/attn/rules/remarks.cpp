@@ -98,24 +98,6 @@ private:
     std::vector<std::string> all_;
 };
 
-/// The work of a node's sums.
-double work_in(const RuleNode& node, IndexSpans& spans) {
-    double work = 0;
-    if (node.kind == Kind::reduce) {
-        const IndexSpan first = span_of(*node.parts[0], spans);
-        const IndexSpan end = span_of(*node.parts[1], spans);
-        double cells = std::max(end.last - first.first, 0.0);
-        for (const auto& [name, span] : spans) {
-            if (holds_index(node, name)) cells *= span.last - span.first + 1;
-        }
-        work += cells;
-        spans[node.index] = {first.first, std::max(first.first, end.last - 1)};
-    }
-    for (const RuleTree& part : node.parts) work += work_in(*part, spans);
-    if (node.kind == Kind::reduce) spans.erase(node.index);
-    return work;
-}
-
 }  // namespace
 
 std::vector<std::string> remarks_on(const Rule& rule, const Outline& made, bool in_float32) {
@@ -124,21 +106,6 @@ std::vector<std::string> remarks_on(const Rule& rule, const Outline& made, bool 
         throw ShapeError(rule.step + " has other axes than its rule");
     }
     return Remarks(rule, made, in_float32).all();
-}
-
-double work_of(const Rule& rule, const Outline& made) {
-    require_whole_rule(rule);
-    if (rule.indices.size() != made.shape.size()) {
-        throw ShapeError(rule.step + " has other axes than its rule");
-    }
-    IndexSpans spans;
-    double cells = 1;
-    for (std::size_t axis = 0; axis < made.shape.size(); ++axis) {
-        const auto length = static_cast<double>(made.shape[axis]);
-        spans[rule.indices[axis]] = {0, std::max(length - 1, 0.0)};
-        cells *= length;
-    }
-    return cells + work_in(*rule.value, spans);
 }
 
 }  // namespace attn
