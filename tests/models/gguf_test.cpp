@@ -71,8 +71,9 @@ TEST_SUITE("models: gguf") {
             REQUIRE(ours.shape() == theirs.shape());
             CHECK(ours.as<float>() == theirs.as<float>());
         }
-        CHECK(tells_of(refusal<Error>([] { read_tensor((blocks / "blocks.gguf").string() + ":Q5_0"); }),
-                  "holds Q5_0, which is not read here: run llama-quantize"));
+        CHECK(tells_of(
+            refusal<Error>([] { read_tensor((blocks / "blocks.gguf").string() + ":Q5_0"); }),
+            "holds Q5_0, which is not read here: run llama-quantize"));
     }
     TEST_CASE("rows are read alone, and a number tells its block") {
         const InputFile file((blocks / "blocks.gguf").string());
@@ -124,14 +125,15 @@ TEST_SUITE("models: gguf") {
         CHECK(file.architecture.end_ids == std::vector<std::int64_t>{2});
     }
     TEST_CASE("what a file says and is not known here is named") {
-        CHECK(
-            tells_of(refusal_with("qwen2", "qwen2", "qwen9"), "the architecture 'qwen9' is not known"));
+        CHECK(tells_of(refusal_with("qwen2", "qwen2", "qwen9"),
+                       "the architecture 'qwen9' is not known"));
         CHECK(tells_of(refusal_with("qwen2", "rope.freq_base", "rope.freq_bass"),
-                  "says 'qwen2.rope.freq_bass', which is not known here"));
+                       "says 'qwen2.rope.freq_bass', which is not known here"));
         CHECK(tells_of(refusal_with("qwen2", "blk.1.ffn_up.weight", "blk.1.ffn_op.weight"),
-                  "lacks blk.1.ffn_up.weight"));
-        CHECK(tells_of(refusal_with("qwen2", std::string("GGUF\2\0", 6), std::string("GGUF\1\0", 6)),
-                  "GGUF of version 1"));
+                       "lacks blk.1.ffn_up.weight"));
+        CHECK(
+            tells_of(refusal_with("qwen2", std::string("GGUF\2\0", 6), std::string("GGUF\1\0", 6)),
+                     "GGUF of version 1"));
         CHECK(tells_of(
             refusal_with("qwen2", std::string("GGUF\2\0\0\0", 8), std::string("GGUF\0\0\0\3", 8)),
             "greatest byte first"));
@@ -152,7 +154,7 @@ TEST_SUITE("models: gguf") {
         bytes["tokenizer.ggml.merges"] = {"a b", "\u0120 ab"};
         bytes["tokenizer.ggml.bos_token_id"] = 5;
         const auto ids = [](const nlohmann::json& metadata, const std::string& text) {
-            return read_json_tokenizer(tokenizer_of_gguf(metadata, "f"), "f", 12)->encode(text);
+            return tokenizer_of_json(tokenizer_of_gguf(metadata, "f"), "f", 12)->encode(text);
         };
         using Ids = std::vector<std::int64_t>;
         CHECK(ids(bytes, "ab ab<end>ba") == Ids{5, 2, 4, 6, 1, 0});
@@ -171,8 +173,8 @@ TEST_SUITE("models: gguf") {
         scored["tokenizer.ggml.add_space_prefix"] = false;
         CHECK(ids(scored, "ab") == Ids{1, 5});
         CHECK(tells_of(refusal<InputError>([&] { ids(tokenizer("t5", ""), ""); }),
-                  "tokenizer.ggml.model is 't5', and gpt2 and llama are read"));
+                       "tokenizer.ggml.model is 't5', and gpt2 and llama are read"));
         CHECK(tells_of(refusal<InputError>([&] { ids(tokenizer("gpt2", "tekken"), ""); }),
-                  "tokenizer.ggml.pre is 'tekken'"));
+                       "tokenizer.ggml.pre is 'tekken'"));
     }
 }

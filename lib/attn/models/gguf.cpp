@@ -279,7 +279,7 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
     }
     try {
         const Json json = tokenizer_of_gguf(reader.metadata(), model.label);
-        model.tokenizer = read_json_tokenizer(json, model.label, vocab);
+        model.tokenizer = tokenizer_of_json(json, model.label, vocab);
         const fs::path beside = fs::path(path).parent_path() / "tokenizer.json";
         std::error_code ignored;
         if (fs::is_regular_file(beside, ignored)) {

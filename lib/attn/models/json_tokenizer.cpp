@@ -385,8 +385,8 @@ std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
     return Reader(parse_json(text, label), label, vocab_size).tokenizer();
 }
 
-std::shared_ptr<const Tokenizer> read_json_tokenizer(Json file, const std::string& label,
-                                                     std::size_t vocab_size) {
+std::shared_ptr<const Tokenizer> tokenizer_of_json(Json file, const std::string& label,
+                                                   std::size_t vocab_size) {
     return Reader(std::move(file), label, vocab_size).tokenizer();
 }
 

@@ -62,8 +62,8 @@ std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
                                                      std::size_t vocab_size);
 
 /// The same of JSON that was read already.
-std::shared_ptr<const Tokenizer> read_json_tokenizer(nlohmann::json file, const std::string& label,
-                                                     std::size_t vocab_size);
+std::shared_ptr<const Tokenizer> tokenizer_of_json(nlohmann::json file, const std::string& label,
+                                                   std::size_t vocab_size);
 
 /// A tokenizer whose tokens are letters: A is 0, B is 1, ...
 std::shared_ptr<const Tokenizer> letter_tokenizer(std::size_t vocab_size);
