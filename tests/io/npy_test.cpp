@@ -47,8 +47,8 @@ TEST_SUITE("npy") {
             double first;  // the fixtures hold first, first + 1, ... in shape (2, 3)
         };
         for (const Example& example : {
-                 Example{"little_f2", DType::float32, -1},
-                 {"big_f2", DType::float32, -1},
+                 Example{"little_f2", DType::float16, -1},
+                 {"big_f2", DType::float16, -1},
                  {"little_f4", DType::float32, -1},
                  {"big_f4", DType::float32, -1},
                  {"little_f8", DType::float64, -1},

@@ -69,8 +69,8 @@ TEST_SUITE("explain: lint") {
 
     TEST_CASE("16 bits: scores beyond float16, exponentials of that type, sums that stop growing") {
         const auto scores_of = [](double query, double key, DType type) {
-            WalkConfig config = given_config(Array<double>{{{query, 0}, {0, 1}}},
-                                             Array<double>{{{key, 0}, {0, 1}}});
+            WalkConfig config = given_config(Array<double>{{{query, 0}, {0, 1}}, {{1, 0}, {0, 1}}},
+                                             Array<double>{{{key, 0}, {0, 1}}, {{1, 0}, {0, 1}}});
             config.dtype = type;
             return config;
         };
@@ -81,11 +81,12 @@ TEST_SUITE("explain: lint") {
         CHECK(line_of("exp-overflow", scores_of(5, 4, DType::float32)).empty());
         CHECK(says(line_of("exp-overflow", scores_of(5, 4, DType::float16)), "from 11.09 on"));
         WalkConfig config = sound_config();
-        config.query_len = 400;
+        config.query_len = 600;
         config.init = {Init::zeros, Init::zeros, Init::zeros};
         CHECK(line_of("narrow-sums", config).empty());
         config.dtype = DType::bfloat16;
-        CHECK(says(line_of("narrow-sums", config), "the 400 weights of a row come to"));
+        CHECK(says(line_of("narrow-sums", config),
+                   "the 600 weights of a row come to 0.5 in the place of 0.9979"));
     }
 
     TEST_CASE("sizes that coincide are named, those of memory and value too") {
