@@ -136,7 +136,7 @@ const std::vector<Flag>& tolerance_flags() {
 
 Command tolerance_command() {
     return {"tolerance",
-            "how far from the expected numbers a test of each step should let code be",
+            "say which atol and rtol a test of each step should use",
             {tolerance_flags, json_flags, file_flags, color_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_tolerance,

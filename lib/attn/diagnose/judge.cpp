@@ -11,6 +11,9 @@
 namespace attn {
 namespace {
 
+/// The share of numbers as large as its own that rounding may at most take of a cell.
+constexpr double most_of_float = 1e-2, most_of_half = 0.25;
+
 double largest_finite(const Tensor& tensor) {
     double largest = 0;
     for (std::size_t i = 0; i < tensor.size(); ++i) {
@@ -218,14 +221,21 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
     }
     const auto [place, is_new] = balls->known.try_emplace(step);
     if (is_new) {
-        if (std::optional<Ball> ball = balls->bounds.of(step)) {
-            Allowed& all = place->second.emplace(Allowed{*std::move(ball)});
-            const std::vector<double> sizes = sizes_of_cells(all.ball.middle);
+        if (const std::optional<Ball> ball = balls->bounds.of(step)) {
+            const double most = rounding.is_half ? most_of_half : most_of_float;
+            const std::vector<double> sizes = sizes_of_cells(ball->middle);
+            Array<double> radius = ball->radius.as<double>();
+            double relative = 0;
             for (std::size_t i = 0; i < sizes.size(); ++i) {
-                const double part =
-                    all.ball.radius.at(i) / (sizes[i] + std::abs(all.ball.middle.at(i)));
-                if (std::isfinite(part)) all.relative = std::max(all.relative, part);
+                const double size = sizes[i] + std::abs(ball->middle.at(i));
+                double& cell = radius.data()[i];
+                if (!std::isfinite(cell / size)) continue;
+                // A bound above what the numbers can be explains nothing.
+                cell = std::min(cell, most * size);
+                relative = std::max(relative, cell / size);
             }
+            place->second =
+                Allowed{{ball->middle, {ball->radius.axes(), std::move(radius)}}, relative};
         }
     }
     return place->second ? &*place->second : nullptr;
@@ -233,9 +243,9 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
 
 /// The radius beside numbers of any size: theirs and those of the expectation are both rounded.
 double Judge::relative(const Allowed* allowed, const Rounding& rounding) const {
-    constexpr double most = 1e-2, most_of_half = 0.25, usual = 64;
-    if (allowed == nullptr) return std::min(usual * rounding.unit, most);
-    return std::min(2 * allowed->relative, rounding.is_half ? most_of_half : most);
+    constexpr double usual = 64;
+    if (allowed == nullptr) return std::min(usual * rounding.unit, most_of_float);
+    return std::min(2 * allowed->relative, rounding.is_half ? most_of_half : most_of_float);
 }
 
 Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
