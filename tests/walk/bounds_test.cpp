@@ -51,10 +51,10 @@ TEST_SUITE("walk: bounds") {
             if (is_16_bit(type) && config.variant == Variant::fused) continue;
             const Plan plan = resolve(config);
             const StepTable& table = step_table(plan);
-            const Ledger ledger = walk(plan, draw(plan), table);
+            const Ledger given = draw(plan), ledger = walk(plan, given, table);
             Bounds bounds(plan, table, ledger, rounding_of(type));
             // From what the walk starts with, the balls of all that follows hold it too.
-            Bounds whole(plan, table, draw(plan), rounding_of(type));
+            Bounds whole(plan, table, given, rounding_of(type));
             for (const auto& [name, tensor] : ledger.entries()) {
                 for (Bounds* each : {&bounds, &whole}) {
                     const std::optional<Ball> ball = each->of(name);
