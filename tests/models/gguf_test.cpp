@@ -25,38 +25,38 @@ using namespace attn;
 using namespace attn::models;
 namespace fs = std::filesystem;
 
-const fs::path checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
-const fs::path blocks = ATTN_SOURCE_DIR "/tests/io/fixtures";
+const fs::path gguf_checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
+const fs::path gguf_blocks = ATTN_SOURCE_DIR "/tests/io/fixtures";
 
-std::string bytes_of(const fs::path& path) {
+std::string bytes_of_file(const fs::path& path) {
     std::ifstream stream(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-Array<double> logits_of(const std::string& path) {
+Array<double> logits_in(const std::string& path) {
     const Model model = open_model(path);
     Runtime<double> runtime(model);
     return runtime.logits(runtime.advance(std::vector<std::int64_t>{3, 1, 4, 12, 5, 9}));
 }
 
 /// The error from reading a checkpoint's GGUF file in which a part stands for another of its size.
-std::string refusal_with(const std::string& family, const std::string& from,
-                         const std::string& to) {
+std::string refusal_of_gguf(const std::string& family, const std::string& from,
+                            const std::string& to) {
     const ScratchFolder scratch;
-    std::string bytes = bytes_of(checkpoints / family / "model.gguf");
+    std::string bytes = bytes_of_file(gguf_checkpoints / family / "model.gguf");
     const std::size_t at = bytes.find(from);
     REQUIRE(at != bytes.npos);
     REQUIRE(from.size() == to.size());
     write_file((scratch / "a.gguf").string(), bytes.replace(at, from.size(), to));
-    return refusal<Error>([&] { logits_of((scratch / "a.gguf").string()); });
+    return refusal<Error>([&] { logits_in((scratch / "a.gguf").string()); });
 }
 
-bool tells_of(const std::string& message, const std::string& part) {
+bool names_in_gguf(const std::string& message, const std::string& part) {
     CHECK_MESSAGE(message.find(part) != message.npos, message);
     return message.find(part) != message.npos;
 }
 
-nlohmann::json tokenizer(const std::string& model, const std::string& pre) {
+nlohmann::json says_tokenizer(const std::string& model, const std::string& pre) {
     return {{"tokenizer.ggml.model", model}, {"tokenizer.ggml.pre", pre}};
 }
 
@@ -66,17 +66,17 @@ TEST_SUITE("models: gguf") {
     TEST_CASE("numbers in blocks are what their formulas make of them in NumPy") {
         for (const std::string type : {"Q8_0", "Q4_0", "Q4_K", "Q6_K"}) {
             INFO(type);
-            const Tensor ours = read_tensor((blocks / "blocks.gguf").string() + ":" + type);
-            const Tensor theirs = read_tensor((blocks / (type + ".npy")).string());
+            const Tensor ours = read_tensor((gguf_blocks / "blocks.gguf").string() + ":" + type);
+            const Tensor theirs = read_tensor((gguf_blocks / (type + ".npy")).string());
             REQUIRE(ours.shape() == theirs.shape());
             CHECK(ours.as<float>() == theirs.as<float>());
         }
-        CHECK(tells_of(
-            refusal<Error>([] { read_tensor((blocks / "blocks.gguf").string() + ":Q5_0"); }),
+        CHECK(names_in_gguf(
+            refusal<Error>([] { read_tensor((gguf_blocks / "blocks.gguf").string() + ":Q5_0"); }),
             "holds Q5_0, which is not read here: run llama-quantize"));
     }
     TEST_CASE("rows are read alone, and a number tells its block") {
-        const InputFile file((blocks / "blocks.gguf").string());
+        const InputFile file((gguf_blocks / "blocks.gguf").string());
         for (const GgufTensor& each : read_gguf(file).tensors) {
             if (each.type == "Q5_0") continue;
             INFO(each.type);
@@ -92,18 +92,18 @@ TEST_SUITE("models: gguf") {
     }
     TEST_CASE("a GGUF file computes what the folder computes that it was made of") {
         std::size_t compared = 0;
-        for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
+        for (const fs::directory_entry& entry : fs::directory_iterator(gguf_checkpoints)) {
             const fs::path file = entry.path() / "model.gguf";
             if (!fs::exists(file)) continue;
             INFO(file.string());
             const ScratchFolder scratch;
             fs::copy(entry.path(), scratch.path(), fs::copy_options::recursive);
             // The format cannot say Gemma's divisor, which follows from its sizes.
-            auto config = nlohmann::json::parse(bytes_of(scratch / "config.json"));
+            auto config = nlohmann::json::parse(bytes_of_file(scratch / "config.json"));
             if (config.contains("query_pre_attn_scalar")) config["query_pre_attn_scalar"] = 4;
             write_file((scratch / "config.json").string(), config.dump());
-            const Array<double> theirs = logits_of(scratch.path().string());
-            const Array<double> ours = logits_of(file.string());
+            const Array<double> theirs = logits_in(scratch.path().string());
+            const Array<double> ours = logits_in(file.string());
             REQUIRE(ours.shape() == theirs.shape());
             double largest = 0;
             for (std::size_t i = 0; i < ours.size(); ++i) {
@@ -117,30 +117,30 @@ TEST_SUITE("models: gguf") {
         CHECK(compared == 18);
     }
     TEST_CASE("a weight that lies in another order is the folder's") {
-        const Model folder = open_model((checkpoints / "llama").string());
-        const Model file = open_model((checkpoints / "llama" / "model.gguf").string());
+        const Model folder = open_model((gguf_checkpoints / "llama").string());
+        const Model file = open_model((gguf_checkpoints / "llama" / "model.gguf").string());
         for (const char* name : {"1.w_query", "0.w_key", "0.w_value", "1.w_down"}) {
             CHECK(same_numbers(folder.read(name), file.read(name)));
         }
         CHECK(file.architecture.end_ids == std::vector<std::int64_t>{2});
     }
     TEST_CASE("what a file says and is not known here is named") {
-        CHECK(tells_of(refusal_with("qwen2", "qwen2", "qwen9"),
-                       "the architecture 'qwen9' is not known"));
-        CHECK(tells_of(refusal_with("qwen2", "rope.freq_base", "rope.freq_bass"),
-                       "says 'qwen2.rope.freq_bass', which is not known here"));
-        CHECK(tells_of(refusal_with("qwen2", "blk.1.ffn_up.weight", "blk.1.ffn_op.weight"),
-                       "lacks blk.1.ffn_up.weight"));
-        CHECK(
-            tells_of(refusal_with("qwen2", std::string("GGUF\2\0", 6), std::string("GGUF\1\0", 6)),
-                     "GGUF of version 1"));
-        CHECK(tells_of(
-            refusal_with("qwen2", std::string("GGUF\2\0\0\0", 8), std::string("GGUF\0\0\0\3", 8)),
-            "greatest byte first"));
+        CHECK(names_in_gguf(refusal_of_gguf("qwen2", "qwen2", "qwen9"),
+                            "the architecture 'qwen9' is not known"));
+        CHECK(names_in_gguf(refusal_of_gguf("qwen2", "rope.freq_base", "rope.freq_bass"),
+                            "says 'qwen2.rope.freq_bass', which is not known here"));
+        CHECK(names_in_gguf(refusal_of_gguf("qwen2", "blk.1.ffn_up.weight", "blk.1.ffn_op.weight"),
+                            "lacks blk.1.ffn_up.weight"));
+        CHECK(names_in_gguf(
+            refusal_of_gguf("qwen2", std::string("GGUF\2\0", 6), std::string("GGUF\1\0", 6)),
+            "GGUF of version 1"));
+        CHECK(names_in_gguf(refusal_of_gguf("qwen2", std::string("GGUF\2\0\0\0", 8),
+                                            std::string("GGUF\0\0\0\3", 8)),
+                            "greatest byte first"));
     }
     TEST_CASE("a cut file is refused wherever it ends") {
         const ScratchFolder scratch;
-        const std::string whole = bytes_of(checkpoints / "gemma" / "model.gguf");
+        const std::string whole = bytes_of_file(gguf_checkpoints / "gemma" / "model.gguf");
         const std::string name = (scratch / "a.gguf").string();
         for (std::size_t size = 4; size < whole.size(); size += 97) {
             write_file(name, whole.substr(0, size));
@@ -148,7 +148,7 @@ TEST_SUITE("models: gguf") {
         }
     }
     TEST_CASE("byte pairs and scored pieces are tokenizers, others are named") {
-        nlohmann::json bytes = tokenizer("gpt2", "llama-bpe");
+        nlohmann::json bytes = says_tokenizer("gpt2", "llama-bpe");
         bytes["tokenizer.ggml.tokens"] = {"a", "b", "ab", "\u0120", "\u0120ab", "<s>", "<end>"};
         bytes["tokenizer.ggml.token_type"] = {1, 1, 1, 1, 1, 3, 3};
         bytes["tokenizer.ggml.merges"] = {"a b", "\u0120 ab"};
@@ -160,7 +160,7 @@ TEST_SUITE("models: gguf") {
         CHECK(ids(bytes, "ab ab<end>ba") == Ids{5, 2, 4, 6, 1, 0});
         bytes["tokenizer.ggml.add_bos_token"] = false;
         CHECK(ids(bytes, "ab") == Ids{2});
-        nlohmann::json scored = tokenizer("llama", "default");
+        nlohmann::json scored = says_tokenizer("llama", "default");
         scored["tokenizer.ggml.tokens"] = {"<unk>", "<s>",     "a",        "b",      "\u2581",
                                            "ab",    "\u2581a", "\u2581ab", "<0xC3>", "<0xA9>"};
         scored["tokenizer.ggml.token_type"] = {2, 3, 1, 1, 1, 1, 1, 1, 6, 6};
@@ -172,9 +172,9 @@ TEST_SUITE("models: gguf") {
         CHECK(ids(scored, "b\u00E9") == Ids{1, 4, 3, 8, 9});
         scored["tokenizer.ggml.add_space_prefix"] = false;
         CHECK(ids(scored, "ab") == Ids{1, 5});
-        CHECK(tells_of(refusal<InputError>([&] { ids(tokenizer("t5", ""), ""); }),
-                       "tokenizer.ggml.model is 't5', and gpt2 and llama are read"));
-        CHECK(tells_of(refusal<InputError>([&] { ids(tokenizer("gpt2", "tekken"), ""); }),
-                       "tokenizer.ggml.pre is 'tekken'"));
+        CHECK(names_in_gguf(refusal<InputError>([&] { ids(says_tokenizer("t5", ""), ""); }),
+                            "tokenizer.ggml.model is 't5', and gpt2 and llama are read"));
+        CHECK(names_in_gguf(refusal<InputError>([&] { ids(says_tokenizer("gpt2", "tekken"), ""); }),
+                            "tokenizer.ggml.pre is 'tekken'"));
     }
 }

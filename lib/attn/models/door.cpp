@@ -231,7 +231,8 @@ std::string what_lies_there(const fs::path& place, bool is_beside) {
     std::error_code ignored;
     if (!fs::is_directory(place, ignored)) {
         const OtherFile* const row = row_of(place);
-        const bool is_known = row != nullptr && !(is_beside && row->name.ends_with(".json"));
+        const bool is_known = row != nullptr && row->beginning != "GGUF" &&
+                              !(is_beside && row->name.ends_with(".json"));
         return is_known ? told_of(*row, place, place.parent_path()) : "";
     }
     const std::string label = file_label(place.string());

@@ -81,8 +81,8 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
         return of_hugging_face();
     }
     auto file = open_model_file(path);
-    if (looks_like_gguf(*file)) return open_gguf(std::move(file), path, tokenizer);
     if (const std::string other = what_lies_there(path); !other.empty()) throw InputError(other);
+    if (looks_like_gguf(*file)) return open_gguf(std::move(file), path, tokenizer);
     if (looks_like_safetensors(*file)) return of_hugging_face();
     const std::string beginning = file->text(0, 64);
     const std::size_t first = beginning.find_first_not_of(" \t\r\n");
