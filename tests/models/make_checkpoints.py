@@ -178,7 +178,7 @@ def llama_like(c, family, config):
     for n in range(L):
         p = f"model.layers.{n}."
         a = p + "self_attn."
-        first = None if family == "olmo2" else draw_gain(p + "input_layernorm.weight", C)
+        first = None if late else draw_gain(p + "input_layernorm.weight", C)
         y = x if first is None else rms(x, first)
         parts = []
         for part, count in (("q", H), ("k", K), ("v", K)):
@@ -187,7 +187,7 @@ def llama_like(c, family, config):
                 part_of = part_of + c.draw(a + part + "_proj.bias", count * D)
             parts.append(part_of)
         q, k, v = parts
-        if family == "olmo2":
+        if late:
             q, k = rms(q, draw_gain(a + "q_norm.weight", H * D)), rms(k, draw_gain(a + "k_norm.weight", K * D))
         q, k, v = heads(q, H), heads(k, K), heads(v, K)
         if family in ("qwen3", "qwen3_moe", "gemma3_text"):
@@ -231,7 +231,7 @@ def llama_like(c, family, config):
         before_mlp = after
         if four:
             before_mlp = draw_gain(p + "pre_feedforward_layernorm.weight", C)
-        y = x if family == "olmo2" else rms(x, before_mlp)
+        y = x if late else rms(x, before_mlp)
         if family == "gpt_oss":
             x = x + mixture(c, p, config, y)
             continue
@@ -520,7 +520,7 @@ FAMILIES = {
     "granite": ({**GROUPED, "embedding_multiplier": 12.0, "logits_scaling": 8.0, "residual_multiplier": 0.22, "attention_multiplier": 0.3, "tie_word_embeddings": True}, "BF16"),
     "qwen3_moe": ({**GROUPED, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 5, "decoder_sparse_step": 1, "mlp_only_layers": []}, "BF16"),
     "qwen3_moe of one": ({**GROUPED, "num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 3, "norm_topk_prob": True}, "F32"),
-    "mixtral": ({**GROUPED, "num_local_experts": 3, "num_experts_per_tok": 2}, "F16"),
+    "mixtral": ({**GROUPED, "rope_theta": 1e6, "num_local_experts": 3, "num_experts_per_tok": 2}, "F16"),
     "roberta": ({**WIDE, "pad_token_id": 1, "layer_norm_eps": 1e-12, "type_vocab_size": 1}, "F32"),
     "distilbert": ({"dim": H * D, "hidden_dim": F, "n_layers": L, "n_heads": H, "vocab_size": V, "max_position_embeddings": 16, "activation": "gelu"}, "F16"),
     "gpt_neo": ({"hidden_size": H * D, "num_layers": L, "num_heads": H, "intermediate_size": None, "window_size": 3, "attention_types": [[["global", "local"], 1]], "max_position_embeddings": 16, "vocab_size": V}, "F16"),

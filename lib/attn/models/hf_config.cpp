@@ -8,8 +8,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-Activation activation_in(const Config& config, const std::string& key) {
-    const std::string word = config.word({key.c_str()}, "");
+Activation activation_in(const Config& config, const Family& family) {
+    const std::string key = family.facts.word({"activation"}, "hidden_act");
+    const std::string usual = family.facts.part("defaults").word({key.c_str()}, "");
+    const std::string word = config.word({key.c_str()}, usual);
     if (word == "silu" || word == "swish") return Activation::silu;
     if (word == "gelu" || word == "gelu_python") return Activation::gelu;
     if (word == "gelu_new" || word == "gelu_fast" || word == "gelu_pytorch_tanh") {
@@ -293,7 +295,7 @@ Architecture architecture_of(const Config& said, const Family& family) {
             config.refuse("num_experts_per_tok asks for more than num_local_experts");
         }
     }
-    made.activation = activation_in(config, family.facts.word({"activation"}, "hidden_act"));
+    made.activation = activation_in(config, family);
     const bool decides = family.facts.find({"attention_bias"}) != nullptr;
     made.attention_bias = (decides ? family.facts : config).flag("attention_bias", false);
     made.mlp_bias = family.is("mlp_bias") && config.flag("mlp_bias", false);

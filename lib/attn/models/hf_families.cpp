@@ -81,7 +81,8 @@ std::string unknown_in(const Json& config, const Json& usual, const Family& fami
                " takes one of its own: write it into the file, null for none";
     }
     Json alone = families()["changes_nothing"];
-    for (const auto& [key, value] : family.facts.part("needs").json().items()) {
+    const Config needs = family.facts.part("needs");
+    for (const auto& [key, value] : needs.json().items()) {
         alone[key] = Json::array({value});
     }
     for (const auto& [key, values] : alone.items()) {
@@ -128,7 +129,8 @@ Family family_in(const Config& config) {
         known.push_back(each);
         if (each != word) continue;
         Json facts = usual;
-        for (const auto& [key, other] : usual.value("when", Json::object()).items()) {
+        const Json when = usual.value("when", Json::object());
+        for (const auto& [key, other] : when.items()) {
             if (config.flag(key.c_str(), false)) facts.merge_patch(other);
         }
         return family_of(word, facts);
@@ -179,7 +181,8 @@ AttentionNames attention_names(std::string_view word) {
 
 Config completed(const Config& said, const Family& family) {
     Json own = said.json();
-    for (const auto& [theirs, ours] : family.facts.part("spelled").json().items()) {
+    const Config spelled = family.facts.part("spelled");
+    for (const auto& [theirs, ours] : spelled.json().items()) {
         const Json* const value = said.agreed({theirs.c_str(), ours.get<std::string>().c_str()});
         if (value != nullptr) own[ours] = *value;
     }
