@@ -191,10 +191,10 @@ TEST_SUITE("models: families") {
         CHECK_MESSAGE(kilobytes < 64 * 1024, kilobytes);
     }
     TEST_CASE("what is missing or contradicts is one line that names it") {
-        CHECK(refusal_after("llama", [](const fs::path& folder) {
+        CHECK(refusal_after("mistral", [](const fs::path& folder) {
                   fs::remove(folder / "config.json");
               }).find("there is no config.json beside it") != std::string::npos);
-        CHECK(refusal_after("llama", [](const fs::path& folder) {
+        CHECK(refusal_after("mistral", [](const fs::path& folder) {
                   fs::remove(folder / "model.safetensors");
               }).find("has neither model.safetensors nor its index") != std::string::npos);
         CHECK(refusal_after("olmo2", [](const fs::path& folder) {
@@ -263,7 +263,7 @@ TEST_SUITE("models: families") {
                  {"smollm3", "no_rope_layers", {1, 2}, "no_rope_layers does not say"},
                  {"gpt_neo", "attention_types", {"global"}, "attention_types is no list"},
                  {"gpt_neo", "attention_types", {{{"global"}, 1}}, "attention_types is shorter"},
-                 {"gptj", "rotary_dim", nullptr, "lacks rotary_dim"},
+                 {"gptj", "rotary_dim", 3, "rope_theta or partial_rotary_factor cannot be"},
                  {"olmo2", "partial_rotary_factor", 0.5, "partial_rotary_factor is 0.5"},
                  {"llama",
                   "rope_scaling",
@@ -370,7 +370,7 @@ TEST_SUITE("models: families") {
                                                 {"num_hidden_layers", 2},
                                                 {"hidden_size", 8},
                                                 {"intermediate_size", 12}}}}),
-                  "has the shape (4,), not (256,)"));
+                  "has the shape (13, 8), not (262208, 8)"));
     }
     TEST_CASE("what lies in the place of a model is named") {
         const ScratchFolder scratch;

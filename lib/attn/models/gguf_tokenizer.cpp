@@ -115,7 +115,9 @@ Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
     }
     const auto piece_of = [&](const char* key) {
         const Json id = said(key);
-        return id.is_number_unsigned() && id < pieces.size() ? pieces[id.get<std::size_t>()] : "";
+        return id.is_number_integer() && id >= 0 && id < pieces.size()
+                   ? pieces[id.get<std::size_t>()]
+                   : "";
     };
     Json file{{"added_tokens", added}};
     Json& model = file["model"] = {{"type", "BPE"}, {"vocab", vocab}};
