@@ -170,8 +170,8 @@ TEST_SUITE("models: gguf") {
         scored["tokenizer.ggml.scores"] = {0, 0, -9, -9, -9, -2, -1, -3, 0, 0};
         scored["tokenizer.ggml.bos_token_id"] = 1;
         scored["tokenizer.ggml.unknown_token_id"] = 0;
-        // The mark and a are joined before a and b; what is no piece falls into bytes.
-        CHECK(ids(scored, "ab") == Ids{1, 6, 3});
+        // The mark and a are joined before a and b, then b; what is no piece falls into bytes.
+        CHECK(ids(scored, "ab") == Ids{1, 7});
         CHECK(ids(scored, "b\u00E9") == Ids{1, 4, 3, 8, 9});
         scored["tokenizer.ggml.add_space_prefix"] = false;
         CHECK(ids(scored, "ab") == Ids{1, 5});
