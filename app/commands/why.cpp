@@ -122,17 +122,11 @@ AskedTokens parse_asked(const std::string& cell) {
                    : AskedTokens{within.substr(0, at), behind};
 }
 
-std::string next_text(const Model& model, const std::string& head, NextToken next, std::size_t top,
+std::string next_text(const std::string& head, NextToken next, std::size_t top,
                       const ModelMistake* mistake) {
     std::string text =
         mistake ? fmt::format("With {}: {}.\n", mistake->id, mistake->title) : std::string();
     text += head;
-    const double cap = model.architecture.logit_softcap;
-    if (cap > 0) {
-        text += fmt::format("  held below {0:g}: {0:g} tanh(sum / {0:g}), of the sum {1:.4f}\n",
-                            cap, next.sum);
-    }
-    text += "  = what each part of the model adds to it\n";
     std::ranges::stable_sort(next.parts, std::greater(),
                              [](const Contribution& part) { return std::abs(part.logit); });
     double rest = 0;
@@ -171,18 +165,20 @@ std::string next_json(const Model& model, const NextToken& next, std::optional<s
 std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& asked,
                     const NextToken& next, std::optional<std::int64_t> other) {
     const std::string word = quoted(model, next.id), last = quoted(model, ids.back());
-    if (other) {
-        return fmt::format(
-            "next[{}]-next[{}] = {:.6f}   {} and not {} behind {}\n  = difference of their "
-            "logits\n",
-            next.id, *other, next.logit, word, quoted(model, *other), last);
-    }
     const std::string name = asked.place.empty() ? "next" : "lens[" + asked.place + "]";
-    return fmt::format(
-        "{}[{}] = {:.6f}   {} behind {}{}\n  = exp(logit) / sum over all tokens, "
-        "logit {:.4f}\n",
-        name, next.id, next.probability, word, last,
-        asked.place.empty() ? "" : ", if the model stopped there", next.logit);
+    std::string text =
+        other ? fmt::format(
+                    "next[{}]-next[{}] = {:.6f}   {} and not {} behind {}\n"
+                    "  = difference of their logits\n",
+                    next.id, *other, next.logit, word, quoted(model, *other), last)
+              : fmt::format(
+                    "{}[{}] = {:.6f}   {} behind {}{}\n"
+                    "  = exp(logit) / sum over all tokens, logit {:.4f}\n",
+                    name, next.id, next.probability, word, last,
+                    asked.place.empty() ? "" : ", if the model stopped there", next.logit);
+    const double cap = model.architecture.logit_softcap;
+    if (cap > 0) text += fmt::format("  which is {:.4f} before the cap of {:g}\n", next.sum, cap);
+    return text + "  = what each part of the model adds to " + (other ? "it" : "the logit") + "\n";
 }
 
 /// `why next[TOKEN]` and its like: what each part of a model adds to the logit of a token, or to
@@ -212,7 +208,7 @@ void why_next(const Arguments& arguments) {
     const auto top = arguments[flags::top];
     const std::string head = head_of(model, ids, asked, next, other);
     write_text_or_json(
-        arguments, [&] { return next_text(model, head, next, top, mistake); },
+        arguments, [&] { return next_text(head, next, top, mistake); },
         [&] { return next_json(model, next, other, mistake); });
 }
 
