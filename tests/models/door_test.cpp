@@ -57,6 +57,7 @@ template <class Damage>
 void check_said_after(const std::string& family, Damage damage, const std::string& part) {
     const ScratchFolder scratch;
     fs::copy(fixtures / family, scratch.path(), fs::copy_options::recursive);
+    fs::remove(scratch / "model.gguf");
     damage(scratch.path());
     check_said(scratch.path(), part);
 }

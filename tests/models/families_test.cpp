@@ -46,6 +46,7 @@ template <class Damage>
 std::string refusal_after(const std::string& family, Damage damage) {
     const ScratchFolder scratch;
     fs::copy(small_models / family, scratch.path(), fs::copy_options::recursive);
+    fs::remove(scratch / "model.gguf");
     damage(scratch.path());
     return refusal<Error>([&] {
         const Model model = open_model(scratch.path().string());
