@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,8 +29,8 @@ constexpr auto from_tensorflow =
     "M.from_pretrained('{folder}', from_tf=True).save_pretrained('OUT')\" and give OUT";
 constexpr auto by_its_maker =
     "there is no config.json beside it: load it in the program that made it and give the folder "
-    "that save_pretrained writes; one layer of a GPT-2 in it is walked by attn-explain --weights "
-    "'{file}' --model gpt2 --layer 0";
+    "that save_pretrained writes; one layer of a GPT-2 in it is walked by attn-explain $weights "
+    "'{file}' $model gpt2 $layer 0";
 constexpr auto from_meta =
     "run python3 -m transformers.models.llama.convert_llama_weights_to_hf --input_dir '{folder}' "
     "--output_dir OUT and give OUT";
@@ -70,14 +71,13 @@ constexpr OtherFile other_files[]{
     {"", "*.onnx", "", "an ONNX file, which is not read as a model", as_safetensors},
     {"", "*.msgpack", "", "a file of Flax, which is not read as a model", from_flax},
     {"", "*.ckpt.index", "", "of a checkpoint of TensorFlow 1, which is not read as a model",
-     "run transformers-cli convert (its --help names the kinds of model) and give its folder"},
+     "run transformers-cli convert for its kind of model and give the folder that it writes"},
     {"", "*.incomplete", "", "a download that did not end", "run {download}"},
     {"", "adapter_config.json", "", "of an adapter (LoRA) alone, without its model",
      "run python3 -c \"from peft import AutoPeftModelForCausalLM as M; "
      "M.from_pretrained('{folder}').merge_and_unload().save_pretrained('OUT')\" and give OUT"},
     {"", "model_index.json", "", "of a pipeline of diffusers, which makes pictures",
-     "give the folder of a language model; attn-explain heads --text 'Once upon a time' takes the "
-     "one that the program holds"},
+     "give the folder of a language model"},
     {"", "params.json", "", "of a model in a form of its maker, not of Hugging Face",
      as_safetensors},
     {"", "tokenizer.json", "", "a tokenizer, not its model", whole_folder},
