@@ -121,12 +121,17 @@ void write_effects(const Arguments& arguments, const Model& model, const TokenId
     const auto change = [&](std::size_t n) { return found.heads[n].without - found.probability; };
     std::ranges::stable_sort(order, std::greater(),
                              [&](std::size_t n) { return std::abs(change(n)); });
-    const auto survey = attn::models::survey_heads(model, ids, without);
+    constexpr std::size_t least_tokens = 3;  // of figures, and so of names
+    std::vector<std::string> names(found.heads.size());
+    if (ids.size() >= least_tokens) {
+        const auto survey = attn::models::survey_heads(model, ids, without);
+        std::ranges::transform(survey.heads, names.begin(), &HeadFigures::name);
+    }
     const auto text = [&] {
         std::vector<std::vector<std::string>> rows{
             {"layer", "head", "what it does", "without it", "change"}};
         for (const std::size_t n : order) {
-            const std::string& name = survey.heads[n].name;
+            const std::string& name = names[n];
             rows.push_back({fmt::format("{}", found.heads[n].layer),
                             fmt::format("{}", found.heads[n].head), name.empty() ? "-" : name,
                             fmt::format("{:.4f}", found.heads[n].without),
@@ -145,7 +150,7 @@ void write_effects(const Arguments& arguments, const Model& model, const TokenId
         for (std::size_t n = 0; n < found.heads.size(); ++n) {
             rows.push_back({{"layer", found.heads[n].layer},
                             {"head", found.heads[n].head},
-                            {"name", survey.heads[n].name},
+                            {"name", names[n]},
                             {"without", found.heads[n].without},
                             {"change", change(n)}});
         }
