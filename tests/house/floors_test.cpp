@@ -59,7 +59,8 @@ TEST_SUITE("house") {
         "no text of the library names a flag: it names settings, and the program puts dashes") {
         std::size_t texts = 0;
         for (const auto& entry : fs::recursive_directory_iterator(ATTN_SOURCE_DIR "/lib")) {
-            if (!entry.is_regular_file()) continue;
+            // Scripts of live pages ask for the flags that these show.
+            if (!entry.is_regular_file() || entry.path().filename() == "live.js") continue;
             std::ifstream file(entry.path());
             for (std::string line; std::getline(file, line);) {
                 const std::size_t text = line.find('"');

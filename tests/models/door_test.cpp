@@ -106,7 +106,8 @@ TEST_SUITE("models: the door") {
         std::string last = "model.safetensors";
         for (const char* name : {"weights", "pytorch_model.bin", "model.fp16.safetensors",
                                  "model-00001-of-00001.safetensors"}) {
-            fs::rename(scratch / last, scratch / (last = name));
+            fs::rename(scratch / last, scratch / name);
+            last = name;
             check_opens(scratch / name, "qwen2");
         }
         check_opens(scratch.path(), "qwen2");

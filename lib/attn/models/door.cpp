@@ -153,7 +153,8 @@ fs::path snapshot_in(const fs::path& folder) {
     const fs::path main = folder / "refs" / "main";
     if (!fs::is_directory(snapshots, ignored)) return folder;
     if (fs::is_regular_file(main, ignored)) {
-        const fs::path named = snapshots / trimmed(InputFile(main.string()).text(0, 64));
+        const std::string commit = InputFile(main.string()).text(0, 64);
+        const fs::path named = snapshots / commit.substr(0, commit.find_first_of(" \r\n"));
         if (fs::is_directory(named, ignored)) return named;
     }
     const std::vector<std::string> all =
