@@ -29,6 +29,7 @@ fs::path cached(const fs::path& cache, const std::string& name, const std::strin
     const fs::path folder = cache / name;
     fs::create_directories(folder / "snapshots" / snapshot);
     fs::copy(fixtures / "qwen3", folder / "snapshots" / snapshot, fs::copy_options::recursive);
+    fs::remove(folder / "snapshots" / snapshot / "model.gguf");
     return folder;
 }
 
