@@ -137,7 +137,7 @@ int run_attentions(const Arguments& arguments) {
 
 Command attentions_command() {
     return {"attentions",
-            "list the attentions that files say, show one, or compare its forms",
+            "list attentions, show one, or compare its forms",
             {attentions_flags, json_flags, file_flags, walk_flags, config_flags},
             run_attentions,
             {{"attn-explain attentions", "Lists what --attention knows."},

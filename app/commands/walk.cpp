@@ -96,7 +96,8 @@ std::size_t empty_rows(const attn::Ledger& ledger) {
 
 /// Says on standard error how many rows hide every key and what they give.
 void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
-    if (!plan.masks()) return;
+    const bool has_softmax = plan.config.attentions.empty() || ledger.has("row_max");
+    if (!plan.masks() || !has_softmax) return;
     const std::size_t empty = empty_rows(ledger);
     if (empty == 0) return;
     const bool zero = plan.config.empty_row == attn::EmptyRow::zero;
