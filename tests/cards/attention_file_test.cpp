@@ -106,7 +106,8 @@ TEST_SUITE("attention files") {
     }
     TEST_CASE("gradients go back along a recurrence, to parameters too") {
         for (const std::string& name : shipped_attention_names()) {
-            for (const std::string& form : file_of(shipped_attention(name))->forms) {
+            const auto file = file_of(shipped_attention(name));
+            for (const std::string& form : file->forms) {
                 INFO(name << " " << form);
                 WalkConfig config = config_of(shipped_attention(name));
                 config.query_len = 4;

@@ -82,7 +82,8 @@ const StepTable& step_table(const Plan& plan) {
         for (const auto& [name, number] : config.attention_settings) {
             key.push_back(name + " " + json_number(number));
         }
-        std::string applies;  // what is put where, and what leaves, depends on the walk
+        // What is put where, what leaves and which axes there are depends on the walk.
+        std::string applies = plan.has_batch ? "batch " : "";
         for (const Step& step : table) applies += step.applies(plan) ? '1' : '0';
         key.push_back(applies);
     }
