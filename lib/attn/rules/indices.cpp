@@ -22,6 +22,10 @@ std::size_t RuleIndices::place_in(const BoundRule& node) {
 void RuleIndices::refuse_place(const BoundRule& node, const BoundRule::Place& place,
                                Index i) const {
     const auto axis = static_cast<std::size_t>(&place - node.places.data());
+    if (node.parts[place.part].node->kind == Kind::cell) {  // looked up: `table[positions[t], c]`
+        refuse(node, node.tensor->axes()[axis] + " " + std::to_string(i) + " has no row in " +
+                         node.node->word + ", which has " + std::to_string(place.length));
+    }
     refuse(node, "there is no " + node.tensor->axes()[axis] + " " + std::to_string(i) + " in " +
                      node.node->word + ", which has " + std::to_string(place.length) +
                      ": ask first, as in if t >= 2 then ...[t - 2] else 0");
