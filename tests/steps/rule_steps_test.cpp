@@ -143,7 +143,7 @@ TEST_SUITE("steps: rules") {
         WalkConfig config = in_float64();
         config.query_len = 1;
         config.embed_dim = 8;
-        config.heads = 4;
+        config.heads = 2;
         config.differential.depth = 0;
         check_cells(made(config, "lambda_full",
                          {{"lambda_q1", {std::log(3), 5}},

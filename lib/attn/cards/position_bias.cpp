@@ -7,7 +7,6 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/steps/position_bias.hpp"
-#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -86,25 +85,24 @@ std::optional<std::string> position_bias_word(std::string_view word, const StepL
 
 bool adds_bias(const Plan& plan) { return keeps_scores(plan) && plan.biases(); }
 
-constexpr const char* biased_rule = "biased_scores[q,k] = scores[q,k] + position_bias[q,k]";
-
-/// Where a mistake has made scores of other lengths, they meet the bias of their distances.
 Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger) {
-    static const Step::Compute by_its_rule = by_rule({
-        .name = "biased_scores",
-        .outline = score_outline,
-        .rule = always(biased_rule),
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
+        const Tensor& scores = ledger.latest(Chain::scores, "biased_scores");
+        Plan fitting = plan;
+        fitting.query_len = scores.shape()[scores.dimension() - 2];
+        fitting.key_len = scores.shape().back();
+        const auto with_bias_of = [&](const Ledger& made) -> Tensor {
+            const ScoreBias<T> bias(fitting, made);
+            return {scores.axes(), add_position_bias(scores.as<T>(), bias.view())};
+        };
+        if (fitting.query_len == plan.query_len && fitting.key_len == plan.key_len) {
+            return with_bias_of(ledger);
+        }
+        // A mistake has made scores of other lengths: they meet the bias of their distances.
+        Ledger of_their_distances = ledger;
+        of_their_distances.record("position_bias", compute_position_bias(fitting, ledger));
+        return with_bias_of(of_their_distances);
     });
-    const Shape scores = ledger.latest(Chain::scores, "biased_scores").shape();
-    Plan fitting = plan;
-    fitting.query_len = scores[scores.size() - 2];
-    fitting.key_len = scores.back();
-    if (fitting.query_len == plan.query_len && fitting.key_len == plan.key_len) {
-        return by_its_rule(plan, ledger);
-    }
-    Ledger of_their_distances = ledger;
-    of_their_distances.record("position_bias", compute_position_bias(fitting, ledger));
-    return by_its_rule(fitting, of_their_distances);
 }
 
 }  // namespace
@@ -141,7 +139,7 @@ StepTable bias_cards() {
             .reads = these({Chain::scores, "position_bias"}),
             .outline = score_outline,
             .varies_where_hidden = true,
-            .rule = always(biased_rule),
+            .rule = always("biased_scores[q,k] = scores[q,k] + position_bias[q,k]"),
             .compute = compute_biased_scores,
             .note = says("Softmax sees content and position in one number: exp(score + bias) = "
                          "exp(score) * exp(bias)."),

@@ -68,16 +68,7 @@ Tensor with_bias_of_t5(const Plan& plan, const Ledger& ledger, const Compute& be
     other.record("relative_attention_bias", cast(*table_of_t5(plan), plan.compute_dtype));
     return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const ScoreBias<T> bias(with_t5(plan), other);
-        Array<T> scores = right.as<T>();
-        const MatrixView<T> cells = matrices_of(scores);
-        for (std::size_t g = 0; g < cells.groups; ++g) {
-            for (std::size_t q = 0; q < cells.rows; ++q) {
-                for (std::size_t k = 0; k < cells.columns; ++k) {
-                    cells(g, q, k) += bias.view().at(g, q, k);
-                }
-            }
-        }
-        return {right.axes(), std::move(scores)};
+        return {right.axes(), add_position_bias(right.as<T>(), bias.view())};
     });
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "attn/steps/arithmetic.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/tensor.hpp"
@@ -98,6 +99,12 @@ Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::s
     return result;
 }
 
+template <class T>
+Array<T> add_position_bias(Array<T> scores, const BiasView<T>& bias) {
+    return with_each_cell(std::move(scores), [&](std::size_t g, std::size_t q, std::size_t k,
+                                                 T& score) { score += bias.at(g, q, k); });
+}
+
 #define ATTN_INSTANTIATE(T)                                                                 \
     template Array<T> bias_by_distance(const DistanceBias<T>&, std::ptrdiff_t, std::size_t, \
                                        std::size_t);                                        \
@@ -105,6 +112,8 @@ Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::s
     template BiasView<T> bias_view(const Array<T>&, const Shape&);                          \
     template Array<T> position_bias(const DistanceBias<T>&, std::ptrdiff_t, std::size_t,    \
                                     std::size_t);
+template Array<float> add_position_bias(Array<float>, const BiasView<float>&);
+template Array<double> add_position_bias(Array<double>, const BiasView<double>&);
 ATTN_INSTANTIATE(float)
 ATTN_INSTANTIATE(double)
 #undef ATTN_INSTANTIATE

@@ -91,4 +91,15 @@ template <class T>
 Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
                        std::size_t key_len);
 
+/// Adds the bias to the scores.
+///
+///     biased_scores(q,k) = scores(q,k) + position_bias(q,k)
+///
+/// Shapes  scores (..., query_len, key_len); result the same.
+///
+/// A loop, and not the rule of its step: a bias of one's own broadcasts, from a number for each key
+/// on.
+template <class T>
+Array<T> add_position_bias(Array<T> scores, const BiasView<T>& bias);
+
 }  // namespace attn
