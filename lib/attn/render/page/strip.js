@@ -160,14 +160,12 @@ class Strip {
     /** What the weights are, and which mistake or rule made these numbers. */
     origin() {
         const { config, sections } = this.app.walk;
-        const changed = sections.find((section) => section.margin)?.margin;
-        const lines = [changed ? element("p.margin", changed) : ""];
-        const isSaid = (word) => word !== undefined && word !== "none";
-        if (isSaid(config.model_file)) lines.push(element("p.origin", `The weights are those of a trained model, ${config.model_file}.`));
-        else if (isSaid(config.seed) && isSaid(config.projection) && !isSaid(config.weights)) {
-            lines.push(element("p.origin", `The weights are drawn at random, seed ${config.seed}: this model has learned nothing yet.`));
-        }
-        return element("div", lines);
+        const { seed, projection, weights, model_file: file } = config;
+        const isDrawn = seed !== undefined && projection !== "none" && weights === "none";
+        const drawn = isDrawn ? `The weights are drawn at random, seed ${seed}: this model has learned nothing yet.` : "";
+        const told = file && file !== "none" ? `The weights are those of a trained model, ${file}.` : drawn;
+        const changed = sections.find(({ margin }) => margin)?.margin ?? "";
+        return element("div", changed && element("p.margin", changed), element("p.origin", told));
     }
 
     // --- the four boxes
