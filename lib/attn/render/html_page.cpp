@@ -204,10 +204,10 @@ void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
     out << "<style>\n"
         << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
         << squeezed_style(frame.is_live ? page_live_css : "")
-        << scale_style(Page::light, "background", "", "color")
+        << squeezed_style(scale_style(Page::light, "background", "", "color"))
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
-        << squeezed_style(page_dark_css) << scale_style(Page::dark, "background", "", "color")
-        << "</style>\n";
+        << squeezed_style(page_dark_css)
+        << squeezed_style(scale_style(Page::dark, "background", "", "color")) << "</style>\n";
 }
 
 /// The page around what `write` writes into it; embedded, an element that makes itself a tree of

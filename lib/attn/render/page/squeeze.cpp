@@ -1,6 +1,7 @@
 #include "attn/render/page/page_files.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 namespace attn {
 namespace {
@@ -10,6 +11,25 @@ bool divides(std::string_view line, std::size_t at) {
     const std::string_view before = line.substr(0, at);
     return before.size() > 1 && before.back() == ' ' && line.substr(at).starts_with("/ ") &&
            std::string_view("=(,:?&|!;{}[").find(before[before.size() - 2]) == before.npos;
+}
+
+/// A word that another says in fewer letters: `let`, where nothing is assigned anew.
+struct ShortWord {
+    std::string_view word, instead;
+};
+constexpr ShortWord short_words[]{
+    {"const", "let"}, {"undefined", "void 0"}, {"true", "!0"}, {"false", "!1"}};
+
+/// The word that begins at `at`, by itself and no name of a member.
+const ShortWord* shorter_at(std::string_view line, std::size_t at) {
+    const auto is_of_word = [](char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
+    if (at > 0 && is_of_word(line[at - 1])) return nullptr;
+    for (const ShortWord& each : short_words) {
+        if (!line.substr(at).starts_with(each.word)) continue;
+        const std::size_t end = at + each.word.size();
+        if (end == line.size() || (!is_of_word(line[end]) && line[end] != ':')) return &each;
+    }
+    return nullptr;
 }
 
 /// A line of a script without the blanks around signs and the remarks on types between them.
@@ -26,12 +46,9 @@ std::string tight_script(std::string_view line) {
             continue;
         }
         if (quote == 0 && c == '/' && !divides(line, i)) return tight.append(line.substr(i));
-        // Where nothing is assigned anew, `let` says the same in fewer letters.
-        constexpr std::string_view word = "const ";
-        const bool begins = i == 0 || line[i - 1] == ' ' || line[i - 1] == '(';
-        if (quote == 0 && begins && line.substr(i).starts_with(word)) {
-            tight += "let";
-            i += word.size() - 2;
+        if (const ShortWord* shorter = quote == 0 ? shorter_at(line, i) : nullptr) {
+            tight += shorter->instead;
+            i += shorter->word.size() - 1;
             continue;
         }
         const bool is_quote = c == '"' || c == '\'' || c == '`';
@@ -53,7 +70,12 @@ std::string tight_style(std::string_view line) {
     std::string tight(line);
     if (line.ends_with(" {")) return tight.erase(line.size() - 2, 1);
     const std::size_t value = line.ends_with(';') ? line.find(": ") : line.npos;
-    return value == line.npos ? tight : tight.erase(value + 1, 1);
+    if (value != line.npos) tight.erase(value + 1, 1);
+    for (std::size_t at = 0; (at = tight.find("0.", at)) != tight.npos;) {
+        const bool begins = at > 0 && std::string_view(": (,").find(tight[at - 1]) != line.npos;
+        begins ? static_cast<void>(tight.erase(at, 1)) : static_cast<void>(at += 2);
+    }
+    return tight;
 }
 
 template <class Tight>
