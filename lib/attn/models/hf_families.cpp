@@ -103,8 +103,8 @@ std::string unknown_in(const Json& config, const Json& usual, const Family& fami
     if (const Json codes = config.value("quantization", Json()); codes.is_object()) {
         return "quantization says that MLX keeps its tensors in codes of " +
                dumped(codes.value("bits", Json())) +
-               " bits: run mlx_lm.convert --dequantize --hf-path '{folder}' --mlx-path OUT and "
-               "give OUT";
+               " bits: run mlx_lm.convert on '{folder}', told to dequantize, and give what it "
+               "writes";
     }
     const Json packed = config.value("quantization_config", Json());
     const Json method = packed.is_object() ? packed.value("quant_method", Json()) : packed;

@@ -65,7 +65,7 @@ class Next {
 const longestAddress = 2000;
 
 /** Of these a walk has one. */
-const inputs = ["--text", "--ids", "--seq-len", "--random"];
+const inputs = ["text", "ids", "seq-len", "random"].map((word) => `--${word}`);
 
 /** Whether Enter ends what is typed in a field of several lines. */
 function isDone(event) {
@@ -224,7 +224,7 @@ class Live {
 
     /** The flags that what comes next knows nothing of. */
     ofOneLayer({ bug }) {
-        const ofAll = ["--text", "--ids", "--layer", "--variant", "--seed", bug ? "--bug" : ""];
+        const ofAll = ["text", "ids", "layer", "variant", "seed", bug ? "bug" : ""].map((word) => `--${word}`);
         const said = this.knobs.filter(({ field }) => field.value !== "").concat(this.others.map(([name]) => ({ name })));
         return said.map(({ name }) => name).filter((name) => !ofAll.includes(name));
     }
