@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::string_view_literals;
 
-// {file} and {folder} are where it lies, {download} is download_command.
+// {file} and {folder} are where it lies, {download} is download_command, {-} begins a flag of
+// another program and $ one of ours.
 constexpr auto by_transformers =
     "run python3 -c \"from transformers import AutoModelForCausalLM as M; "
     "M.from_pretrained('{folder}').save_pretrained('OUT')\" and give OUT";
@@ -32,8 +33,8 @@ constexpr auto by_its_maker =
     "that save_pretrained writes; one layer of a GPT-2 in it is walked by attn-explain $weights "
     "'{file}' $model gpt2 $layer 0";
 constexpr auto from_meta =
-    "run python3 -m transformers.models.llama.convert_llama_weights_to_hf --input_dir '{folder}' "
-    "--output_dir OUT and give OUT";
+    "run python3 -m transformers.models.llama.convert_llama_weights_to_hf {-}input_dir '{folder}' "
+    "{-}output_dir OUT and give OUT";
 constexpr auto as_safetensors = "get it as safetensors: {download}";
 constexpr auto whole_folder = "give its folder, '{folder}'";  // no word on what the folder lacks
 
@@ -115,9 +116,11 @@ std::string told_of(const OtherFile& row, const fs::path& file, const fs::path& 
     const std::string folder = visible(here(file.parent_path()));
     const std::string label = file_label(file.string());
     return label + ": is " + row.what + ": " +
-           replaced_all(
-               row.to_do,
-               {{"{file}", label}, {"{folder}", folder}, {"{download}", download_command(model)}});
+           replaced_all(row.to_do, {{"$", std::string(setting_prefix)},
+                                    {"{-}", "--"},
+                                    {"{file}", label},
+                                    {"{folder}", folder},
+                                    {"{download}", download_command(model)}});
 }
 
 /// Whether a name in a folder says that its row should be asked for.
@@ -214,7 +217,7 @@ std::string download_command(const fs::path& place) {
             return "hf download " + visible(name_in_cache(part.string()));
         }
     }
-    return "hf download ORG/NAME --local-dir '" + visible(here(place)) + "'";
+    return std::string("hf download ORG/NAME --") + "local-dir '" + visible(here(place)) + "'";
 }
 
 fs::path model_place(const std::string& given) {

@@ -58,7 +58,8 @@ constexpr std::array<std::string_view, 7> chain_words{"",       "queries", "keys
 }
 
 Chain chain_called(const std::string& name) {
-    const auto found = std::ranges::find(chain_words.begin() + 1, chain_words.end(), name);
+    if (name.empty()) return Chain::none;
+    const auto found = std::ranges::find(chain_words, name);
     return found == chain_words.end() ? Chain::none
                                       : static_cast<Chain>(found - chain_words.begin());
 }
@@ -206,7 +207,7 @@ Step::Compute by_rule(Step step) {
         Step step;
         CompletedRule rule{};
     };
-    const auto held = std::make_shared<Held>(std::move(step));
+    const auto held = std::make_shared<Held>(Held{std::move(step)});
     return [held](const Plan& plan, const Ledger& ledger) {
         static const StepTable no_steps;
         const Step& of = held->step;
