@@ -204,10 +204,11 @@ std::string formula_of(const Step& step, const Plan& plan, const StepTable& tabl
 Step::Compute by_rule(Step step) {
     // Held once: tables are copied for every mistake that is tried.
     struct Held {
+        explicit Held(Step made) : step(std::move(made)) {}
         Step step;
         CompletedRule rule{};
     };
-    const auto held = std::make_shared<Held>(Held{std::move(step)});
+    const auto held = std::make_shared<Held>(std::move(step));
     return [held](const Plan& plan, const Ledger& ledger) {
         static const StepTable no_steps;
         const Step& of = held->step;
