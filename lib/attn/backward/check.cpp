@@ -11,6 +11,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {
@@ -262,9 +263,15 @@ StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const T
     if (loss == table.end()) {
         throw ConfigError("there are no gradients to check: the table does not go back");
     }
+    // A cell that is moved would move later cells of its own step, which the walk takes as they
+    // are.
+    const auto reads_itself = [&](const std::string& name) {
+        const std::optional<Rule> rule = rule_of({plan, table, find_step(table, name)});
+        return rule && std::ranges::count(tensors_read(*rule), name) > 0;
+    };
     const auto is_checked = [&](const Step& step) {
         return step.applies(plan) && step.name.starts_with("d_") && step.shown &&
-               (!wanted || wanted(step.name));
+               (!wanted || wanted(step.name)) && !reads_itself(step.gradient_of);
     };
     std::vector<std::string> names;
     for (const Step& step : table) {

@@ -324,6 +324,7 @@ std::string_view shipped(std::string_view all, std::string_view name) {
 }  // namespace
 
 void AttentionFile::refuse(std::size_t number, const std::string& message) const {
+    if (message.starts_with(label + ":")) throw InputError(message);  // of another line of it
     std::string shown;
     if (message.find('\n') == message.npos) {
         // The line itself, unless the message shows its rule.
