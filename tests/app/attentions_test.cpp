@@ -19,7 +19,7 @@ TEST_SUITE("app: attentions") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn", record = folder / "walk.json";
         CHECK(run("attentions --new " + file).exit_code == 0);
-        const std::string walk = "--seq-len 4 --only weights -q --set half=1 ";
+        const std::string walk = "--seq-len 5 --only weights -q --set half=1 ";
         const program::Result made = run(walk + "--attention " + file + " --save-config " + record);
         CHECK(made.exit_code == 0);
         std::filesystem::remove(file);
@@ -33,7 +33,7 @@ TEST_SUITE("app: attentions") {
                                "form b\nstep context[q,f] = 1 + q\nsame context\n";
         const program::Result broken = run("--seq-len 3 --attention " + file);
         CHECK(broken.exit_code == 1);
-        CHECK(has(broken.err, "context[0,1,0] is 1 in a and 2 in b"));
+        CHECK(has(broken.out, "context[0,1,0] is 1 in a and 2 in b"));
         CHECK(run("attentions " + file + " --forms").exit_code == 1);
         CHECK(run("attentions retention --forms").exit_code == 0);
     }
