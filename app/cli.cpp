@@ -110,8 +110,7 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
     for (const Command& other : commands()) {
         if (Arguments(other.tables).find(name) == nullptr) continue;
         const std::string owner = "attn-explain" + (other.name.empty() ? "" : " " + other.name);
-        return unknown.has_guess ? unknown.what() + (" (" + owner + " has " + name + ")")
-                                 : there_is + " here: it belongs to " + owner;
+        return there_is + " here: it belongs to " + owner;
     }
     if (unknown.has_guess) return unknown.what();
     return there_is + ": attn-explain " + (command.name.empty() ? "" : command.name + " ") +

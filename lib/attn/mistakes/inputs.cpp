@@ -107,8 +107,14 @@ StepTable exchange_axes(StepTable table, const Plan& plan) {
         std::swap(other.batch, other.query_len);
         other.key_len = other.query_len;
     };
+    // Positions were added to x before.
+    std::vector<std::string> from_projections;
+    for (const Step& step : table) {
+        const bool projects = std::ranges::count(projecting_steps, step.name) > 0;
+        if (projects || !from_projections.empty()) from_projections.push_back(step.name);
+    }
     std::vector<TableEdit> edits{
-        with_plan({}, swap_lengths),
+        with_plan(from_projections, swap_lengths),
         follows({.step = last,
                  .outline = find_step(table, last).outline,
                  .compute =
