@@ -44,7 +44,8 @@ const std::vector<std::string> probed_families{
     "yarn:4:64:truncate=false --positions 0,100,205,350,407,600,701",
     "--ids '0,0,5,1,2;0,0,3,3,4' --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 "
     "--output-projection --mask padding --position-embedding sinusoidal --positions 0,0,0,1,2",
-    "--memory-len 5 --heads 2 --embed-dim 8 --scale none --weights data/t5-table.npz"};
+    "--memory-len 5 --heads 2 --embed-dim 8 --scale none --weights data/t5-table.npz",
+    "--heads 2 --head-dim 16 --rope half --positions 0,1000,2050,3500,4070,6000,7010"};
 
 }  // namespace
 
@@ -108,8 +109,9 @@ TEST_SUITE("app: probe") {
             INFO(flags);
             REQUIRE(run("probe " + flags + " -o " + probe).exit_code == 0);
             const bool has_words = flags.find("--ids") != std::string::npos;
-            const std::string walk =
-                flags + " --weights " + probe + (has_words ? "" : " --random randn --batch 3 --seq-len 7") + " -o " + mine;
+            const std::string walk = flags + " --weights " + probe +
+                                     (has_words ? "" : " --random randn --batch 3 --seq-len 7") +
+                                     " -o " + mine;
             for (const std::string bug : {"", "merge-reshape"}) {
                 REQUIRE(run(walk + (bug.empty() ? "" : " --bug " + bug)).exit_code == 0);
                 const program::Result found =

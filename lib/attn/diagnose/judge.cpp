@@ -253,7 +253,9 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
     if (options_.tolerance) return *options_.tolerance;
     if (!expected.is_floating()) return {};
     const Rounding kind = rounding(theirs, expected);
-    const double relative = this->relative(allowed(step, kind, from_theirs), kind);
+    // Where decimals were cut off, what sums round is little beside them.
+    const double bounded = this->relative(allowed(step, kind, from_theirs), kind);
+    const double relative = options_.decimals ? std::min(bounded, 64 * kind.unit) : bounded;
     Tolerance allowed{relative * usual_size(expected), relative};
     if (options_.decimals) {
         const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
@@ -385,9 +387,15 @@ bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
         const bool is_number = tensor.at(i) > lowest;
         if (!is_number && expected.at(i) > lowest) return false;
     }
-    return (*this)(step, theirs, without_padded_rows(plan_, tensor),
-                   without_padded_rows(plan_, expected), from_theirs)
-        .right();
+    // Rows that nobody reads count as right; the others keep their bounds.
+    const Tensor left = without_padded_rows(plan_, tensor);
+    Array<double> cells = empty_array<double>(shape);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const bool is_read = same_number(left.at(i), tensor.at(i));
+        cells.data()[i] = is_read ? tensor.at(i) : expected.at(i);
+    }
+    const Tensor read = cast({tensor.axes(), std::move(cells)}, tensor.dtype());
+    return (*this)(step, theirs, read, expected, from_theirs).right();
 }
 
 }  // namespace attn
