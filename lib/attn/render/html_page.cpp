@@ -169,6 +169,8 @@ std::string plain_weights(const Document& document, const FigureChoices& choices
     std::string text =
         "<noscript><p>This page needs JavaScript, which stands in it; "
         "attn-explain $format markdown makes one that does not.</p>"_told;
+    // A live page is its script.
+    if (!choices.live.empty()) return text + "</noscript>\n";
     for (const Section& section : document.sections) {
         const auto* tensor = std::get_if<Tensor>(&section.content);
         if (section.name != "weights" || tensor == nullptr || tensor->dimension() < 2) continue;
