@@ -208,7 +208,8 @@ Rounding Judge::rounding(const TheirTensor& theirs, const Tensor& expected) cons
 
 const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& rounding,
                                      bool from_theirs) const {
-    std::shared_ptr<Balls>& balls = balls_[{from_theirs, rounding.unit, rounding.sums}];
+    std::shared_ptr<Balls>& balls =
+        balls_[{from_theirs, rounding.unit, rounding.sums, rounding.kept_more}];
     if (balls == nullptr) {
         Ledger used = given_;
         for (const auto& [name, tensor] : reference_.entries()) {
@@ -292,7 +293,8 @@ Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
 }
 
 /// What is within its ball and yet everywhere larger or smaller is no rounding. Sums of 16 bits run
-/// in float32, or where that does not explain it in 16 bits.
+/// in float32, or where that does not explain it in 16 bits; code that works in float64 and saves
+/// float32 read more digits than are there.
 Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
                           const Rounding& rounding, bool from_theirs) const {
     Judged answer = judged(tensor, expected, {});
@@ -300,12 +302,13 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
     Rounding way = rounding;
     Ball ball = ball_around(expected, allowed(step, way, from_theirs), way);
     answer.within = within(tensor, ball);
-    if (answer.within->beyond > 0 && rounding.is_half) {
-        way.sums = way.unit;
+    if (answer.within->beyond > 0 && (rounding.is_half || from_theirs)) {
+        way.sums = rounding.is_half ? way.unit : way.sums;
+        way.kept_more = !rounding.is_half;
         const Ball wider = ball_around(expected, allowed(step, way, from_theirs), way);
         WithinBall again = within(tensor, wider);
         if (again.beyond == 0) {
-            again.way = "sums in 16 bits";
+            again.way = rounding.is_half ? "sums in 16 bits" : "more digits kept than stored";
             answer.within = std::move(again);
             ball = wider;
         }
@@ -388,11 +391,11 @@ bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
         if (!is_number && expected.at(i) > lowest) return false;
     }
     // Rows that nobody reads count as right; the others keep their bounds.
-    const Tensor left = without_padded_rows(plan_, tensor);
     Array<double> cells = empty_array<double>(shape);
+    std::fill_n(cells.data(), cells.size(), 1.0);
+    const Tensor is_read = without_padded_rows(plan_, Tensor(tensor.axes(), cells));
     for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const bool is_read = same_number(left.at(i), tensor.at(i));
-        cells.data()[i] = is_read ? tensor.at(i) : expected.at(i);
+        cells.data()[i] = is_read.at(i) == 1 ? tensor.at(i) : expected.at(i);
     }
     const Tensor read = cast({tensor.axes(), std::move(cells)}, tensor.dtype());
     return (*this)(step, theirs, read, expected, from_theirs).right();

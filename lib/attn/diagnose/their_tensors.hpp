@@ -227,7 +227,7 @@ private:
     bool looks_away_ = false;
     double epsilon_ = 0;  ///< of the type that all numbers went through, where it is said
     /// Of each type that was asked for, from their tensors or from none.
-    mutable std::map<std::tuple<bool, double, double>, std::shared_ptr<Balls>> balls_{};
+    mutable std::map<std::tuple<bool, double, double, bool>, std::shared_ptr<Balls>> balls_{};
 };
 
 /// Says of each tensor which steps it may be, and which none is. Where names leave a choice, the

@@ -14,6 +14,7 @@ struct Rounding {
     double sums;     ///< of each addition of a sum, and of what is worked out before it is stored
     double largest;  ///< beyond it there is infinity
     bool is_half = false;
+    bool kept_more = false;  ///< what code read had more digits than were stored of it
 };
 
 /// The rounding of a floating type.

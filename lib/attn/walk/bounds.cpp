@@ -57,7 +57,8 @@ const Tensor* Bounds::exact(const std::string& name) {
     const Step& step = find_step(table_, name);
     const Tensor* const tensor = step.kind == Step::Kind::detail ? nullptr : used_.find(name);
     if (tensor == nullptr || tensor->shape() != step.outline(plan_).shape) return nullptr;
-    bool is_exact = true;
+    bool is_exact = !rounding_.kept_more || !tensor->is_floating();
+    if (!is_exact) known_[name] = rounded(*tensor, rounding_);
     if (rounding_.is_half && tensor->is_floating() && !step.in_float32) {
         is_exact = step.chain != Chain::weights;
         for (std::size_t i = 0; is_exact && i < tensor->size(); ++i) {
@@ -132,9 +133,7 @@ WithinBall within(const Tensor& tensor, const Ball& ball) {
             result.difference = difference;
             result.allowed = radius[i];
         }
-        // A product and a sum that are fused round elsewhere than the steps of the rule.
-        constexpr double fused = 1.5;
-        if (difference <= fused * radius[i]) continue;
+        if (difference <= radius[i]) continue;
         if (result.beyond++ == 0) {
             result.first = i;
             result.first_difference = difference;

@@ -47,7 +47,7 @@ struct WithinBall {
     std::size_t beyond = 0;  ///< cells that are further off than their radius
     std::size_t first = 0;   ///< of these, in row-major order
     double first_difference = 0, first_allowed = 0;
-    std::string way{};  ///< to run the step, where it is not the usual one: `sums in 16 bits`
+    std::string way{};  ///< to run the step, where not the usual one: `sums in 16 bits`
 
     /// `rounding explains it: largest 3e-08 of at most 9e-08`, or that it does not and where.
     std::string text(const Shape& shape) const;

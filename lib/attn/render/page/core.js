@@ -43,7 +43,8 @@ class Core {
         };
         const env = new Proxy({}, { get: (_, name) => (name === "emscripten_notify_memory_growth" ? () => {} : none(name)) });
         const refused = 52; // what the core asks the system for, and a page has not
-        const system = new Proxy({}, { get: (_, name) => (name === "fd_write" ? this.write.bind(this) : () => refused) });
+        const calls = { fd_write: this.write.bind(this), clock_time_get: this.tell.bind(this) };
+        const system = new Proxy({}, { get: (_, name) => calls[name] ?? (() => refused) });
         const imports = { page, env, wasi_snapshot_preview1: system };
         const { instance } = await WebAssembly.instantiate(bytes, imports);
         /** @type {any} */
@@ -70,6 +71,12 @@ class Core {
             size += length;
         }
         view.setUint32(written, size, true);
+        return 0;
+    }
+
+    /** Nanoseconds by the page's clock. */
+    tell(_, precision, place) {
+        new DataView(this.calls.memory.buffer).setBigUint64(place, BigInt(Math.round(performance.now() * 1e6)), true);
         return 0;
     }
 
