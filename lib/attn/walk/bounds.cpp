@@ -43,8 +43,9 @@ bool is_of_type(double number, const Rounding& rounding) {
 Ball rounded(const Tensor& tensor, const Rounding& rounding) {
     Array<double> middle = empty_array<double>(tensor.shape()), radius = middle;
     for (std::size_t i = 0; i < middle.size(); ++i) {
-        middle.data()[i] = tensor.at(i);
-        radius.data()[i] = rounding.unit * std::abs(tensor.at(i));
+        const double cell = tensor.at(i);
+        middle.data()[i] = cell;
+        radius.data()[i] = std::isfinite(cell) ? rounding.unit * std::abs(cell) : 0;
     }
     return {{tensor.axes(), std::move(middle)}, {tensor.axes(), std::move(radius)}};
 }
