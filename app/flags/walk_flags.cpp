@@ -1,5 +1,6 @@
 #include "app/flags/walk_flags.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "app/flags/config_file.hpp"
@@ -71,40 +72,49 @@ std::string scale_json(const Plan& plan) {
     return number.find_first_not_of("-0123456789") == number.npos ? number + ".0" : number;
 }
 
-/// The word of a mask kind that takes a number, and where that goes.
-struct MaskNumber {
-    std::string_view word;
-    std::optional<std::int64_t> attn::MaskChoice::*number;
-};
-constexpr MaskNumber mask_numbers[] = {{"window", &attn::MaskChoice::window},
-                                       {"chunk", &attn::MaskChoice::chunk},
-                                       {"prefix", &attn::MaskChoice::prefix}};
+/// The kinds of mask that --mask takes, each as it could be typed.
+std::vector<std::string> mask_examples() {
+    std::vector<std::string> all{"none"};
+    for (const attn::MaskKind& kind : attn::mask_kinds()) {
+        if (kind.choose != nullptr) all.emplace_back(kind.such_as);
+    }
+    return all;
+}
 
-/// The words that --mask takes; others come in the same place.
+std::string mask_help() {
+    std::string text = "cells that are hidden: none, ";
+    for (const attn::MaskKind& kind : attn::mask_kinds()) {
+        if (kind.choose == nullptr) continue;
+        text += std::string(kind.such_as);
+        text += kind.help.empty() ? ", " : " (" + std::string(kind.help) + "), ";
+    }
+    return text + "or several: causal,padding or causal,window:4";
+}
+
+/// Chooses the kind that a word names, with its numbers.
 void set_mask_kind(attn::MaskChoice& mask, const Flag& flag, const std::string& text) {
-    const std::size_t colon = text.find(':');
-    const std::string word = text.substr(0, colon);
-    const std::string name = flag.name + " " + word;
-    const std::string numbers = colon == text.npos ? "" : text.substr(colon + 1);
-    for (const MaskNumber& kind : mask_numbers) {
-        if (kind.word != word || colon == text.npos) continue;
-        const std::int64_t least = word == "prefix" ? 0 : 1;
-        mask.*kind.number = parse_integer(name, numbers, least, 1'000'000'000);
-        return;
-    }
-    if (word == "documents" && colon != text.npos) {
-        for (const std::string& tokens : split(numbers, '+')) {
-            mask.documents.push_back(parse_integer(name, tokens, 1, 1'000'000'000));
+    const std::string word = before(text, ':');
+    for (const attn::MaskKind& kind : attn::mask_kinds()) {
+        const bool has_numbers = word.size() != text.size();
+        const bool takes_numbers = kind.numbers != nullptr;
+        if (kind.word != word || kind.choose == nullptr || has_numbers != takes_numbers) continue;
+        std::vector<std::int64_t> numbers;
+        const bool is_list = kind.between == '+';
+        const auto count = static_cast<std::size_t>(std::ranges::count(kind.such_as, kind.between));
+        const std::vector<std::string> said =
+            has_numbers ? split(text.substr(word.size() + 1), kind.between)
+                        : std::vector<std::string>();
+        for (const std::string& number : said) {
+            numbers.push_back(
+                parse_integer(flag.name + " " + word, number, kind.least, 1'000'000'000));
         }
-    } else if (text == "causal") {
-        mask.causal = true;
-    } else if (text == "padding") {
-        mask.padding = true;
-    } else {
-        refuse_word(flag.name, text,
-                    {"none", "causal", "padding", "window:4", "chunk:4", "prefix:3",
-                     "documents:3+4+2", "several of them with commas between"});
+        if (is_list || numbers.size() == count) return kind.choose(mask, numbers);
+        throw attn::ConfigError(flag.name + " " + word + " takes " + std::to_string(count) +
+                                " numbers, as in " + std::string(kind.such_as));
     }
+    std::vector<std::string> all = mask_examples();
+    all.emplace_back("several of them with commas between");
+    refuse_word(flag.name, text, all);
 }
 
 void set_mask(WalkConfig& config, const Flag& flag, const std::string& text) {
@@ -124,8 +134,7 @@ MaybeText mask_said(const WalkConfig& config) {
     std::vector<std::string> words;
     for (const attn::MaskKind& kind : attn::mask_kinds()) {
         if (!kind.chosen(config.mask)) continue;
-        words.push_back(std::string(kind.word) +
-                        (kind.numbers ? ":" + kind.numbers(config.mask) : ""));
+        words.push_back(mask_text(kind, config.mask));
     }
     return said_words(words);
 }
@@ -139,9 +148,11 @@ bool has_matrix(const Plan& plan) { return has_projection(plan) || plan.config.o
 bool masks(const Plan& plan) { return plan.masks(); }
 /// Whether a kind of mask goes by the positions of queries, and these could be others.
 bool aligns(const Plan& plan) {
-    const attn::MaskChoice& mask = plan.config.mask;
-    return (mask.causal || mask.window || mask.chunk || mask.prefix || !mask.documents.empty()) &&
-           plan.query_len != plan.key_len;
+    const auto goes_by_position = [&](const attn::MaskKind& kind) {
+        return kind.by_position && kind.chosen(plan.config.mask);
+    };
+    return plan.query_len != plan.key_len &&
+           std::ranges::any_of(attn::mask_kinds(), goes_by_position);
 }
 bool projects_output(const Plan& plan) { return plan.config.output_projection; }
 bool has_heads(const Plan& plan) { return plan.has_head; }
@@ -236,14 +247,9 @@ std::vector<Flag> model_rows() {
                           const bool layered = !config.model.empty() || !config.model_file.empty();
                           return layered ? json_of(config.layer) : none();
                       }),
-        Flag{flags::mask, "KIND",
-             "cells that are hidden: none, causal (later keys), padding, window:4 (keys 4 and more "
-             "before the query; later ones stay visible, unless causal is said too), chunk:4 (keys "
-             "of other chunks of 4), prefix:2 (later keys beyond the first 2), documents:3+3 "
-             "(keys of other texts of these lengths), or several: causal,padding or "
-             "causal,window:4",
-             such_as("none causal padding causal,padding causal,window:4 window:4 chunk:4 prefix:2 "
-                     "documents:3+3"),
+        Flag{flags::mask, "KIND", mask_help(),
+             such_as("none causal padding causal,padding causal,window:4 window:4 dilated:3:2 "
+                     "chunk:4 prefix:2 documents:3+3"),
              "none"}
             .set_by(set_mask)
             .recorded("mask", mask_json)

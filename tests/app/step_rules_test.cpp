@@ -108,7 +108,8 @@ TEST_SUITE("app: rules of steps") {
                  "--heads 2 --qk-norm all --x-norm layer --position-embedding sinusoidal",
                  "--heads 2 --mla 3 --mla-query-rank 2 --mla-absorbed",
                  "--heads 2 --mla 3 --batch 2 --mask causal",
-                 "--heads 4 --differential --kv-heads 2 --mask chunk:2,causal"}) {
+                 "--heads 4 --differential --kv-heads 2 --mask chunk:2,causal",
+                 "--seq-len 7 --mask causal,dilated:2:3"}) {
                 CHECK(check_rules(std::string(walk) + " --variant " + variant) >= 9);
             }
         }

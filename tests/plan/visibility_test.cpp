@@ -84,6 +84,20 @@ TEST_SUITE("walk: visibility") {
         config.mask.prefix = 1;
         CHECK(hidden(config) == "00001 00000");
     }
+    TEST_CASE("a dilated window of W keys S apart counts the query's own") {
+        WalkConfig config = sized(5, 5);
+        config.mask.dilated = {2, 2};
+        CHECK(hidden(config) == "01010 10101 01010 10101 11010");
+        config.mask.causal = true;
+        CHECK(hidden(config) == "01111 10111 01011 10101 11010");
+        config.mask.dilated = {3, 1};  // a window
+        const std::string dense = hidden(config);
+        config.mask.dilated.reset();
+        config.mask.window = 3;
+        CHECK(dense == hidden(config));
+        config.mask.dilated = {0, 2};
+        CHECK_THROWS_AS(resolve(config), ConfigError);
+    }
     TEST_CASE("chunks of queries before the first key begin at multiples, too") {
         WalkConfig config = sized(5, 3);  // positions -2 to 2
         config.causal_align = CausalAlign::end;
@@ -117,7 +131,7 @@ TEST_SUITE("walk: visibility") {
         CHECK_THROWS_AS(resolve(config), ConfigError);
     }
     TEST_CASE("kernels, printed masks and single cells agree for every combination") {
-        for (int mask = 1; mask < 128; ++mask) {
+        for (int mask = 1; mask < 256; ++mask) {
             for (const bool batch : {false, true}) {
                 for (const std::int64_t heads : {1, 2}) {
                     WalkConfig config = sized(3, 4);
@@ -138,6 +152,7 @@ TEST_SUITE("walk: visibility") {
                     if ((mask & 16) != 0) config.mask.chunk = 2;
                     if ((mask & 32) != 0) config.mask.prefix = 2;
                     if ((mask & 64) != 0) config.mask.documents = {1, 3};
+                    if ((mask & 128) != 0) config.mask.dilated = {2, 2};
                     const Plan plan = resolve(config);
                     const Visibility visibility(plan);
                     const Tensor printed = visibility.mask();

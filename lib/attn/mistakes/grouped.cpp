@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/change.hpp"
+#include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/projected.hpp"
 
 namespace attn {
@@ -69,9 +71,9 @@ TableEdit repeated_along_tokens() {
 }
 
 bool masks_causally_or_not(const Plan& plan) {
-    const MaskChoice& mask = plan.config.mask;
-    return !mask.padding && !mask.window && !mask.chunk && !mask.prefix && mask.documents.empty() &&
-           !mask.given;
+    return std::ranges::none_of(mask_kinds(), [&](const MaskKind& kind) {
+        return kind.chosen(plan.config.mask) && !kind.fits_any_length;
+    });
 }
 
 /// Keys whose features stand where they would when the rows of their weight were rearranged for

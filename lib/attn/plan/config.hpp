@@ -81,11 +81,17 @@ struct PositionBias {
     std::optional<Tensor> given;      ///< broadcastable to the scores
 };
 
+/// A window with gaps: so many keys, the query's own first, each so many tokens from the next.
+struct DilatedWindow {
+    std::int64_t keys, apart;
+};
+
 /// Which cells are hidden: the kinds of mask (`mask_kinds.hpp`) and their numbers.
 struct MaskChoice {
     bool causal = false;
     bool padding = false;
-    std::optional<std::int64_t> window;   ///< keys that a query sees, with its own
+    std::optional<std::int64_t> window;  ///< keys that a query sees, with its own
+    std::optional<DilatedWindow> dilated{};
     std::optional<std::int64_t> chunk;    ///< tokens of one chunk
     std::optional<std::int64_t> prefix;   ///< tokens that every query sees; the others are causal
     std::vector<std::int64_t> documents;  ///< tokens of each; may be empty

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "attn/plan/draw_list.hpp"
+#include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
@@ -409,9 +410,12 @@ void refuse_unknown_values(const WalkConfig& config) {
                   "init, scale, qk-norm or rope has a value beyond its words");
     refuse_unless(config.x_norm_eps >= 0 && std::isfinite(config.x_norm_eps),
                   "norm-eps must be a number from 0 on");
-    refuse_unless(config.mask.window.value_or(1) >= 1 && config.mask.chunk.value_or(1) >= 1 &&
-                      config.mask.prefix.value_or(0) >= 0,
-                  "a window and a chunk must have at least 1 token, and a prefix none or more");
+    for (const MaskKind& kind : mask_kinds()) {
+        if (kind.numbers == nullptr || !kind.chosen(config.mask)) continue;
+        refuse_unless(
+            std::ranges::min(kind.numbers(config.mask)) >= kind.least,
+            mask_text(kind, config.mask) + " has a number below " + std::to_string(kind.least));
+    }
     for (const auto& [name, tensor] : config.parameters.entries()) {
         refuse_unless(tensor.is_floating() || !name.starts_with("w_"),
                       "the given " + name + " must be of a floating type");

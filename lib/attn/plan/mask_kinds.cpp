@@ -4,6 +4,8 @@
 #include <array>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "attn/plan/visibility.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/tensor.hpp"
@@ -32,8 +34,13 @@ bool after_the_query(const Plan& plan, const ScoreCell& cell) {
 
 constexpr MaskKind causal{
     .word = "causal",
+    .such_as = "causal",
+    .help = "later keys",
     // With a prefix, that kind says which later keys are hidden.
     .chosen = [](const MaskChoice& mask) { return mask.is_causal(); },
+    .choose = [](MaskChoice& mask, const std::vector<std::int64_t>&) { mask.causal = true; },
+    .by_position = true,
+    .fits_any_length = true,
     .hides = after_the_query,
     .shape = square,
     .limit =
@@ -51,14 +58,23 @@ constexpr MaskKind causal{
                                    : "keys that come after the query");
         },
     .also = "later keys",
+    .variable = "causal",
+    .torch = "torch.ones({Tq}, {Tk}, dtype=torch.bool).triu({above})",
+    .numpy = "np.triu(np.ones(({Tq}, {Tk}), dtype=bool), {above})",
 };
 
 // window:W, of which the query's own key is one
 
 constexpr MaskKind window{
     .word = "window",
+    .such_as = "window:4",
+    .help = "keys 4 and more before the query; later ones stay visible, unless causal is said too",
     .chosen = [](const MaskChoice& mask) { return mask.window.has_value(); },
-    .numbers = [](const MaskChoice& mask) { return std::to_string(*mask.window); },
+    .choose = [](MaskChoice& mask,
+                 const std::vector<std::int64_t>& numbers) { mask.window = numbers[0]; },
+    .numbers = [](const MaskChoice& mask) { return std::vector{*mask.window}; },
+    .named = {"window"},
+    .by_position = true,
     .hides =
         [](const Plan& plan, const ScoreCell& cell) {
             const std::int64_t back = position(plan, cell) - static_cast<std::int64_t>(cell.key);
@@ -86,6 +102,9 @@ constexpr MaskKind window{
             return "keys more than " + counted_tokens(*plan.config.mask.window - 1) + " back";
         },
     .also = "keys before the window",
+    .variable = "window",
+    .torch = "torch.ones({Tq}, {Tk}, dtype=torch.bool).tril({below})",
+    .numpy = "np.tril(np.ones(({Tq}, {Tk}), dtype=bool), {below})",
     .elsewhere =
         [](const Plan& plan) {
             const std::string keys = std::to_string(*plan.config.mask.window);
@@ -111,8 +130,14 @@ std::int64_t chunk_of_key(const Plan& plan, const ScoreCell& cell) {
 
 constexpr MaskKind chunk{
     .word = "chunk",
+    .such_as = "chunk:4",
+    .help = "keys of other chunks of 4",
     .chosen = [](const MaskChoice& mask) { return mask.chunk.has_value(); },
-    .numbers = [](const MaskChoice& mask) { return std::to_string(*mask.chunk); },
+    .choose = [](MaskChoice& mask,
+                 const std::vector<std::int64_t>& numbers) { mask.chunk = numbers[0]; },
+    .numbers = [](const MaskChoice& mask) { return std::vector{*mask.chunk}; },
+    .named = {"chunk"},
+    .by_position = true,
     .hides =
         [](const Plan& plan, const ScoreCell& cell) {
             return chunk_of_key(plan, cell) != chunk_of(plan, position(plan, cell));
@@ -135,6 +160,9 @@ constexpr MaskKind chunk{
             return "keys of other chunks of " + counted_tokens(*plan.config.mask.chunk);
         },
     .also = "other chunks",
+    .variable = "chunk",
+    .torch = "torch.arange({offset}, {end})[:, None] // {chunk} != torch.arange({Tk}) // {chunk}",
+    .numpy = "np.arange({offset}, {end})[:, None] // {chunk} != np.arange({Tk}) // {chunk}",
     .elsewhere =
         [](const Plan& plan) {
             return "Llama 4 calls it attention_chunk_size=" +
@@ -143,12 +171,85 @@ constexpr MaskKind chunk{
         },
 };
 
+// dilated:W:S, a window with gaps
+
+constexpr MaskKind dilated{
+    .word = "dilated",
+    .such_as = "dilated:3:2",
+    .help = "all but every second key of the last 6",
+    .chosen = [](const MaskChoice& mask) { return mask.dilated.has_value(); },
+    .choose =
+        [](MaskChoice& mask, const std::vector<std::int64_t>& numbers) {
+            mask.dilated = {numbers[0], numbers[1]};
+        },
+    .numbers =
+        [](const MaskChoice& mask) {
+            return std::vector{mask.dilated->keys, mask.dilated->apart};
+        },
+    .named = {"keys", "apart"},
+    .by_position = true,
+    .hides =
+        [](const Plan& plan, const ScoreCell& cell) {
+            const DilatedWindow& seen = *plan.config.mask.dilated;
+            const std::int64_t back = position(plan, cell) - static_cast<std::int64_t>(cell.key);
+            return back >= seen.keys * seen.apart || back % seen.apart != 0;
+        },
+    .shape = square,
+    .rule =
+        [](const Plan& plan) {
+            const DilatedWindow& seen = *plan.config.mask.dilated;
+            const std::string place = position_text(plan);
+            return fmt::format("k <= {} - {} or ({} - k) % {} != 0", place, seen.keys * seen.apart,
+                               place, seen.apart);
+        },
+    .reason =
+        [](const Plan& plan, const ScoreCell& cell) {
+            const DilatedWindow& seen = *plan.config.mask.dilated;
+            const std::int64_t back = position(plan, cell) - static_cast<std::int64_t>(cell.key);
+            const std::string where =
+                back < 0 ? counted_tokens(-back) + " later, " : counted_tokens(back) + " back, ";
+            if (back < seen.keys * seen.apart) {
+                return "the key is " + where + "no multiple of " + std::to_string(seen.apart);
+            }
+            return "the key is " + where + "and the window ends " +
+                   std::to_string((seen.keys - 1) * seen.apart) + " back";
+        },
+    .keys =
+        [](const Plan& plan) {
+            const DilatedWindow& seen = *plan.config.mask.dilated;
+            return fmt::format("keys more than {} back and those between every {}",
+                               counted_tokens((seen.keys - 1) * seen.apart),
+                               counted_tokens(seen.apart));
+        },
+    .also = "keys in the gaps of the window",
+    .variable = "dilated",
+    .torch =
+        "torch.arange({offset}, {end})[:, None] - torch.arange({Tk})\n"
+        "dilated = (dilated >= {keys} * {apart}) | (dilated % {apart} != 0)",
+    .numpy =
+        "np.arange({offset}, {end})[:, None] - np.arange({Tk})\n"
+        "dilated = (dilated >= {keys} * {apart}) | (dilated % {apart} != 0)",
+    .elsewhere =
+        [](const Plan&) {
+            return std::string(
+                "Longformer calls it a dilated sliding window: with layers above one another, few "
+                "keys reach far back.");
+        },
+};
+
 // prefix:N, a causal mask that leaves the first N keys open
 
 constexpr MaskKind prefix{
     .word = "prefix",
+    .such_as = "prefix:2",
+    .help = "later keys beyond the first 2",
     .chosen = [](const MaskChoice& mask) { return mask.prefix.has_value(); },
-    .numbers = [](const MaskChoice& mask) { return std::to_string(*mask.prefix); },
+    .choose = [](MaskChoice& mask,
+                 const std::vector<std::int64_t>& numbers) { mask.prefix = numbers[0]; },
+    .numbers = [](const MaskChoice& mask) { return std::vector{*mask.prefix}; },
+    .named = {"prefix"},
+    .least = 0,
+    .by_position = true,
     .hides =
         [](const Plan& plan, const ScoreCell& cell) {
             return after_the_query(plan, cell) &&
@@ -171,6 +272,11 @@ constexpr MaskKind prefix{
                    std::to_string(*plan.config.mask.prefix);
         },
     .also = "later keys outside of the prefix",
+    .variable = "prefix",
+    .torch =
+        "torch.ones({Tq}, {Tk}, dtype=torch.bool).triu({above}) & "
+        "(torch.arange({Tk}) >= {prefix})",
+    .numpy = "np.triu(np.ones(({Tq}, {Tk}), dtype=bool), {above}) & (np.arange({Tk}) >= {prefix})",
     .elsewhere =
         [](const Plan&) {
             return std::string(
@@ -185,20 +291,12 @@ std::size_t document_of_query(const Plan& plan, const ScoreCell& cell) {
     return plan.key_documents[static_cast<std::size_t>(position(plan, cell))];
 }
 
-std::string documents_text(const MaskChoice& mask) {
-    std::string text;
-    for (const std::int64_t tokens : mask.documents) {
-        text += (text.empty() ? "" : "+") + std::to_string(tokens);
-    }
-    return text;
-}
-
 void resolve_documents(Plan& plan) {
-    const MaskChoice& mask = plan.config.mask;
+    const std::vector<std::int64_t>& lengths = plan.config.mask.documents;
     auto left = static_cast<std::int64_t>(plan.key_len);
-    for (const std::int64_t tokens : mask.documents) left = tokens < 1 ? -1 : left - tokens;
+    for (const std::int64_t tokens : lengths) left = tokens < 1 ? -1 : left - tokens;
     if (left != 0) {
-        throw ConfigError("$mask documents:"_told + documents_text(mask) +
+        throw ConfigError("$mask documents:"_told + fmt::format("{}", fmt::join(lengths, "+")) +
                           " does not add up to the " + std::to_string(plan.key_len) +
                           " keys: give the number of tokens of each document");
     }
@@ -209,7 +307,7 @@ void resolve_documents(Plan& plan) {
             "make it as long as x"_told);
     }
     plan.key_documents.clear();
-    for (const std::int64_t tokens : mask.documents) {
+    for (const std::int64_t tokens : lengths) {
         const std::size_t next = plan.key_documents.empty() ? 0 : plan.key_documents.back() + 1;
         plan.key_documents.insert(plan.key_documents.end(), static_cast<std::size_t>(tokens), next);
     }
@@ -217,8 +315,15 @@ void resolve_documents(Plan& plan) {
 
 constexpr MaskKind documents{
     .word = "documents",
+    .such_as = "documents:3+3",
+    .help = "keys of other texts of these lengths",
     .chosen = [](const MaskChoice& mask) { return !mask.documents.empty(); },
-    .numbers = documents_text,
+    .choose = [](MaskChoice& mask,
+                 const std::vector<std::int64_t>& numbers) { mask.documents = numbers; },
+    .numbers = [](const MaskChoice& mask) { return mask.documents; },
+    .named = {"documents"},
+    .between = '+',
+    .by_position = true,
     .resolve = resolve_documents,
     .hides =
         [](const Plan& plan, const ScoreCell& cell) {
@@ -248,6 +353,13 @@ constexpr MaskKind documents{
         },
     .keys = [](const Plan&) { return std::string("keys of other documents"); },
     .also = "other documents",
+    .variable = "documents",
+    .torch =
+        "torch.arange({count}).repeat_interleave(torch.tensor([{documents}]))\n"
+        "documents = documents[{offset}:{end}, None] != documents",
+    .numpy =
+        "np.repeat(np.arange({count}), [{documents}])\n"
+        "documents = documents[{offset}:{end}, None] != documents",
     .elsewhere =
         [](const Plan&) {
             return std::string(
@@ -287,7 +399,9 @@ void resolve_padding(Plan& plan) {
 
 constexpr MaskKind padding{
     .word = "padding",
+    .such_as = "padding",
     .chosen = [](const MaskChoice& mask) { return mask.padding; },
+    .choose = [](MaskChoice& mask, const std::vector<std::int64_t>&) { mask.padding = true; },
     .resolve = resolve_padding,
     .hides = is_padding,
     .shape =
@@ -302,6 +416,9 @@ constexpr MaskKind padding{
     .reason = [](const Plan&, const ScoreCell&) { return std::string("the key is padding"); },
     .keys = [](const Plan&) { return std::string("keys that are padding"); },
     .also = "padding",
+    .variable = "padding",
+    .torch = "({padding}){at}",
+    .numpy = "({padding}){at}",
 };
 
 // a mask from a file
@@ -345,13 +462,27 @@ constexpr MaskKind file{
     .reason = [](const Plan&, const ScoreCell&) { return std::string("the given mask hides it"); },
     .keys = [](const Plan&) { return std::string("what the mask file hides"); },
     .also = "what the mask file hides",
+    .variable = "hidden",
+    .torch = "{given}",
+    .numpy = "{given}",
 };
 
-constexpr std::array kinds{causal, window, chunk, prefix, documents, padding, file};
+constexpr std::array kinds{causal, window, dilated, chunk, prefix, documents, padding, file};
 
 }  // namespace
 
 std::span<const MaskKind> mask_kinds() { return kinds; }
+
+std::string mask_text(const MaskKind& kind, const MaskChoice& mask) {
+    std::string text(kind.word);
+    if (kind.numbers == nullptr) return text;
+    char before = ':';
+    for (const std::int64_t number : kind.numbers(mask)) {
+        text += before + std::to_string(number);
+        before = kind.between;
+    }
+    return text;
+}
 
 bool MaskChoice::any() const {
     return std::any_of(kinds.begin(), kinds.end(),
