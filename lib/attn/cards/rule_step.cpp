@@ -118,10 +118,7 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
                     completed = std::make_shared<CompletedRule>()](const Plan& plan,
                                                                    const Ledger& ledger) {
         const Outline made = outline(plan);
-        RuleScope scope = rule_scope(plan, ledger, name);
-        if (!by_chain) {
-            scope.tensor = [&](const std::string& each) -> const Tensor& { return ledger[each]; };
-        }
+        RuleScope scope = rule_scope(plan, ledger, name, !by_chain);
         if (is_own) scope.own = made;
         Tensor tensor = completed->evaluate(told, made, plan.compute_dtype, scope);
         return counts ? whole_numbers(told, tensor) : tensor;

@@ -30,7 +30,7 @@ StepTable joined(std::initializer_list<Cards> parts) {
 }  // namespace
 
 const StepTable& step_table() {
-    static const StepTable table = [] {
+    static const StepTable& table = *[] {
         StepTable all = joined({input_cards,      norm_cards,
                                 parameter_cards,  latent_cards,
                                 projection_cards, head_cards,
@@ -44,7 +44,7 @@ const StepTable& step_table() {
                                 context_cards,    difference_context_cards,
                                 expanded_cards,   merged_cards});
         take_from_latents(all);
-        return all;
+        return new StepTable(std::move(all));
     }();
     return table;
 }

@@ -479,12 +479,13 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
     // Of what is being made there are no products.
     const Tensor unknown({}, Array<std::int64_t>(0));
     Products products;
-    const Rule left = products.taken_from(
-        rule, made, dtype,
-        {[&](const std::string& name) -> const Tensor& {
-             return is_own(name) ? unknown : scope.tensor(name);
-         },
-         scope.settings});
+    const Rule left = products.taken_from(rule, made, dtype,
+                                          {[&](const std::string& name) -> const Tensor& {
+                                               return is_own(name) ? unknown : scope.tensor(name);
+                                           },
+                                           scope.settings,
+                                           {},
+                                           scope.dots});
     return with_floating(dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         Array<T> array = empty_array<T>(made.shape);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "attn/rules/rule.hpp"
+#include "attn/simd/dot.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -16,6 +17,9 @@ struct RuleScope {
     std::map<std::string, double> settings;  ///< `D` and its number
     /// Of a rule that reads its own earlier rows: what it makes.
     std::optional<Outline> own{};
+    /// Products of matrices are made of dot products that are summed so, to the same digits on
+    /// every machine; unset: by the kernels of the machine.
+    std::optional<Arithmetic> dots{};
 };
 
 /// Makes the tensor of a rule, by its definition: cell by cell, sums from left to right.

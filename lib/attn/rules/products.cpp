@@ -106,6 +106,26 @@ private:
     }
 };
 
+/// The products of rows of `a` and of `b`, matrix by matrix.
+///
+/// Shapes  a (shared, m, k); b (shared, n, k); result (shared, m, n).
+template <class T>
+Array<T> dot_products(const Array<T>& a, const Array<T>& b, const Arithmetic& arithmetic) {
+    const std::size_t m = a.shape()[1], n = b.shape()[1], k = a.shape()[2];
+    Array<T> result = empty_array<T>({a.shape()[0], m, n});
+    for (std::size_t s = 0; s < a.shape()[0]; ++s) {
+        for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                const T* const row = &a(s, i, 0);
+                const T* const column = &b(s, j, 0);
+                result(s, i, j) = loop::dot<T>(
+                    arithmetic, k, [&](std::size_t p) { return std::pair(row[p], column[p]); });
+            }
+        }
+    }
+    return result;
+}
+
 /// Such a sum, and what its letters are.
 struct Product {
     Factor left, right;
@@ -159,15 +179,16 @@ struct Product {
         return all;
     }
 
-    Tensor made(DType dtype) const {
+    Tensor made(DType dtype, const std::optional<Arithmetic>& dots) const {
         Shape shape;
         for (const Letters* part : {&shared, &rows}) {
             for (const std::string& letter : *part) shape.push_back(left.length(letter));
         }
         for (const std::string& letter : columns) shape.push_back(right.length(letter));
         return with_floating(dtype, [&]<class T>(T) -> Tensor {
-            Array<T> result = matmul(left.laid<T>(shared, rows, sums),
-                                     right.laid<T>(shared, columns, sums), Second::transposed);
+            const Array<T> a = left.laid<T>(shared, rows, sums);
+            const Array<T> b = right.laid<T>(shared, columns, sums);
+            Array<T> result = dots ? dot_products(a, b, *dots) : matmul(a, b, Second::transposed);
             result.reshape(shape);
             return cast({letters(), std::move(result)}, dtype);
         });
@@ -195,7 +216,7 @@ Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
         const std::optional<Product> product = Product::of(node, lengths, scope);
         if (!product) return nullptr;
         const std::string name = "product " + std::to_string(made_.size());
-        made_.emplace(name, product->made(dtype));
+        made_.emplace(name, product->made(dtype, scope.dots));
         std::vector<RuleTree> indices;
         for (const std::string& letter : product->letters()) indices.push_back(name_node(letter));
         return cell_node(name, indices);

@@ -82,17 +82,21 @@ std::string tensor_called(const Ledger& ledger, const std::string& name, const s
     return latest != nullptr ? latest->name : name;
 }
 
-RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step) {
-    return {[&ledger, step](const std::string& name) -> const Tensor& {
-                return ledger[tensor_called(ledger, name, step)];
-            },
-            rule_settings(plan)};
-}
-
-RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const Step& step) {
-    if (!step.names_steps()) return rule_scope(plan, ledger, step.name);
-    return {[&ledger](const std::string& name) -> const Tensor& { return ledger[name]; },
-            rule_settings(plan)};
+RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step,
+                     bool names_steps) {
+    const auto by_chain = [&ledger, step](const std::string& name) -> const Tensor& {
+        return ledger[tensor_called(ledger, name, step)];
+    };
+    const auto by_step = [&ledger](const std::string& name) -> const Tensor& {
+        return ledger[name];
+    };
+    RuleScope scope{by_chain, rule_settings(plan)};
+    if (names_steps) {
+        scope.tensor = by_step;  // and goes back by kernels, as PyTorch does, whichever way it came
+    } else if (plan.config.variant == Variant::loop) {
+        scope.dots = plan.arithmetic;
+    }
+    return scope;
 }
 
 namespace {
@@ -201,21 +205,21 @@ std::string formula_of(const Step& step, const Plan& plan, const StepTable& tabl
     return rule.empty() || words.empty() ? rule + words : rule + " (" + words + ")";
 }
 
-Step::Compute by_rule(Step step) {
-    // Held once: tables are copied for every mistake that is tried.
+Step::Compute by_rule(const Step& step) {
+    // Of the card no more than its rule asks for, held once for all copies of a table.
     struct Held {
-        explicit Held(Step made) : step(std::move(made)) {}
         Step step;
         CompletedRule rule{};
     };
-    const auto held = std::make_shared<Held>(std::move(step));
+    const auto held = std::make_shared<Held>();
+    held->step.name = step.name;
+    held->step.gradient_of = step.gradient_of;
+    held->step.rule = step.rule;
+    held->step.outline = step.outline;
     return [held](const Plan& plan, const Ledger& ledger) {
         static const StepTable no_steps;
         const Step& of = held->step;
-        RuleScope scope = rule_scope(plan, ledger, of.name);
-        if (of.names_steps()) {
-            scope.tensor = [&](const std::string& name) -> const Tensor& { return ledger[name]; };
-        }
+        const RuleScope scope = rule_scope(plan, ledger, of.name, of.names_steps());
         try {
             return held->rule.evaluate(of.rule({plan, no_steps, of}), of.outline(plan),
                                        plan.compute_dtype, scope);

@@ -20,9 +20,9 @@ RuleNames rule_names(const PlannedStep& of);
 
 /// The tensor of a name in a rule of this step: one of the ledger, or the latest of a chain.
 std::string tensor_called(const Ledger& ledger, const std::string& name, const std::string& step);
-/// The meaning of names in a rule of this step in a ledger.
-RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step);
-RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const Step& step);
+/// The meaning of names in a rule of this step in a ledger, which it must not outlive.
+RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step,
+                     bool names_steps = false);
 
 /// The rule of a step as it is told: the names of this walk's steps in the place of chains, numbers
 /// in the place of settings, without the axes that all share; empty for what the walk starts from.
@@ -37,7 +37,7 @@ std::string formula_of(const Step& step, const Plan& plan, const StepTable& tabl
 /// what it reads by chains, not by the steps that a table has.
 ///
 /// Errors  ShapeError where a mistake before it left tensors that do not fit.
-Step::Compute by_rule(Step step);
+Step::Compute by_rule(const Step& step);
 
 /// The rule of a step, completed; nothing for one that the walk starts from.
 std::optional<Rule> rule_of(const PlannedStep& of);
