@@ -58,14 +58,23 @@ _TYPES = {"float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF1
 _TYPES.update({"int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "uint8": "U8"})
 
 
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ModuleNotFoundError as missing:
+        raise AttnError(
+            "tensors are NumPy's arrays, and there is no NumPy: install it"
+        ) from missing
+    return numpy
+
+
 def _is_tensor(value: Any) -> bool:
     return hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
 
 
 def _bytes(name: str, value: Any) -> tuple[str, Any]:
     """The type of a tensor in words, and an array of its bytes."""
-    import numpy as np
-
+    np = _numpy()
     kind = str(getattr(value, "dtype", "")).replace("torch.", "")
     if hasattr(value, "detach"):
         value = value.detach().cpu()
@@ -229,9 +238,7 @@ class Walk(_Named, Page):
 
     @functools.cached_property
     def tensors(self) -> dict[str, Any]:  # type: ignore[override]
-        import numpy as np
-
-        arrays = {}
+        np, arrays = _numpy(), {}
         for name, step in self.steps.items():
             kind = "float32" if step["dtype"] == "bfloat16" else step["dtype"]
             arrays[name] = np.array(step["data"], dtype=kind).reshape(step["shape"])
@@ -251,9 +258,7 @@ class Probe(_Named, Answer):
 
     @functools.cached_property
     def tensors(self) -> dict[str, Any]:  # type: ignore[override]
-        import numpy as np
-
-        with np.load(self.command[2]) as file:
+        with _numpy().load(self.command[2]) as file:
             return dict(file)
 
 
