@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include "tests/support/program.hpp"
 
 using program::has;
@@ -14,6 +16,39 @@ TEST_SUITE("app: attentions") {
         const std::string record = folder / "walk.json";
         CHECK(run(walk + "--form recurrent --save-config " + record).exit_code == 0);
         CHECK(run("--only context -q --config " + record).out == printed);
+    }
+    TEST_CASE(
+        "every shipped attention walks, its forms agree, and it is written as page and code") {
+        const program::Folder folder;
+        std::istringstream list(run("attentions").out);
+        for (std::string line; std::getline(list, line);) {
+            const std::string name = line.substr(0, line.find(' '));
+            INFO(name);
+            const bool has_forms = has(run("attentions " + name).out, "\nsame ");
+            if (has_forms) CHECK(run("attentions " + name + " --forms").exit_code == 0);
+            const std::string walk = "--attention " + name + " --seq-len 4 ";
+            const program::Result batch = run(walk + "--random randn --batch 2 --backward");
+            CHECK_MESSAGE(batch.exit_code == 0, batch.err);
+            CHECK(has(batch.out, "d_w_"));
+            CHECK(run(walk + "--dtype float16").exit_code == 0);
+            CHECK(has(run(walk + "--code torch").out, "import torch"));
+            CHECK(has(run(walk + "--format html").out, "</html>"));
+        }
+    }
+    TEST_CASE(
+        "a new step comes before all of the walk's own that read it, and one token suffices") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.attn";
+        std::ofstream(file) << "attention mine\nbegins --mask causal\n"
+                               "step part[t] = t // 2\n"
+                               "step pair[q,k] = part[q] * 2 + part[k]\n"
+                               "step context[q,f] = sum k: weights[q,k] * values[pair[q,k] % 2,f]\n"
+                               "step scores[q,k] = part[q] * sum f: queries[q,f] * keys[k,f]\n";
+        const std::string walk = "--seq-len 3 --list-rules --attention " + file;
+        const std::string rules = run(walk).out;
+        CHECK(rules.find("part[t] =") < rules.find("scores[q,k] ="));
+        CHECK(run(walk + " --only context").exit_code == 0);
+        CHECK(run("--attention deltanet --form parallel --seq-len 1").exit_code == 0);
     }
     TEST_CASE("a file of one's own walks, and its record holds its text") {
         const program::Folder folder;

@@ -77,7 +77,10 @@ public:
     void build() {
         add_parameters();
         for (std::size_t i = 0; i < steps_.size(); ++i) {
-            file_->at(steps_[i].line, [&] { is_there(steps_[i].rule.step) ? replace(i) : add(i); });
+            const std::string& name = steps_[i].rule.step;
+            const bool replaces = is_there(name);
+            file_->at(steps_[i].line, [&] { replaces ? replace(i) : add(i); });
+            put_in_ = replaces ? std::string() : name;
         }
     }
 
@@ -89,7 +92,7 @@ private:
     bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
 
     void add_parameters() {
-        std::size_t at = place_of("b_qkv") + 1;
+        std::size_t at = place_of(plan_.has_x() ? "b_qkv" : "value") + 1;  // as they are drawn
         while (at < table_.size() && !table_[at].file.empty()) ++at;
         for (const AttentionParameter& each : file_->parameters) {
             if (place_of(each.name) < table_.size()) {
@@ -140,12 +143,22 @@ private:
         step.outline = outline_of(said.rule, step);
         const Rule whole =
             completed(said.rule, step.outline(plan_), rule_names({plan_, table_, step}));
-        const bool is_place = std::ranges::any_of(file_->steps, [&](const AttentionStep& other) {
-            return reads_as_index(*other.rule.value, name);
-        });
         if (gives_truth(*whole.value)) step.holds = RuleType::truth;
-        if (is_place && whole.value->type == RuleType::whole) step.holds = RuleType::whole;
+        std::set<std::string> asked;
+        if (whole.value->type == RuleType::whole && is_place(name, asked)) {
+            step.holds = RuleType::whole;
+        }
         finish(step, said);
+    }
+
+    /// Whether a step is an index of a cell, or goes into one that is.
+    bool is_place(const std::string& name, std::set<std::string>& asked) const {
+        if (!asked.insert(name).second) return false;
+        return std::ranges::any_of(file_->steps, [&](const AttentionStep& other) {
+            const RuleNode& rule = *other.rule.value;
+            return reads_as_index(rule, name) ||
+                   (reads(rule, name, false) && is_place(other.rule.step, asked));
+        });
     }
 
     static bool reads_as_index(const RuleNode& node, const std::string& name) {
@@ -193,8 +206,8 @@ private:
             "a step extends queries, keys, values, scores, weights or contexts, not " + name);
     }
 
-    /// Where a new step goes: behind the one that it names, before the next of the file that the
-    /// walk has, or behind all that it reads.
+    /// Where a new step goes: after the one that it names, or after all that it reads and before
+    /// the first of the walk's own steps that the file goes on to.
     std::size_t place_for(std::size_t i) const {
         const AttentionStep& said = steps_[i];
         if (!said.after.empty()) {
@@ -206,10 +219,6 @@ private:
             }
             return at + 1;
         }
-        for (std::size_t next = i + 1; next < steps_.size(); ++next) {
-            const std::string& name = steps_[next].rule.step;
-            if (is_there(name) && table_[place_of(name)].file.empty()) return place_of(name);
-        }
         std::size_t last = 0;
         const std::vector<std::string> names = tensors_read(said.rule);
         for (std::size_t at = 0; at < table_.size(); ++at) {
@@ -220,10 +229,16 @@ private:
                 return name == step.name || (chain != Chain::none && chain == step.chain &&
                                              step.name != "masked_scores");
             });
-            const bool is_before = i > 0 && step.name == steps_[i - 1].rule.step;
+            const bool is_before = step.name == put_in_;
             if (is_read || is_before || (last == 0 && step.name == "x")) last = at;
         }
-        return last + 1;
+        std::size_t place = table_.size();
+        for (std::size_t next = i + 1; next < steps_.size(); ++next) {
+            const std::string& name = steps_[next].rule.step;
+            const std::size_t at = is_there(name) ? place_of(name) : 0;
+            if (at > last && table_[at].file.empty()) place = std::min(place, at);
+        }
+        return place < table_.size() ? place : last + 1;
     }
 
     /// The axes of a new step: its letters, and what leads them in the tensors that it reads.
@@ -333,6 +348,7 @@ private:
     const Plan& plan_;
     std::shared_ptr<const AttentionFile> file_;
     std::vector<AttentionStep> steps_;
+    std::string put_in_;  ///< the step of the file before, where it is a new one
 };
 
 /// Errors  ConfigError for a form or a setting that no file has.

@@ -221,8 +221,9 @@ private:
         }
         RuleNode node = *body;
         for (std::size_t i = 0; i < node.parts.size(); ++i) {
-            const bool is_it = node.kind == Kind::cell && node.parts[i]->kind == Kind::name &&
-                               node.parts[i]->word == index && node.outline->shape[i] == 1;
+            const bool is_it = node.kind == Kind::cell && node.word != rule_.step &&
+                               node.parts[i]->kind == Kind::name && node.parts[i]->word == index &&
+                               node.outline->shape[i] == 1;
             node.parts[i] = is_it ? zero(node.at) : with_shared(node.parts[i], index);
         }
         return tree_of(std::move(node));

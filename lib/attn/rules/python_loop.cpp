@@ -45,6 +45,12 @@ RuleTree Writer::at_place(const RuleTree& tree) {
         places.emplace_back(":");
         if (is_one) {
             places.back() = written(*node.parts[axis], {}, true)->text;
+            // A side of `where` that is not taken is read all the same.
+            const std::size_t last = node.outline->shape[axis] - 1;
+            const auto span = bounds_in_loop(*node.parts[axis], {});
+            if (span && span->last > static_cast<double>(last)) {
+                places.back() = "min(" + places.back() + ", " + std::to_string(last) + ")";
+            }
             continue;
         }
         left.push_back(node.parts[axis]);

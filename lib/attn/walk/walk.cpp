@@ -48,8 +48,9 @@ Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
         return cast(made_in_float32(step, of.plan, ledger), type);
     }
     const auto [axes, shape] = step.outline(of.plan);
-    return evaluate_rule(rule_in(of), axes, shape, type,
-                         rule_scope(of.plan, ledger, step.name, step.names_steps()));
+    RuleScope scope = rule_scope(of.plan, ledger, step.name, step.names_steps());
+    scope.own = Outline{axes, shape};
+    return evaluate_rule(rule_in(of), axes, shape, type, scope);
 }
 
 }  // namespace
