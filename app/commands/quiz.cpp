@@ -20,13 +20,18 @@ namespace {
 using attn::Judgement;
 using attn::Question;
 
+attn::QuizSession session(const Arguments& arguments, std::uint64_t seed) {
+    const std::size_t level = arguments.has(flags::level) ? arguments[flags::level] : 0;
+    return {arguments[flags::topic], seed, level};
+}
+
 /// A session: questions one after the other, answers line by line.
 class Asking {
 public:
     Asking(const Arguments& arguments, std::uint64_t seed)
         : arguments_(arguments),
           seed_(seed),
-          questions_(arguments[flags::topic], seed),
+          questions_(session(arguments, seed)),
           count_(arguments[flags::count]) {}
 
     void run() {
@@ -43,6 +48,8 @@ public:
         say("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
             " right. The same questions: attn-explain quiz" +
             (arguments_.has(flags::topic) ? " --topic " + arguments_[flags::topic] : "") +
+            (arguments_.has(flags::level) ? " --level " + std::to_string(arguments_[flags::level])
+                                          : "") +
             " --seed " + std::to_string(seed_) + "\n");
     }
 
@@ -100,9 +107,9 @@ private:
 
 std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
                                 std::int64_t count) {
-    attn::QuizSession session(arguments[flags::topic], seed);
+    attn::QuizSession asked = session(arguments, seed);
     std::vector<Question> all;
-    while (std::ssize(all) < count) all.push_back(session.next());
+    while (std::ssize(all) < count) all.push_back(asked.next());
     return all;
 }
 
@@ -176,6 +183,9 @@ int run_quiz(const Arguments& arguments) {
     std::uint64_t seed = arguments.has(flags::sheet) ? 42 : std::random_device()() % 1'000'000;
     if (arguments.has(flags::seed)) seed = arguments[flags::seed];
     note_useless_flags(arguments, nullptr);
+    if (arguments.has(flags::topic) && arguments.has(flags::level)) {
+        throw attn::ConfigError("--topic and --level both choose topics: leave one out");
+    }
     if (said_form(arguments) == "json") {
         const std::int64_t count = arguments[flags::sheet].value_or(arguments[flags::count]);
         write_text(arguments, attn::questions_json(questions(arguments, seed, count)));
@@ -204,6 +214,11 @@ constexpr Need asking{[](const Arguments& said) { return !said.has(flags::sheet)
 const std::vector<Flag>& quiz_flags() {
     static const std::vector<Flag> all{
         {flags::topic, "TOPIC", "ask about one thing only", one_of(attn::quiz_topics)},
+        {flags::level, "N",
+         "ask about what is learned first (1: scores, scale, softmax, mask), then (2: heads, "
+         "shape, "
+         "rope, cache) or last (3: gradient, mistake, rule)",
+         integer(1, 3), "all"},
         {flags::seed, "N", "ask the questions of this number again", integer(0),
          "another each time; of sheets 42"},
         Flag{flags::count, "N", "how many questions are asked", integer(1, 1000), "11"}.needing(

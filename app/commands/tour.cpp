@@ -31,13 +31,24 @@ const std::vector<Flag>& tour_flags() {
          Takes{Takes::Kind::integer, 1, static_cast<std::int64_t>(tour_document().pages.size()), "",
                page_numbers},
          "1"},
-        {flags::list, "", "list the questions of the tour with their numbers"}};
+        {flags::list, "", "list the questions of the tour with their numbers"},
+        output_flag({".txt", ".md", ".html"})};
     return all;
 }
 
 int run_tour(const Arguments& arguments) {
     if (arguments.has(flags::list)) {
         write_text(arguments, list_of_pages(arguments));
+        return 0;
+    }
+    const std::string ending = ending_of(arguments[flags::output]);
+    if (ending == ".md" || ending == ".html") {
+        std::string pages;
+        {
+            const KeptOutput kept(false);
+            pages = tour_handout(arguments[flags::page], ending == ".md" ? "markdown" : "html");
+        }
+        write_text(arguments, pages);
         return 0;
     }
     TourSetting setting;
@@ -70,11 +81,12 @@ int run_tour(const Arguments& arguments) {
 
 Command tour_command() {
     return {"tour",
-            "fifteen questions about attention: commands that answer them, and things to try",
-            {tour_flags, color_flags, file_flags},
+            "twenty-two questions about attention: commands that answer them, and things to try",
+            {tour_flags, color_flags},
             run_tour,
             {{"attn-explain tour", "Begins; Enter goes on, q ends."},
-             {"attn-explain tour 7", "Goes on from the seventh page."}}};
+             {"attn-explain tour 7", "Goes on from the seventh page."},
+             {"attn-explain tour -o tour.html", "The pages to print, with their answers."}}};
 }
 
 }  // namespace app

@@ -88,7 +88,36 @@ std::vector<Flag> gradient_flags() {
          loss_flag().needing(backward),
          Flag{flags::check_gradient, "",
               "central differences in float64 beside each gradient, and how far it is from them"}
+             .needing(backward),
+         Flag{flags::learn, "RATE",
+              "first move every parameter one step of training: RATE times its gradient, against "
+              "it"}
+             .taking(number())
+             .repeatable()
              .needing(backward)});
+}
+
+attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig config) {
+    Arguments whole = arguments;
+    whole.forget_any({flags::only, flags::check_gradient});
+    for (const std::string& rate : arguments[flags::learn]) {
+        const attn::Plan plan = attn::resolve(config);
+        const auto table = table_of(whole, plan);
+        const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), *table);
+        for (const attn::Step& step : *table) {
+            const attn::Tensor* const gradient = ledger.find("d_" + step.name);
+            const bool is_table = step.name == "embedding" || step.name == "position_table";
+            const bool is_learned = is_table || step.kind == attn::Step::Kind::parameter;
+            if (!is_learned || gradient == nullptr) continue;
+            const attn::Tensor& before = ledger[step.name];
+            attn::Array<double> moved = attn::cast(before, attn::DType::float64).as<double>();
+            for (std::size_t i = 0; i < moved.size(); ++i) {
+                moved.data()[i] -= parse_as<double>("--learn", rate) * gradient->at(i);
+            }
+            config.parameters.record(step.name, attn::cast({before.axes(), moved}, before.dtype()));
+        }
+    }
+    return config;
 }
 
 attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,

@@ -62,12 +62,12 @@ inline constexpr Key<std::optional<std::string>> chosen{"--token"}, most_memory{
 
 using Texts = Key<std::vector<std::string>>;
 inline constexpr Texts attentions{"--attention"}, settings{"--set"};
-inline constexpr Texts bugs{"--bug"}, map{"--map"}, memory_texts{"--memory-text"}, rules{"--rule"},
+inline constexpr Texts bugs{"--bug"}, learn{"--learn"}, map{"--map"}, memory_texts{"--memory-text"}, rules{"--rule"},
     shapes{"--shape"}, texts{"--text"}, what_ifs{"--what-if"}, without{"--without"};
 
 using Count = Key<std::size_t>;
 inline constexpr Count batch{"--batch"}, depth{"--depth"}, head_dim{"--head-dim"}, heads{"--heads"},
-    layer{"--layer"}, most_tokens{"--tokens"}, page{"PAGE"}, rounds{"--rounds"}, top{"--top"};
+    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, page{"PAGE"}, rounds{"--rounds"}, top{"--top"};
 using MaybeCount = Key<std::optional<std::size_t>>;
 inline constexpr MaybeCount columns{"--columns"}, edgeitems{"--edgeitems"}, kv_heads{"--kv-heads"},
     likeliest{"--top"}, linewidth{"--linewidth"}, repeat{"--repeat"}, top_k{"--top-k"},

@@ -103,7 +103,7 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
 /// Errors  ConfigError with --variant fused.
 void require_all_steps(const attn::WalkConfig& config, const std::string& who);
 
-/// The rows of --backward, --loss and --check-gradient; that of --loss, and what it says.
+/// The rows of --backward and its kin; that of --loss, and what it says.
 std::vector<Flag> gradient_flags();
 Flag loss_flag();
 attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
@@ -114,5 +114,10 @@ attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
 /// Errors  InputError for a file that cannot be read, and as attn::with_gradients.
 attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,
                                attn::StepTable table);
+
+/// The walk whose parameters were moved against their gradients, once for each --learn:
+///
+///     w - rate * d_w
+attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig config);
 
 }  // namespace app

@@ -161,7 +161,7 @@ std::string short_help(const Command& command) {
                " --help describes every flag.\n";
     }
     std::string text = head(command);
-    text.insert(text.find('\n'), "\nNew here? attn-explain tour answers fifteen questions.");
+    text.insert(text.find('\n'), "\nNew here? attn-explain tour answers twenty-two questions.");
     for (const auto& [flag, words] : first_month) text += entry(flag, words);
     text += "\nExamples\n  $ attn-explain --text 'the cat sat' --heads 2 --mask causal\n";
     const std::string more = "Commands: " + attn::joined(command_names(), " ") +

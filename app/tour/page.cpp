@@ -17,20 +17,11 @@ extern "C" const char attn_tour[];
 namespace app {
 namespace {
 
-/// A paragraph of Markdown as plain text.
-std::string plain(const std::string& words) {
-    std::string text;
-    for (const char c : words) {
-        if (c != '`') text += c;
-    }
-    return text;
-}
-
 void add_line(TourPage& page, const std::string& line, bool is_command, bool continues) {
     if (continues && !is_command) {
-        page.blocks.back().text += " " + plain(line);
+        page.blocks.back().text += " " + line;
     } else {
-        page.blocks.push_back({is_command, is_command ? line : plain(line)});
+        page.blocks.push_back({is_command, line});
     }
 }
 
@@ -124,6 +115,10 @@ TourAnswer name_of(const Operand& operand, const Answering& walked) {
 }
 
 }  // namespace
+
+std::string plain_text(const std::string& paragraph) {
+    return attn::replaced_all(paragraph, {{"`", ""}});
+}
 
 const TourDocument& tour_document() {
     static const TourDocument document = read_document();

@@ -13,6 +13,8 @@
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/io/output_files.hpp"
+#include "attn/render/render.hpp"
+#include "attn/render/svg.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -86,7 +88,7 @@ public:
 
     void make() {
         if (setting_.first == 1 && !setting_.screen) {
-            page_text_ = wrapped(document_.begin.blocks.at(0).text) + "\n";
+            page_text_ = wrapped(plain_text(document_.begin.blocks.at(0).text)) + "\n";
         }
         for (number_ = setting_.first - 1; number_ < document_.pages.size() && !is_left_;) {
             show_page(document_.pages[number_]);
@@ -95,7 +97,8 @@ public:
             write("attn-explain tour " + std::to_string(number_ + 1) + " goes on from here.\n");
             return;
         }
-        page_text_ = heading(document_.end.question) + wrapped(document_.end.blocks.at(0).text);
+        page_text_ =
+            heading(document_.end.question) + wrapped(plain_text(document_.end.blocks.at(0).text));
         if (!tried_.empty()) {
             page_text_ += "\nYou answered " + std::to_string(right_.size()) + " of " +
                           std::to_string(document_.pages.size()) + " questions.\n";
@@ -140,7 +143,7 @@ private:
             if (!is_first && !(block.is_command && after_command)) text += "\n";
             after_command = block.is_command;
             if (!block.is_command) {
-                text += wrapped(block.text);
+                text += wrapped(plain_text(block.text));
                 continue;
             }
             std::string command = folded("$ " + block.text, columns());
@@ -271,5 +274,50 @@ private:
 }  // namespace
 
 void make_tour(const TourSetting& setting) { Tour(setting).make(); }
+
+std::string tour_handout(std::size_t first, const std::string& format) {
+    const TourDocument& document = tour_document();
+    const attn::Paper& paper = attn::paper(format);
+    const auto paragraph = [&](const std::string& words) {
+        std::string text;
+        bool is_code = false;
+        for (const char c : format == "html" ? attn::xml_text(words) : words) {
+            const bool is_mark = c == '`' && format == "html";
+            if (is_mark) is_code = !is_code;
+            text += is_mark ? is_code ? "<code>" : "</code>" : std::string(1, c);
+        }
+        return paper.put(paper.paragraph, text);
+    };
+    std::string text = paper.put(paper.head, "A tour of attention");
+    std::string answers = paper.put(paper.section, "Answers");
+    if (first == 1) text += paragraph(document.begin.blocks.at(0).text);
+    for (std::size_t number = first; number <= document.pages.size(); ++number) {
+        const TourPage& page = document.pages[number - 1];
+        const TourFiles files(page);
+        const std::string place = std::to_string(number) + ". ";
+        text += paper.put(paper.section, paper.lines(place + page.question));
+        std::string lines;  // of commands one after the other
+        for (const TourPage::Block& block : page.blocks) {
+            if (block.is_command) {
+                KeptOutput kept;
+                files.run(shell_words(block.text), true);
+                lines += folded("$ " + block.text, 80) + kept.text;
+                if (&block != &page.blocks.back() && (&block + 1)->is_command) continue;
+                lines.pop_back();
+                text += paper.block_of(std::exchange(lines, {}));
+            } else {
+                text += paragraph(block.text);
+            }
+        }
+        const TourAnswer answer = answer_of(page);
+        std::string shown = "attn-explain";
+        for (const std::string& word : answer.shown_by) shown += " " + shell_quoted(word);
+        answers +=
+            paragraph(place + answer.text + (answer.shown_by.empty() ? "" : " (`" + shown + "`)"));
+        text += paper.end;
+    }
+    text += answers + paper.end + paper.put(paper.section, document.end.question);
+    return text + paragraph(document.end.blocks.at(0).text) + paper.end + paper.tail;
+}
 
 }  // namespace app

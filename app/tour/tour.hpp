@@ -25,12 +25,16 @@ struct TourSetting {
 /// Shows the pages from the first one on.
 void make_tour(const TourSetting& setting);
 
+/// The same pages on paper, `markdown` or `html`, with what their commands print; the answers come
+/// at the end.
+std::string tour_handout(std::size_t first, const std::string& format);
+
 /// One screen of the tour: a question, what is said of it, the commands that answer it, and
 /// something to try. All of it stands in app/tour.md.
 struct TourPage {
     struct Block {
         bool is_command = false;
-        std::string text;
+        std::string text;  ///< a command, or a paragraph of Markdown
     };
     std::string question;
     std::vector<Block> blocks;
@@ -42,6 +46,8 @@ struct TourDocument {
     TourPage begin, end;          ///< what stands before the first and behind the last
 };
 const TourDocument& tour_document();
+/// A paragraph of Markdown as plain text.
+std::string plain_text(const std::string& paragraph);
 
 /// The answer to what a page lets one try, and where it can be seen.
 struct TourAnswer {

@@ -66,6 +66,31 @@ TEST_SUITE("app: backward") {
         check_refused("--model-file stories --text 'Lily had a'" + flags + "512",
                       "must be at most 511");
     }
+    TEST_CASE("a step of training moves parameters against their gradients, and the loss falls") {
+        const std::string flags = "--heads 2 --output-projection --backward --loss mean";
+        const nlohmann::json before = walk(flags), after = walk(flags + " --learn 0.5");
+        for (const std::string name : {"w_query", "w_value", "w_output", "embedding"}) {
+            INFO(name);
+            const double moved =
+                number(before, name, "/1/2") - 0.5 * number(before, "d_" + name, "/1/2");
+            CHECK(number(before, "d_" + name, "/1/2") != 0);
+            CHECK(number(after, name, "/1/2") == doctest::Approx(moved).epsilon(1e-14));
+        }
+        const nlohmann::json twice = walk(flags + " --learn 0.5 --learn 0.5");
+        CHECK(number(after, "loss", "") < number(before, "loss", ""));
+        CHECK(number(twice, "loss", "") < number(after, "loss", ""));
+        CHECK(number(twice, "w_query", "/1/2") ==
+              doctest::Approx(number(after, "w_query", "/1/2") -
+                              0.5 * number(after, "d_w_query", "/1/2"))
+                  .epsilon(1e-14));
+        const nlohmann::json part = walk(flags + " --learn 0.5 --only output");
+        CHECK(number(part, "output", "/3/1") == number(after, "output", "/3/1"));
+        CHECK(has(run("--learn 0.5").err, "--learn has no effect here: it needs the way back"));
+        program::check_refused("--backward --learn fast", "--learn: 'fast' is not a number");
+    }
+    TEST_CASE("why takes the one number of a loss apart") {
+        CHECK(has(run("why 'loss[]' --backward --loss 'weights[0,1]'").out, "\n  = weights[0,1]"));
+    }
     TEST_CASE("each loss begins with its own gradient") {
         CHECK(number(walk("--backward"), "d_context", "/0/0") == 1);
         CHECK(number(walk("--backward --loss mean"), "d_context", "/0/0") == 1.0 / 24);
@@ -157,6 +182,8 @@ TEST_SUITE("app: backward") {
         CHECK(has(torch, "loss.backward()"));
         CHECK(has(torch, "d_scores = scores.grad"));
         CHECK(has(torch, "embedding.requires_grad_()"));
+        const std::string given = run("--backward --learn 0.1 --code torch -q").out;
+        CHECK(given.find("w_key = torch.tensor") < given.find("w_key.requires_grad_()"));
         CHECK(!has(run("--backward --code numpy -q").out, ".grad"));
     }
     TEST_CASE("mistakes of the way back are made, listed, and named from gradients") {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "tests/support/program.hpp"
@@ -89,6 +90,38 @@ TEST_SUITE("app: quiz") {
         CHECK(has(run("quiz --sheet 11 --topic rule --format latex").out, "\\end{document}"));
     }
 
+    TEST_CASE("levels go from what is learned first to what is learned last") {
+        std::set<std::string> topics;
+        for (const std::string level : {"1", "2", "3"}) {
+            const std::size_t before = topics.size();
+            const auto list =
+                nlohmann::json::parse(run("quiz --level " + level + " --count 12 --json").out);
+            for (const auto& each : list) topics.insert(each["topic"]);
+            CHECK(topics.size() == before + (level == "3" ? 3 : 4));  // no topic is of two levels
+        }
+        CHECK(has(run("quiz --level 2 --seed 1", "q\n").out, "quiz --level 2 --seed 1"));
+        CHECK(has(run("quiz --sheet 4 --level 3").out, "## 1. gradient"));
+        check_refused("quiz --level 4", "--level must be at most 3");
+        check_refused("quiz --level 1 --topic rope", "leave one out");
+    }
+
+    TEST_CASE("a sheet has lines for name and date, and its key says whose a wrong choice is") {
+        for (const std::string format : {"markdown", "html", "latex", "text"}) {
+            INFO(format);
+            const Folder folder;
+            const std::string key = folder / "key";
+            const std::string sheet =
+                run("quiz --sheet 6 --topic softmax --format " + format + " --solutions " + key)
+                    .out;
+            CHECK(has(sheet, "Name: "));
+            CHECK(has(sheet, "Date: "));
+            CHECK(!has(sheet, "attn-explain bugs"));
+            const std::string answers = program::read_file(key);
+            CHECK(!has(answers, "Name: "));
+            CHECK(has(answers, "Who says "));
+        }
+    }
+
     TEST_CASE("a sheet fits on paper: lines, rows of tensors, and questions on one page") {
         for (const std::string format : {"markdown", "text"}) {
             const Folder folder;
@@ -118,7 +151,7 @@ TEST_SUITE("app: quiz") {
         REQUIRE(run("quiz --sheet 3 -o '" + (folder / "s.txt") + "' --solutions '" +
                     (folder / "k.txt") + "'")
                     .exit_code == 0);
-        CHECK(has(program::read_file(folder / "s.txt"), "Attention\n\n1. "));
+        CHECK(has(program::read_file(folder / "s.txt"), "Attention\n\nName: ____"));
         CHECK(has(program::read_file(folder / "k.txt"), "Answer: "));
         REQUIRE(run("quiz --sheet 1 --students 3 -o '" + (folder / "t.md") + "'").exit_code == 0);
         CHECK(std::filesystem::exists(folder / "t-03.md"));

@@ -96,7 +96,7 @@ TEST_SUITE("app: reference") {
               "none causal padding causal,padding causal,window:4 window:4 dilated:3:2 "
               "chunk:4 prefix:2 documents:3+3");
         CHECK(offered("attn-explain --mask win") == "window:4");
-        CHECK(offered("attn-explain tour 1") == "1 10 11 12 13 14 15");
+        CHECK(offered("attn-explain tour 1") == "1 10 11 12 13 14 15 16 17 18 19");
         CHECK(offered("attn-explain --mask=ca") == "causal causal,padding causal,window:4");
         CHECK(offered("attn-explain --variant l") == "loop");
         CHECK(offered("attn-explain why --rng numpy-") == "numpy-pcg64");

@@ -12,7 +12,7 @@ using program::shell;
 
 namespace {
 
-constexpr int tour_pages = 15;
+constexpr int tour_pages = 22;
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream stream(text);
@@ -44,7 +44,7 @@ std::vector<std::string> pages_of(const std::string& answers) {
     CHECK(result.err.empty());
     std::vector<std::string> cut;
     for (const std::string& line : lines_of(result.out)) {
-        if (has(line, " of 15. ")) cut.emplace_back();
+        if (has(line, " of 22. ")) cut.emplace_back();
         if (!cut.empty()) cut.back() += line + "\n";
     }
     REQUIRE(cut.size() == tour_pages);
@@ -124,16 +124,16 @@ TEST_SUITE("app: tour") {
         for (const std::string& page : pages_of(right)) {
             CHECK_MESSAGE(reply_in(page).starts_with("Right: "), page);
         }
-        CHECK(has(run("tour", right).out, "You answered 15 of 15 questions."));
+        CHECK(has(run("tour", right).out, "You answered 22 of 22 questions."));
         for (const std::string& page : pages_of(wrong)) {
             const std::string reply = reply_in(page);
             CHECK_MESSAGE((reply.starts_with("No: it is ") || has(reply, "cannot be read")), page);
         }
         const std::vector<std::string> other = pages_of(repeated("life"));
-        CHECK(reply_in(other[2]) == "No: it is 'is'.");
+        CHECK(reply_in(other[3]) == "No: it is 'is'.");
         // A number is not a word, whichever it is, and gives nothing away.
         for (const char* number : {"0", "1", "2", "6"}) {
-            const std::string told = run("tour 6", std::string(number) + "\nq\n").out;
+            const std::string told = run("tour 8", std::string(number) + "\nq\n").out;
             CHECK(has(told,
                       "This cannot be read: write one of dessert, eat, first, is, life, "
                       "short."));
@@ -141,13 +141,13 @@ TEST_SUITE("app: tour") {
     }
 
     TEST_CASE("the answers are those of the walks, under other spellings too") {
-        for (const auto& [page, line] : std::map<int, std::string>{{3, "IS"},
-                                                                   {4, "sqrt(256)"},
-                                                                   {5, "25%"},
-                                                                   {6, "'is'"},
-                                                                   {8, "4.0"},
-                                                                   {9, "Chat"},
-                                                                   {13, ".92"}}) {
+        for (const auto& [page, line] : std::map<int, std::string>{{4, "IS"},
+                                                                   {7, "sqrt(256)"},
+                                                                   {6, "25%"},
+                                                                   {8, "'is'"},
+                                                                   {11, "4.0"},
+                                                                   {12, "Chat"},
+                                                                   {21, ".92"}}) {
             INFO(page << ": " << line);
             const std::string told = run("tour " + std::to_string(page), line + "\nq\n").out;
             CHECK(has(told, "> " + line + "\nRight: "));
@@ -156,11 +156,11 @@ TEST_SUITE("app: tour") {
     }
 
     TEST_CASE("a command is run in the place of an answer, where the page's files are") {
-        const std::string told = run("tour 13", "diagnose mine.npz --json\n--nonsense\nb\nq\n").out;
+        const std::string told = run("tour 21", "diagnose mine.npz --json\nb\nq\n").out;
         CHECK(has(told, "> diagnose mine.npz --json\n{"));
         CHECK(has(told, "\"softmax-axis=query\""));
-        CHECK(has(told, "> b\n\n14 of 15. "));
-        CHECK(has(run("tour 13", "--nonsense\nq\n").err, "error: there is no flag --nonsense"));
+        CHECK(has(told, "> b\n\n21 of 22. "));
+        CHECK(has(run("tour 21", "--nonsense\nq\n").err, "error: there is no flag --nonsense"));
         CHECK(!std::filesystem::exists(ATTN_SOURCE_DIR "/mine.npz"));
     }
 
@@ -168,7 +168,7 @@ TEST_SUITE("app: tour") {
         Terminal terminal("attn-explain tour");
         for (int page = 1; page <= tour_pages; ++page) {
             INFO(page);
-            const std::string begin = std::to_string(page) + " of 15. ";
+            const std::string begin = std::to_string(page) + " of 22. ";
             terminal.wait_for(begin);  // the page before it ends alike
             const std::string screen = terminal.wait_for("q: end >");
             CHECK(screen.starts_with(begin));
@@ -177,8 +177,8 @@ TEST_SUITE("app: tour") {
         }
         terminal.wait_for("[ended]");
 
-        Terminal small("attn-explain tour 12", 40, 12);
-        std::string seen = small.wait_for("12 of 15. ");
+        Terminal small("attn-explain tour 17", 40, 12);
+        std::string seen = small.wait_for("17 of 22. ");
         CHECK(has(seen, "\n-- Enter for more --"));
         for (std::string screen = seen; has(screen, "for more --") && seen.size() < 10'000;) {
             small.press("Enter");
@@ -192,21 +192,21 @@ TEST_SUITE("app: tour") {
             CHECK_MESSAGE(has(seen, part), part);
         }
         small.press("Enter");
-        small.wait_for("13 of 15. ");
+        small.wait_for("18 of 22. ");
         small.type("b");
         small.press("Enter");
-        small.wait_for("12 of 15. ");
+        small.wait_for("17 of 22. ");
     }
 
     TEST_CASE("a person goes back, is told of a wrong answer, leaves and resumes") {
         for (const std::string setting : {"", "NO_COLOR=1", "TERM=dumb"}) {
             INFO(setting);
             Terminal terminal(setting + " attn-explain tour 2");
-            terminal.wait_for("2 of 15. ");
+            terminal.wait_for("2 of 22. ");
             terminal.type("b");
             terminal.press("Enter");
-            terminal.wait_for("1 of 15. ");
-            terminal.type("0.5");
+            terminal.wait_for("1 of 22. ");
+            terminal.type("0.55");
             terminal.press("Enter");
             terminal.wait_for("No. Try again, or ? for the answer.");
             terminal.type("--only ids -q");
@@ -219,27 +219,59 @@ TEST_SUITE("app: tour") {
         }
         Terminal interrupted(
             "trap : INT; TMPDIR=$(mktemp -d) && export TMPDIR\n"
-            "attn-explain tour 13; echo \"left: [$(ls -A $TMPDIR)]\"");
+            "attn-explain tour 21; echo \"left: [$(ls -A $TMPDIR)]\"");
         interrupted.wait_for("q: end >");
         interrupted.press("C-c");
         interrupted.wait_for("left: []");
     }
 
+    TEST_CASE("on paper the pages have their outputs, and the answers come last") {
+        const program::Folder folder;
+        for (const std::string name : {"tour.md", "tour.html"}) {
+            INFO(name);
+            const std::string file = folder / name;
+            const program::Result written = run("tour -o " + file);
+            CHECK(written.exit_code == 0);
+            CHECK(written.out.empty());
+            const std::string text = program::read_file(file);
+            for (const std::string& line : lines_of(document)) {
+                if (line.starts_with("## ")) {
+                    const bool is_html = name == "tour.html";
+                    const std::string asked = is_html ? line.substr(3) : line;
+                    CHECK_MESSAGE((has(text, asked) || has(line, "'")), line);
+                }
+            }
+            CHECK(has(text, "tensor([0.0770, 0.5818, 0.2147,   -inf"));
+            const std::size_t answers = text.find("Answers");
+            CHECK(text.find("Try: ") < answers);
+            CHECK(text.find("21. 0.9204 (", answers) < text.find("22. 0.", answers));
+            CHECK(text.find("</html>") == (name == "tour.html" ? text.size() - 8 : text.npos));
+        }
+        const std::string page = program::read_file(folder / "tour.html");
+        CHECK(has(page, "has one vector, <code>x</code>, whatever"));
+        CHECK(has(page, "<pre>$ attn-explain --only ids,x -q\ntensor([5, 4, 6, 2, 1, 3])\n"));
+        CHECK(!has(page, "`"));
+        CHECK(!has(page, "http"));
+        run("tour 20 -o " + (folder / "late.md"));
+        CHECK(!has(program::read_file(folder / "late.md"), "\n## 19. "));
+        program::check_refused("tour -o t.pdf", "this writes no .pdf");
+    }
+
     TEST_CASE("the list, and what is no page") {
         const std::vector<std::string> list = lines_of(run("tour --list").out);
         REQUIRE(list.size() == tour_pages);
-        CHECK(list[7] == "  8   What changes under a causal mask?");
-        program::check_refused("tour 16", "PAGE");
+        CHECK(list[10] == "  11  What changes under a causal mask?");
+        program::check_refused("tour 23", "PAGE");
         program::check_refused("tour 0", "PAGE");
         program::check_refused("tour seven", "PAGE");
-        const program::Result nowhere = shell("TMPDIR=/nowhere attn-explain tour 13");
+        const program::Result nowhere = shell("TMPDIR=/nowhere attn-explain tour 21");
         CHECK(nowhere.exit_code == 2);
         CHECK(nowhere.err.starts_with("attn-explain: error: /nowhere: no folder for"));
         const program::Folder folder;
         const std::string file = folder / "tour.txt";
-        CHECK(run("tour 15 -o " + file).out.empty());
-        CHECK(program::read_file(file) == run("tour 15").out);
-        CHECK(has(run("tour 15").out, "\nWhere to go from here\n"));
+        CHECK(run("tour 22 -o " + file).out.empty());
+        CHECK(program::read_file(file) == run("tour 22").out);
+        CHECK(has(run("tour 22").out, "\nWhere to go from here\n"));
         CHECK(run("tour | head -1").exit_code == 0);
     }
 

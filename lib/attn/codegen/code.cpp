@@ -21,7 +21,8 @@ std::string recording(const DrawList& list, const Step& step, const Plan& plan,
                       const StepTable& table) {
     std::string code;
     for (const DrawnTensor& row : list) {
-        if (row.step != step.name || row.name.empty()) continue;
+        const bool is_given = plan.config.parameters.has(row.name);
+        if (row.name.empty() || (is_given ? row.name : row.step) != step.name) continue;
         if (has_step(table, plan, "d_" + row.name)) code += "\n" + row.name + ".requires_grad_()";
     }
     return code;

@@ -263,8 +263,12 @@ void put_choices(Question& question, std::vector<QuizChoice> choices, Dice& dice
     question.choices = std::move(choices);
 }
 
-QuizSession::QuizSession(const std::string& topic, std::uint64_t seed)
+QuizSession::QuizSession(const std::string& topic, std::uint64_t seed, std::size_t level)
     : topics_(quiz_topics()), seed_(seed) {
+    if (level > 0) {
+        const auto begin = topics_.begin() + static_cast<std::ptrdiff_t>(4 * (level - 1));
+        topics_ = {begin, std::min(begin + 4, topics_.end())};
+    }
     if (topic.empty()) return;
     if (std::ranges::find(topics_, topic) == topics_.end()) {
         throw ConfigError("$topic "_told + topic + " is not one of " + joined(topics_));

@@ -126,8 +126,10 @@ std::vector<std::string> quiz_topics();
 /// other numbers in the same kinds of questions.
 class QuizSession {
 public:
+    /// Of one topic, or of those of a level from 1 to 3: four each, in the order in which they are
+    /// best learned.
     /// Errors  ConfigError for a topic that there is not; empty means all.
-    QuizSession(const std::string& topic, std::uint64_t seed);
+    QuizSession(const std::string& topic, std::uint64_t seed, std::size_t level = 0);
     /// The next question, which was not asked before in this session, as long as there are such.
     Question next();
 
@@ -173,6 +175,19 @@ struct SheetForm {
     std::vector<std::string_view> endings;
 };
 const std::vector<SheetForm>& sheet_forms();
+
+/// How a form writes each part of a sheet or handout, `{}` for its text.
+struct Paper {
+    std::string (*prose)(std::string_view);
+    std::string (*lines)(std::string_view);
+    const char *head, *section, *paragraph, *block, *names, *blank, *end, *tail;
+
+    static std::string put(const char* part, const std::string& text);
+    /// Lines of numbers and derivations, none of them wider than a page.
+    std::string block_of(const std::string& text) const;
+};
+/// Errors  ConfigError for a form that there is not, or that is no text.
+const Paper& paper(const std::string& format);
 
 /// Questions on paper, or with their answers and derivations the key to it.
 ///

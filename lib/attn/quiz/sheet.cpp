@@ -65,13 +65,6 @@ std::string latex_prose(std::string_view text) {
     return result;
 }
 
-/// How a form writes each part of a sheet, `{}` for its text.
-struct Parts {
-    std::string (*prose)(std::string_view);
-    std::string (*lines)(std::string_view);
-    const char *head, *question, *paragraph, *block, *blank, *end, *tail;
-};
-
 std::string text_lines(std::string_view text) { return joined(wrap(text, columns), "\n"); }
 
 /// The same, none of them as a list of Markdown begins.
@@ -80,12 +73,28 @@ std::string markdown_lines(std::string_view text) {
                         {{"\n-", "\n\\-"}, {"\n+", "\n\\+"}, {"\n=", "\n\\="}});
 }
 
-constexpr Parts markdown{markdown_lines,         as_is,         "# {}\n", "\n## {}\n", "\n{}\n",
-                         "\n```text\n{}\n```\n", "\nAnswer:\n", "",       ""};
-constexpr Parts plain{
-    text_lines, as_is, "{}\n", "\n{}\n", "\n{}\n", "\n{}\n", "\nAnswer: ____________\n", "", ""};
+constexpr Paper markdown{markdown_lines,
+                         as_is,
+                         "# {}\n",
+                         "\n## {}\n",
+                         "\n{}\n",
+                         "\n```text\n{}\n```\n",
+                         "\nName: \\_\\_\\_\\_\\_\\_\\_\\_\\_\\_ Date: \\_\\_\\_\\_\\_\\_\n",
+                         "\nAnswer:\n",
+                         "",
+                         ""};
+constexpr Paper plain{text_lines,
+                      as_is,
+                      "{}\n",
+                      "\n{}\n",
+                      "\n{}\n",
+                      "\n{}\n",
+                      "\nName: ____________________ Date: ____________\n",
+                      "\nAnswer: ____________\n",
+                      "",
+                      ""};
 
-constexpr Parts html{xml_text,
+constexpr Paper html{xml_text,
                      xml_text,
                      R"(<!doctype html>
 <html lang="en">
@@ -96,6 +105,7 @@ constexpr Parts html{xml_text,
 <style>
 body {{ font: 1rem/1.5 sans-serif; max-width: 46em; margin: auto; padding: 1em; }}
 section {{ break-inside: avoid; }}
+h2 {{ break-after: avoid; }}
 pre {{ white-space: pre-wrap; }}
 input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
 </style>
@@ -106,11 +116,13 @@ input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
                      "<section>\n<h2>{}</h2>\n",
                      "<p>{}</p>\n",
                      "<pre>{}</pre>\n",
+                     "<p><label>Name: <input autocomplete=\"off\"></label> "
+                     "<label>Date: <input autocomplete=\"off\"></label></p>\n",
                      "<p><label>Answer: <input autocomplete=\"off\"></label></p>\n",
                      "</section>\n",
                      "</body>\n</html>\n"};
 
-constexpr Parts latex{latex_prose,
+constexpr Paper latex{latex_prose,
                       as_is,
                       R"(\documentclass{{article}}
 \usepackage[margin=25mm]{{geometry}}
@@ -118,32 +130,32 @@ constexpr Parts latex{latex_prose,
 \begin{{document}}
 \section*{{{}}}
 )",
-                      "\n\\subsection*{{{}}}\n",
+                      "\n\\begin{{minipage}}{{\\textwidth}}\n\\subsection*{{{}}}\n",
                       "{}\\par\n",
                       "\\begin{{verbatim}}\n{}\n\\end{{verbatim}}\n",
+                      "Name: \\underline{\\hspace{6cm}} Date: \\underline{\\hspace{3cm}}\\par\n",
                       "\\bigskip Answer: \\underline{\\hspace{6cm}}\\par\n",
-                      "",
+                      "\\end{minipage}\\par\n",
                       "\\end{document}\n"};
 
-template <class... Texts>
-std::string put_in(const char* form, const Texts&... texts) {
-    return fmt::format(fmt::runtime(form), texts...);
-}
-
 std::string question_text(const Question& question, std::size_t number, bool with_answers,
-                          const Parts& parts, bool with_lines) {
+                          const Paper& parts, bool with_lines) {
     const auto paragraph = [&](const std::string& text) {
-        return put_in(parts.paragraph, parts.prose(text));
+        return Paper::put(parts.paragraph, parts.prose(text));
     };
-    const auto block = [&](const std::string& lines) {
-        return put_in(parts.block, narrow(lines, parts.lines));
-    };
-    std::string text = put_in(parts.question, fmt::format("{}. {}", number, question.topic));
+    std::string text = Paper::put(parts.section, fmt::format("{}. {}", number, question.topic));
     text += paragraph(question.asks);
-    if (!question.shown.empty() && with_lines) text += block(shown_lines(question));
+    if (!question.shown.empty() && with_lines) text += parts.block_of(shown_lines(question));
     for (const std::string& choice : choice_lines(question)) text += paragraph(choice);
     if (!with_answers) return text + parts.blank + parts.end;
-    return text + paragraph("Answer: " + question.answer) + block(question.why) + parts.end;
+    text += paragraph("Answer: " + question.answer) + parts.block_of(question.why);
+    for (std::size_t i = 0; i < question.choices.size(); ++i) {
+        const Mistake* mistake = question.choices[i].mistake;
+        if (mistake == nullptr) continue;
+        text += paragraph(fmt::format("Who says {}): {} (attn-explain bugs {}).",
+                                      static_cast<char>('a' + i), mistake->title, mistake->id));
+    }
+    return text + parts.end;
 }
 
 /// The lines as Python: `ln 3` as `log(3)`.
@@ -182,18 +194,29 @@ const std::vector<SheetForm>& sheet_forms() {
     return all;
 }
 
+std::string Paper::put(const char* part, const std::string& text) {
+    return fmt::format(fmt::runtime(part), text);
+}
+
+std::string Paper::block_of(const std::string& text) const {
+    return put(block, narrow(text, lines));
+}
+
+const Paper& paper(const std::string& format) {
+    if (format == "html") return html;
+    if (format == "latex") return latex;
+    if (format == "text") return plain;
+    if (format == "markdown") return markdown;
+    throw ConfigError("there is no sheet of form '" + format +
+                      "': markdown, html, latex, ipynb or text");
+}
+
 std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
                        bool with_answers, const std::string& format) {
-    if (std::ranges::find(sheet_forms(), format, &SheetForm::name) == sheet_forms().end()) {
-        throw ConfigError("there is no sheet of form '" + format +
-                          "': markdown, html, latex, ipynb or text");
-    }
     if (format == "ipynb") return notebook_text(title, questions, with_answers);
-    const Parts& parts = format == "html"    ? html
-                         : format == "latex" ? latex
-                         : format == "text"  ? plain
-                                             : markdown;
-    std::string text = put_in(parts.head, parts.prose(title));
+    const Paper& parts = paper(format);
+    std::string text = Paper::put(parts.head, parts.prose(title));
+    if (!with_answers) text += parts.names;
     for (std::size_t i = 0; i < questions.size(); ++i) {
         text += question_text(questions[i], i + 1, with_answers, parts, true);
     }

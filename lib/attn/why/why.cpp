@@ -46,7 +46,8 @@ bool reads(const Step& step, const Plan& plan, Chain chain) {
 
 /// True for a row over keys that softmax reads or makes.
 bool is_softmax_row(const WalkView& view) {
-    if (view.ledger[view.step.name].axes().back() != "key") return false;
+    const Axes& axes = view.ledger[view.step.name].axes();
+    if (axes.empty() || axes.back() != "key") return false;
     if (view.step.chain != Chain::scores) {
         const bool may_be = view.step.chain == Chain::none || view.step.chain == Chain::weights;
         return may_be && reads(view.step, view.plan, Chain::scores);
