@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attn/simd/matmul.hpp"
-#include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -52,9 +51,11 @@ Array<T> vectorized::context(const Array<T>& weights, const Array<T>& value,
     return matmul(weights, value, Second::as_stored, arithmetic.threads);
 }
 
-#define ATTN_INSTANTIATE(variant, T) \
-    template Array<T> variant::context(const Array<T>&, const Array<T>&, const Arithmetic&);
-ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
-#undef ATTN_INSTANTIATE
+template Array<float> loop::context(const Array<float>&, const Array<float>&, const Arithmetic&);
+template Array<double> loop::context(const Array<double>&, const Array<double>&, const Arithmetic&);
+template Array<float> vectorized::context(const Array<float>&, const Array<float>&,
+                                          const Arithmetic&);
+template Array<double> vectorized::context(const Array<double>&, const Array<double>&,
+                                           const Arithmetic&);
 
 }  // namespace attn

@@ -160,15 +160,17 @@ Array<T> take_features(const Array<T>& tensor, const std::vector<std::size_t>& c
     return result;
 }
 
-#define ATTN_INSTANTIATE(T)                                                  \
-    template Array<T> loop::split_heads(const Array<T>&, std::size_t);       \
-    template Array<T> vectorized::split_heads(const Array<T>&, std::size_t); \
-    template Array<T> loop::merge_heads(const Array<T>&);                    \
-    template Array<T> vectorized::merge_heads(const Array<T>&);              \
-    template Array<T> repeat_heads(const Array<T>&, std::size_t);            \
-    template Array<T> take_features(const Array<T>&, const std::vector<std::size_t>&);
-ATTN_INSTANTIATE(float)
-ATTN_INSTANTIATE(double)
-#undef ATTN_INSTANTIATE
+template Array<float> loop::split_heads(const Array<float>&, std::size_t);
+template Array<float> vectorized::split_heads(const Array<float>&, std::size_t);
+template Array<float> loop::merge_heads(const Array<float>&);
+template Array<float> vectorized::merge_heads(const Array<float>&);
+template Array<float> repeat_heads(const Array<float>&, std::size_t);
+template Array<float> take_features(const Array<float>&, const std::vector<std::size_t>&);
+template Array<double> loop::split_heads(const Array<double>&, std::size_t);
+template Array<double> vectorized::split_heads(const Array<double>&, std::size_t);
+template Array<double> loop::merge_heads(const Array<double>&);
+template Array<double> vectorized::merge_heads(const Array<double>&);
+template Array<double> repeat_heads(const Array<double>&, std::size_t);
+template Array<double> take_features(const Array<double>&, const std::vector<std::size_t>&);
 
 }  // namespace attn

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attn/steps/arithmetic.hpp"
-#include "attn/steps/twins.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -47,9 +46,9 @@ MaskView view_of(const Array<bool>& mask, const Shape& scores) {
     return view;
 }
 
-#define ATTN_INSTANTIATE(variant, T) \
-    template Array<T> variant::apply_mask(Array<T>, const Array<bool>&);
-ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
-#undef ATTN_INSTANTIATE
+template Array<float> loop::apply_mask(Array<float>, const Array<bool>&);
+template Array<double> loop::apply_mask(Array<double>, const Array<bool>&);
+template Array<float> vectorized::apply_mask(Array<float>, const Array<bool>&);
+template Array<double> vectorized::apply_mask(Array<double>, const Array<bool>&);
 
 }  // namespace attn

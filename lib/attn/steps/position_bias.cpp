@@ -105,17 +105,19 @@ Array<T> add_position_bias(Array<T> scores, const BiasView<T>& bias) {
                                                  T& score) { score += bias.at(g, q, k); });
 }
 
-#define ATTN_INSTANTIATE(T)                                                                 \
-    template Array<T> bias_by_distance(const DistanceBias<T>&, std::ptrdiff_t, std::size_t, \
-                                       std::size_t);                                        \
-    template BiasView<T> view_by_distance(const Array<T>&, std::size_t);                    \
-    template BiasView<T> bias_view(const Array<T>&, const Shape&);                          \
-    template Array<T> position_bias(const DistanceBias<T>&, std::ptrdiff_t, std::size_t,    \
+template Array<float> bias_by_distance(const DistanceBias<float>&, std::ptrdiff_t, std::size_t,
+                                       std::size_t);
+template BiasView<float> view_by_distance(const Array<float>&, std::size_t);
+template BiasView<float> bias_view(const Array<float>&, const Shape&);
+template Array<float> position_bias(const DistanceBias<float>&, std::ptrdiff_t, std::size_t,
                                     std::size_t);
+template Array<double> bias_by_distance(const DistanceBias<double>&, std::ptrdiff_t, std::size_t,
+                                        std::size_t);
+template BiasView<double> view_by_distance(const Array<double>&, std::size_t);
+template BiasView<double> bias_view(const Array<double>&, const Shape&);
+template Array<double> position_bias(const DistanceBias<double>&, std::ptrdiff_t, std::size_t,
+                                     std::size_t);
 template Array<float> add_position_bias(Array<float>, const BiasView<float>&);
 template Array<double> add_position_bias(Array<double>, const BiasView<double>&);
-ATTN_INSTANTIATE(float)
-ATTN_INSTANTIATE(double)
-#undef ATTN_INSTANTIATE
 
 }  // namespace attn

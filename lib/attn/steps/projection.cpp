@@ -95,13 +95,13 @@ Array<T> vectorized::project(const Array<T>& x, const Array<T>& weight, const Ar
     return result;
 }
 
-#define ATTN_INSTANTIATE(T)                                                                  \
-    template Array<T> loop::project(const Array<T>&, const Array<T>&, const Array<T>&,       \
-                                    WeightLayout, const Arithmetic&);                        \
-    template Array<T> vectorized::project(const Array<T>&, const Array<T>&, const Array<T>&, \
-                                          WeightLayout, const Arithmetic&);
-ATTN_INSTANTIATE(float)
-ATTN_INSTANTIATE(double)
-#undef ATTN_INSTANTIATE
+template Array<float> loop::project(const Array<float>&, const Array<float>&, const Array<float>&,
+                                    WeightLayout, const Arithmetic&);
+template Array<float> vectorized::project(const Array<float>&, const Array<float>&,
+                                          const Array<float>&, WeightLayout, const Arithmetic&);
+template Array<double> loop::project(const Array<double>&, const Array<double>&,
+                                     const Array<double>&, WeightLayout, const Arithmetic&);
+template Array<double> vectorized::project(const Array<double>&, const Array<double>&,
+                                           const Array<double>&, WeightLayout, const Arithmetic&);
 
 }  // namespace attn

@@ -1,7 +1,6 @@
 #include "attn/steps/scaling.hpp"
 
 #include "attn/steps/arithmetic.hpp"
-#include "attn/steps/twins.hpp"
 
 namespace attn {
 
@@ -25,8 +24,9 @@ Array<T> vectorized::scale(Array<T> scores, const ScaleFactor& factor) {
     });
 }
 
-#define ATTN_INSTANTIATE(variant, T) template Array<T> variant::scale(Array<T>, const ScaleFactor&);
-ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
-#undef ATTN_INSTANTIATE
+template Array<float> loop::scale(Array<float>, const ScaleFactor&);
+template Array<double> loop::scale(Array<double>, const ScaleFactor&);
+template Array<float> vectorized::scale(Array<float>, const ScaleFactor&);
+template Array<double> vectorized::scale(Array<double>, const ScaleFactor&);
 
 }  // namespace attn

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attn/simd/matmul.hpp"
-#include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -51,9 +50,11 @@ Array<T> vectorized::scores(const Array<T>& query, const Array<T>& key,
     return matmul(query, key, Second::transposed, arithmetic.threads);
 }
 
-#define ATTN_INSTANTIATE(variant, T) \
-    template Array<T> variant::scores(const Array<T>&, const Array<T>&, const Arithmetic&);
-ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
-#undef ATTN_INSTANTIATE
+template Array<float> loop::scores(const Array<float>&, const Array<float>&, const Arithmetic&);
+template Array<double> loop::scores(const Array<double>&, const Array<double>&, const Arithmetic&);
+template Array<float> vectorized::scores(const Array<float>&, const Array<float>&,
+                                         const Arithmetic&);
+template Array<double> vectorized::scores(const Array<double>&, const Array<double>&,
+                                          const Arithmetic&);
 
 }  // namespace attn

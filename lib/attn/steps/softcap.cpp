@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "attn/steps/arithmetic.hpp"
-#include "attn/steps/twins.hpp"
 
 namespace attn {
 
@@ -24,8 +23,9 @@ Array<T> vectorized::soft_cap(Array<T> scores, double cap) {
     });
 }
 
-#define ATTN_INSTANTIATE(variant, T) template Array<T> variant::soft_cap(Array<T>, double);
-ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
-#undef ATTN_INSTANTIATE
+template Array<float> loop::soft_cap(Array<float>, double);
+template Array<double> loop::soft_cap(Array<double>, double);
+template Array<float> vectorized::soft_cap(Array<float>, double);
+template Array<double> vectorized::soft_cap(Array<double>, double);
 
 }  // namespace attn

@@ -6,7 +6,6 @@
 
 #include "attn/steps/arithmetic.hpp"
 #include "attn/steps/sink.hpp"
-#include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/xtensor.hpp"
@@ -175,12 +174,23 @@ Array<T> vectorized::softmax(Array<T> scores, std::size_t axis, EmptyRow empty_r
     return with_last_axis_at(std::move(rows), axis);
 }
 
-#define ATTN_INSTANTIATE(variant, T)                                                 \
-    template Array<T> variant::row_max(const Array<T>&, std::size_t);                \
-    template Array<T> variant::exponentials(Array<T>, const Array<T>&, std::size_t); \
-    template Array<T> variant::row_sum(const Array<T>&, std::size_t);                \
-    template Array<T> variant::softmax(Array<T>, std::size_t, EmptyRow, std::span<const T>);
-ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
-#undef ATTN_INSTANTIATE
+template Array<float> loop::row_max(const Array<float>&, std::size_t);
+template Array<float> loop::exponentials(Array<float>, const Array<float>&, std::size_t);
+template Array<float> loop::row_sum(const Array<float>&, std::size_t);
+template Array<float> loop::softmax(Array<float>, std::size_t, EmptyRow, std::span<const float>);
+template Array<double> loop::row_max(const Array<double>&, std::size_t);
+template Array<double> loop::exponentials(Array<double>, const Array<double>&, std::size_t);
+template Array<double> loop::row_sum(const Array<double>&, std::size_t);
+template Array<double> loop::softmax(Array<double>, std::size_t, EmptyRow, std::span<const double>);
+template Array<float> vectorized::row_max(const Array<float>&, std::size_t);
+template Array<float> vectorized::exponentials(Array<float>, const Array<float>&, std::size_t);
+template Array<float> vectorized::row_sum(const Array<float>&, std::size_t);
+template Array<float> vectorized::softmax(Array<float>, std::size_t, EmptyRow,
+                                          std::span<const float>);
+template Array<double> vectorized::row_max(const Array<double>&, std::size_t);
+template Array<double> vectorized::exponentials(Array<double>, const Array<double>&, std::size_t);
+template Array<double> vectorized::row_sum(const Array<double>&, std::size_t);
+template Array<double> vectorized::softmax(Array<double>, std::size_t, EmptyRow,
+                                           std::span<const double>);
 
 }  // namespace attn
