@@ -202,6 +202,8 @@ TEST_SUITE("models: families") {
                   write_file((folder / "model.safetensors.index.json").string(),
                              "{\"weight_map\": {\"a\": \"../model.safetensors\"}}");
               }).find("names what is no file beside it") != std::string::npos);
+        CHECK(config_with("llama", "model_type", "t5").find("an encoder that a decoder reads") !=
+              std::string::npos);
         CHECK(config_with("llama", "model_type", "mamba").find("the model_type 'mamba' is not") !=
               std::string::npos);
         CHECK(

@@ -135,8 +135,12 @@ Family family_in(const Config& config) {
         }
         return family_of(word, facts);
     }
-    throw InputError(config.label() + ": the model_type " + shown(word) +
-                     " is not known here: give a model of " + joined(known));
+    std::string why = "is not known here";
+    for (const auto& [has, words] : families()["not_read"].items()) {
+        if (std::ranges::count(words, Json(word)) > 0) why = "is not read: it has " + has;
+    }
+    throw InputError(config.label() + ": the model_type " + shown(word) + " " + why +
+                     ": give a model of " + joined(known));
 }
 
 std::vector<std::string> listed(const char* key) { return families()[key]; }
