@@ -126,12 +126,17 @@ std::size_t numbers_of(const attn::Document& document) {
     return numbers;
 }
 
+/// Whether the sections need what rounding allows.
+bool wants_bounds(const Arguments& arguments) {
+    return arguments.has_any({flags::bounds, flags::digits});
+}
+
 /// Whether only what is asked for is computed. The sentences of a small walk are worth the rest of
 /// it, which takes no time.
 bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
-    return arguments.has(flags::only) && !arguments.has(flags::bounds) && !wants_code(arguments) &&
+    return arguments.has(flags::only) && !wants_bounds(arguments) && !wants_code(arguments) &&
            attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
 }
 
@@ -278,7 +283,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     add_verdict(ledger, document);
     if (!plan.config.attentions.empty()) add_forms(arguments, plan, given, ledger, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
-    if (arguments.has(flags::bounds)) attn::add_bounds(document, plan, table, ledger);
+    if (wants_bounds(arguments)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);
     if (is_page && !is_large && !hides) answer(arguments, plan, table, ledger, document);
     // The page of the right walk says where its cells come from.
@@ -397,42 +402,6 @@ int run_walk(const Arguments& typed) {
     }
     if (arguments.has(flags::watch)) watch(arguments, walk_once);
     return print_walk(arguments, plan, nullptr).is_wrong ? 1 : 0;
-}
-
-const std::vector<Flag>& walk_own_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Lists",
-        {
-            {flags::list_steps, "", "list the steps of this walk"},
-            {"--list-rules", "", "list their rules: this attention on one screen"},
-            {flags::list_layers, "", "list the layers of the model in --model-file"},
-            Flag{flags::watch, "",
-                 "walk again whenever a file that the flags name changes, and say which cells "
-                 "did; Ctrl-C ends it"}
-                .in_group("Output")
-                .typed_only(),
-            Flag{flags::bounds, "",
-                 "how far right code may be from each number, by the rounding of the step's own "
-                 "rule"}
-                .in_group("Output")
-                .typed_only()
-                .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },
-                          nullptr, "a walk whose mistake is not hidden"}),
-            {flags::list_presets, "", "list the families of models that --preset knows"},
-            Flag{flags::hide_mistake, "",
-                 "name the mistake of --bug nowhere, for others to find: its numbers stand among "
-                 "the right words"}
-                .in_group("Mistakes")
-                .typed_only(),
-            Flag{flags::html_compare, "FLAGS",
-                 "a second walk on the same page, with these flags on top: '--mask none'",
-                 Takes{.flags = true}}
-                .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
-                          "--format html"})
-                .in_group("Output"),
-            live_flag(),
-        });
-    return all;
 }
 
 }  // namespace

@@ -2,11 +2,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/flags/flag.hpp"
 #include "attn/document/document.hpp"
 
 namespace app {
+
+/// The flags of a walk that no other command has.
+const std::vector<Flag>& walk_own_flags();
 
 /// The command line that is worth trying after a walk: what its mistake does, what lint would find,
 /// or where one of its own numbers comes from.

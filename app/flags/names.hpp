@@ -46,7 +46,7 @@ inline constexpr Name all{"--all"}, all_bugs{"--all-bugs"}, as_flags{"--as-flags
 using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
     cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
-    dtype{"--dtype"}, explain{"--explain"}, file{"FILE"}, form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"},
+    digits{"--digits"}, dtype{"--dtype"}, explain{"--explain"}, file{"FILE"}, form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"},
     given{"--given"}, heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"},
     loss{"--loss"}, mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"},
     memory{"--memory"}, memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"},

@@ -65,7 +65,7 @@ std::string colored(const std::string& text, attn::Color background, ColorDepth 
 
 attn::Ink ink_of(ColorDepth depth) {
     if (depth == ColorDepth::none) return {};
-    return {"\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[4m", "\x1b[0m"};
+    return {"\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[4m", "\x1b[2m", "\x1b[0m"};
 }
 
 }  // namespace app

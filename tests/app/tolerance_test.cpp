@@ -50,6 +50,20 @@ TEST_SUITE("app: tolerance") {
         CHECK(one.at("step") == "context");
     }
 
+    TEST_CASE("digits are certain by the bound beside them, in text and Markdown") {
+        const std::string walk = "--compute-dtype bfloat16 --only 'weights[0,:2]' --precision 6 ";
+        // 0.165039 +- 0.0029 and 0.215820 +- 0.0036
+        const std::string text = run(walk + "--digits certain -q").out;
+        CHECK(text.starts_with("tensor([0.16[5039], 0.21[5820]], dtype=torch.bfloat16)\n"));
+        const std::string page = run(walk + "--digits certain --format markdown").out;
+        CHECK(page.find(text.substr(0, text.find('\n'))) != std::string::npos);
+        for (const char* other : {"--json", "--heatmap", "--summary", "--code torch -o a.ipynb"}) {
+            CAPTURE(other);
+            CHECK(run(walk + "--digits certain " + other).err.find("--digits has no effect") !=
+                  std::string::npos);
+        }
+    }
+
     TEST_CASE("a step that is not computed is refused") {
         check_refused("tolerance --step x", "--step x is no step that is computed here");
         check_refused("tolerance --step masked_scores", "choose one of");

@@ -187,6 +187,35 @@ TEST_SUITE("render: torch layout") {
               "tensor([[7, 7],\n        [7, 7]],\n       requires_grad=True)");
     }
 
+    TEST_CASE("digits that a bound could change are in brackets, with colours faint") {
+        const auto row = [](const std::vector<double>& numbers) {
+            Array<double> cells = empty_array<double>({numbers.size()});
+            std::copy(numbers.begin(), numbers.end(), cells.data());
+            return Tensor({"key"}, std::move(cells));
+        };
+        // 0.1234|0.1235, 9.999|10.001, -0.0001|0.0003, inf, 2.5
+        const Tensor numbers = row({0.12345, 9.9999, 0.0001, inf, 2.5});
+        const Tensor bound = row({0.00007, 0.001, 0.0002, 0, 0});
+        PrintOptions options{.linewidth = 100, .sci_mode = SciMode::off};
+        options.default_dtype = DType::float64;
+        options.bound = &bound;
+        CHECK(torch_text(numbers, options) ==
+              "tensor([0.123[5], [9.9999], [0.0001],    inf  , 2.5000  ])");
+        const PrintOptions powers{.precision = 2, .sci_mode = SciMode::on, .bound = &bound};
+        CHECK(
+            torch_text(numbers, powers).starts_with("tensor([1.2[3]e-01, [1.00e+01], [1.00e-04],"));
+        options.ink.uncertain = "<";
+        options.ink.plain = ">";
+        CHECK(torch_text(numbers, options) ==
+              "tensor([0.123<5>, <9.9999>, <0.0001>,    inf, 2.5000])");
+        const Tensor exact = row({0, 0, 0, 0, 0});
+        options.bound = &exact;
+        CHECK(torch_text(numbers, options) ==
+              torch_text(
+                  numbers,
+                  {.linewidth = 100, .sci_mode = SciMode::off, .default_dtype = DType::float64}));
+    }
+
     TEST_CASE("a shape is a torch.Size") {
         CHECK(torch_size_text({2, 4}) == "torch.Size([2, 4])");
         CHECK(torch_size_text({}) == "torch.Size([])");

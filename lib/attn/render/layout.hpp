@@ -87,7 +87,9 @@ private:
         for (; begin < end; ++begin, --left_) {
             separate(left_ > 0);
             is_first_ = false;
-            text_ << cells_.text(begin);
+            const std::string cell = cells_.text(begin);
+            if (cells_.unseen > 0 && cell.size() > cells_.width) line_begin_ += cells_.unseen;
+            text_ << cell;
         }
     }
 

@@ -89,6 +89,38 @@ std::string numpy_decimals(T value, const NumberForm& form) {
     return text.append(wanted - decimals_of(text), ' ');
 }
 
+/// The part of a number's text that is another in numbers up to `off` away: from the first decimal
+/// on that differs, all of it where its size does.
+std::string_view uncertain_digits(std::string_view text, double value, double off) {
+    text.remove_prefix(text.find_first_not_of(' '));
+    text = text.substr(0, text.find_last_not_of(' ') + 1);
+    const auto exponent_at = [](std::string_view t) { return std::min(t.find('e'), t.size()); };
+    const std::size_t end = exponent_at(text);
+    const auto decimals = static_cast<int>(decimals_of(text));
+    const auto form = [&](double number) {
+        return end < text.size() ? scientific_text(number, decimals) : fixed_text(number, decimals);
+    };
+    const std::string low = form(value - off), high = form(value + off);
+    if (low == high) return {};
+    const bool is_alike = low.size() == high.size() && low.find('.') == high.find('.') &&
+                          low.substr(exponent_at(low)) == high.substr(exponent_at(high));
+    const auto differs = std::mismatch(low.begin(), low.end(), high.begin()).first;
+    auto same = is_alike ? static_cast<std::size_t>(differs - low.begin()) : 0;
+    if (same == 0) return text;
+    if (text[same] == '.') ++same;
+    return text.substr(same, end - same);
+}
+
+/// The text with these of its letters set apart.
+std::string with_marks(const std::string& text, std::string_view part, const Ink& ink) {
+    const bool is_inked = !ink.uncertain.empty();
+    if (part.empty()) return is_inked ? text : text + "  ";
+    const auto begin = static_cast<std::size_t>(part.data() - text.data());
+    const std::string marked =
+        is_inked ? ink.of(ink.uncertain, part) : "[" + std::string(part) + "]";
+    return text.substr(0, begin) + marked + text.substr(begin + part.size());
+}
+
 /// NumPy's exponent may have more digits than C's, and its mantissa a point without decimals.
 std::string numpy_exponent(double value, const NumberForm& form) {
     std::string text = scientific_text(value, form.precision);
@@ -183,8 +215,29 @@ std::string number_text(T number, const NumberForm& form) {
 }
 
 template <class T>
-Cells number_cells(const T* data, const NumberForm& form) {
-    return {form.width, [data, form](std::size_t i) { return number_text(data[i], form); }};
+Cells number_cells(const T* data, const NumberForm& form, const Shown& shown,
+                   const PrintOptions& options) {
+    const Cells plain{form.width,
+                      [data, form](std::size_t i) { return number_text(data[i], form); }};
+    if (options.bound == nullptr) return plain;
+    const double* const bound = options.bound->as<double>().data();
+    const auto uncertain = [data, bound](const std::string& text, std::size_t i) {
+        return uncertain_digits(text, static_cast<double>(data[i]), bound[i]);
+    };
+    bool is_certain = true;
+    shown.for_each_range([&](std::size_t begin, std::size_t end) {
+        for (; is_certain && begin < end; ++begin) {
+            is_certain = uncertain(plain.text(begin), begin).empty();
+        }
+    });
+    if (is_certain) return plain;
+    const Ink ink = options.ink;
+    const auto marked = [plain, uncertain, ink](std::size_t i) {
+        const std::string text = plain.text(i);
+        return with_marks(text, uncertain(text, i), ink);
+    };
+    if (ink.uncertain.empty()) return {form.width + 2, marked};
+    return {form.width, marked, ink.uncertain.size() + ink.plain.size()};
 }
 
 Cells integer_cells(const std::int64_t* data, const Shown& shown) {
@@ -223,7 +276,7 @@ template NumberForm numpy_form(const float*, const Shown&, const Settings&, DTyp
 template NumberForm numpy_form(const double*, const Shown&, const Settings&, DType);
 template std::string number_text(float, const NumberForm&);
 template std::string number_text(double, const NumberForm&);
-template Cells number_cells(const float*, const NumberForm&);
-template Cells number_cells(const double*, const NumberForm&);
+template Cells number_cells(const float*, const NumberForm&, const Shown&, const PrintOptions&);
+template Cells number_cells(const double*, const NumberForm&, const Shown&, const PrintOptions&);
 
 }  // namespace attn

@@ -49,11 +49,15 @@ std::string number_text(T value, const NumberForm& form);
 struct Cells {
     std::size_t width;
     std::function<std::string(std::size_t)> text;
+    std::size_t unseen = 0;  ///< letters of a marked cell that take no columns
 };
 
-/// Floating values in one form, aligned to the right.
+/// Floating values in one form, aligned to the right. The digits that `options.bound` could change
+/// are faint where there are colours, and otherwise in brackets, `0.16[45]`; numbers without such
+/// digits keep two blanks free, as far as others in `shown` have some.
 template <class T>
-Cells number_cells(const T* data, const NumberForm& form);
+Cells number_cells(const T* data, const NumberForm& form, const Shown& shown,
+                   const PrintOptions& options);
 
 /// Integers, aligned to the right.
 Cells integer_cells(const std::int64_t* data, const Shown& shown);
@@ -64,13 +68,14 @@ Cells word_cells(const bool* data, std::size_t width);
 /// The cells of any tensor: bools as words of that width, floating values in the form that
 /// `form_of(data)` chooses.
 template <class T, class FormOf>
-Cells cells_of(const T* data, const Shown& shown, std::size_t word_width, const FormOf& form_of) {
+Cells cells_of(const T* data, const Shown& shown, const PrintOptions& options,
+               std::size_t word_width, const FormOf& form_of) {
     if constexpr (std::is_same_v<T, bool>) {
         return word_cells(data, word_width);
     } else if constexpr (std::is_same_v<T, std::int64_t>) {
         return integer_cells(data, shown);
     } else {
-        return number_cells(data, form_of(data));
+        return number_cells(data, form_of(data), shown, options);
     }
 }
 

@@ -57,7 +57,7 @@ void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions&
         const auto form_of = [&](const auto* data) {
             return numpy_form(data, measured, settings, type);
         };
-        const Cells cells = cells_of(array.data(), measured, 5, form_of);
+        const Cells cells = cells_of(array.data(), measured, options, 5, form_of);
         NumpyLayout(text, shown, cells, settings.linewidth).write_axis(0, 0);
     };
     std::visit(write, tensor.values());

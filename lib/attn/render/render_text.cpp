@@ -89,8 +89,10 @@ void write_sections(const Document& document, const PrintOptions& options, Words
 }  // namespace
 
 void write_content(TextPieces& text, const Section& section, TextForm form,
-                   const PrintOptions& options) {
+                   const PrintOptions& chosen) {
     const auto* tensor = std::get_if<Tensor>(&section.content);
+    PrintOptions options = chosen;
+    if (options.certain_digits && section.bound) options.bound = &*section.bound;
     if (tensor == nullptr) {
         text << std::get<std::string>(section.content);
     } else if (form == TextForm::torch) {
@@ -159,7 +161,7 @@ void write_plain_text(TextPieces& text, const Tensor& tensor, const PrintOptions
     };
     std::visit(
         [&](const auto& array) {
-            write_rows(text, cells_of(array.data(), shown, 0, form_of), shape);
+            write_rows(text, cells_of(array.data(), shown, options, 0, form_of), shape);
         },
         tensor.values());
 }

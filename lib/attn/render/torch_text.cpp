@@ -68,7 +68,7 @@ void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions
             [&](const auto& array) {
                 const Shown shown(tensor.shape(), settings);
                 const Cells cells = cells_of(
-                    array.data(), shown, word_width(tensor, shown),
+                    array.data(), shown, options, word_width(tensor, shown),
                     [&](const auto* data) { return torch_form(survey(data, shown), settings); });
                 TorchLayout layout(text, shown, cells, settings.linewidth);
                 layout.write_axis(0, 0);

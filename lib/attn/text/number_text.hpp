@@ -72,6 +72,8 @@ struct PrintOptions {
     /// The dtype that PyTorch prints without a note, as after `torch.set_default_dtype`.
     DType default_dtype = DType::float32;
     Ink ink{};  ///< of the words around tensors
+    bool certain_digits = false;    ///< mark the others, where the bound of a tensor is known
+    const Tensor* bound = nullptr;  ///< how far each number may be off, whose digits are marked
 };
 
 /// The threshold that means "never summarise".

@@ -59,6 +59,7 @@ struct Ink {
     std::string_view formula{};
     std::string_view mistake{};
     std::string_view differing{};
+    std::string_view uncertain{};
     std::string_view plain{};  ///< ends each of them
 
     /// `text` in one of these: `ink.of(ink.heading, "weights")`.

@@ -1,0 +1,61 @@
+#include "app/commands/walk.hpp"
+#include "app/flags/output_flags.hpp"
+
+namespace app {
+namespace {
+
+/// Whether printed digits could be marked.
+bool marks_digits(const Arguments& said) {
+    const Format& format = format_of(said);
+    return format.has_words && !format.is_program && !format.has_figures &&
+           !said.has_any({flags::heatmap, flags::summary, flags::hide_mistake});
+}
+
+}  // namespace
+
+const std::vector<Flag>& walk_own_flags() {
+    static const std::vector<Flag> all = grouped(
+        "Lists",
+        {
+            {flags::list_steps, "", "list the steps of this walk"},
+            {"--list-rules", "", "list their rules: this attention on one screen"},
+            {flags::list_layers, "", "list the layers of the model in --model-file"},
+            Flag{flags::watch, "",
+                 "walk again whenever a file that the flags name changes, and say which cells "
+                 "did; Ctrl-C ends it"}
+                .in_group("Output")
+                .typed_only(),
+            Flag{flags::bounds, "",
+                 "how far right code may be from each number, by the rounding of the step's own "
+                 "rule"}
+                .in_group("Output")
+                .typed_only()
+                .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },
+                          nullptr, "a walk whose mistake is not hidden"}),
+            Flag{flags::digits, "WHICH",
+                 "mark the printed digits that rounding could change: faint on a terminal, "
+                 "elsewhere in brackets, 0.16[45]",
+                 one_of("certain")}
+                .in_group("Output")
+                .typed_only()
+                .needing({marks_digits, nullptr,
+                          "numbers that are printed as text: leave --heatmap, --summary, "
+                          "--hide-mistake and programs out"}),
+            {flags::list_presets, "", "list the families of models that --preset knows"},
+            Flag{flags::hide_mistake, "",
+                 "name the mistake of --bug nowhere, for others to find: its numbers stand among "
+                 "the right words"}
+                .in_group("Mistakes")
+                .typed_only(),
+            Flag{flags::html_compare, "FLAGS",
+                 "a second walk on the same page, with these flags on top: '--mask none'",
+                 Takes{.flags = true}}
+                .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
+                          "--format html"})
+                .in_group("Output"),
+            live_flag(),
+        });
+    return all;
+}
+
+}  // namespace app
