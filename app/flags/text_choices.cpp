@@ -36,7 +36,8 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.options = print_options(arguments);
     choices.options.default_dtype = default_dtype;
     choices.options.ink = ink_of(arguments);
-    choices.options.certain_digits = arguments[flags::digits] == "certain";
+    choices.options.certain_digits =
+        arguments.find(flags::digits) != nullptr && arguments[flags::digits] == "certain";
     choices.words = arguments.has(flags::no_notes) ? attn::Words::none : attn::Words::all;
     choices.program_form = form_of(code_language(arguments, language_of(usual)));
     const Shading shades = shading(arguments);

@@ -193,21 +193,21 @@ TEST_SUITE("render: torch layout") {
             std::copy(numbers.begin(), numbers.end(), cells.data());
             return Tensor({"key"}, std::move(cells));
         };
-        // 0.1234|0.1235, 9.999|10.001, -0.0001|0.0003, inf, 2.5
-        const Tensor numbers = row({0.12345, 9.9999, 0.0001, inf, 2.5});
-        const Tensor bound = row({0.00007, 0.001, 0.0002, 0, 0});
+        // 0.1234|0.1235, 9.999|10.001, -0.01|0.05, inf, 2.5
+        const Tensor numbers = row({0.12345, 9.9999, 0.02, inf, 2.5});
+        const Tensor bound = row({0.00007, 0.001, 0.03, 0, 0});
         PrintOptions options{.linewidth = 100, .sci_mode = SciMode::off};
         options.default_dtype = DType::float64;
         options.bound = &bound;
         CHECK(torch_text(numbers, options) ==
-              "tensor([0.123[5], [9.9999], [0.0001],    inf  , 2.5000  ])");
+              "tensor([0.123[5], [9.9999], [0.0200],    inf  , 2.5000  ])");
         const PrintOptions powers{.precision = 2, .sci_mode = SciMode::on, .bound = &bound};
         CHECK(
-            torch_text(numbers, powers).starts_with("tensor([1.2[3]e-01, [1.00e+01], [1.00e-04],"));
+            torch_text(numbers, powers).starts_with("tensor([1.2[3]e-01, 1.00e+01  , [2.00e-02],"));
         options.ink.uncertain = "<";
         options.ink.plain = ">";
         CHECK(torch_text(numbers, options) ==
-              "tensor([0.123<5>, <9.9999>, <0.0001>,    inf, 2.5000])");
+              "tensor([0.123<5>, <9.9999>, <0.0200>,    inf, 2.5000])");
         const Tensor exact = row({0, 0, 0, 0, 0});
         options.bound = &exact;
         CHECK(torch_text(numbers, options) ==

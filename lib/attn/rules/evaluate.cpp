@@ -433,8 +433,12 @@ private:
         Array<T>& cells = converted_[&tensor];
         if (cells.size() == tensor.size() && cells.size() > 0) return cells;
         cells = empty_array<T>(tensor.shape());
-        for (std::size_t i = 0; i < cells.size(); ++i)
-            cells.data()[i] = static_cast<T>(tensor.at(i));
+        std::visit(
+            [&](const auto& given) {
+                std::transform(given.begin(), given.end(), cells.data(),
+                               [](auto number) { return static_cast<T>(number); });
+            },
+            tensor.values());
         return cells;
     }
 

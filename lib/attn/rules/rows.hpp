@@ -98,6 +98,10 @@ protected:
             if (row_ != BoundRule::none) index_[row_] = start_ + static_cast<Index>(r);
             base = place_in(node);
         }
+        if (active == nullptr && stride == 1) {
+            for (std::size_t r = 0; r < count_; ++r) visit(r, base + r);
+            return;
+        }
         for (std::size_t r = first; r <= last; ++r) {
             if (is_asked(r)) visit(r, base + (r - first) * stride);
         }

@@ -56,11 +56,13 @@ const Tensor* Bounds::exact(const std::string& name) {
     const auto [place, is_new] = exact_.try_emplace(name, nullptr);
     if (!is_new) return place->second;
     const Step& step = find_step(table_, name);
-    const Tensor* const tensor = step.kind == Step::Kind::detail ? nullptr : used_.find(name);
+    const Tensor* const tensor = used_.find(name);
     if (tensor == nullptr || tensor->shape() != step.outline(plan_).shape) return nullptr;
-    bool is_exact = !rounding_.kept_more || !tensor->is_floating();
+    if (!tensor->is_floating()) return place->second = tensor;
+    if (step.kind == Step::Kind::detail) return nullptr;
+    bool is_exact = !rounding_.kept_more;
     if (!is_exact) known_[name] = rounded(*tensor, rounding_);
-    if (rounding_.is_half && tensor->is_floating() && !step.in_float32) {
+    if (rounding_.is_half && !step.in_float32) {
         is_exact = step.chain != Chain::weights;
         for (std::size_t i = 0; is_exact && i < tensor->size(); ++i) {
             is_exact = is_of_type(tensor->at(i), rounding_);
