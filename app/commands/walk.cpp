@@ -128,7 +128,7 @@ std::size_t numbers_of(const attn::Document& document) {
 
 /// Whether the sections need what rounding allows.
 bool wants_bounds(const Arguments& arguments) {
-    return arguments.has_any({flags::bounds, flags::digits});
+    return arguments.has(flags::bounds) || arguments[flags::digits] == "certain";
 }
 
 /// Whether only what is asked for is computed. The sentences of a small walk are worth the rest of

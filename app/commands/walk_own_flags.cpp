@@ -32,10 +32,11 @@ const std::vector<Flag>& walk_own_flags() {
                 .typed_only()
                 .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },
                           nullptr, "a walk whose mistake is not hidden"}),
-            Flag{flags::digits, "WHICH",
-                 "mark the printed digits that rounding could change: faint on a terminal, "
-                 "elsewhere in brackets, 0.16[45]",
-                 one_of("certain")}
+            Flag{
+                flags::digits, "WHICH",
+                "certain marks the printed digits that rounding could change: faint on a terminal, "
+                "elsewhere in brackets, 0.16[45]",
+                one_of("all certain"), "all"}
                 .in_group("Output")
                 .typed_only()
                 .needing({marks_digits, nullptr,

@@ -57,7 +57,7 @@ TEST_SUITE("app: tolerance") {
         CHECK(text.starts_with("tensor([0.16[5039], 0.21[5820]], dtype=torch.bfloat16)\n"));
         const std::string page = run(walk + "--digits certain --format markdown").out;
         CHECK(page.find(text.substr(0, text.find('\n'))) != std::string::npos);
-        for (const char* other : {"--json", "--heatmap", "--summary", "--code torch -o a.ipynb"}) {
+        for (const char* other : {"--json", "--heatmap", "--summary", "--format ipynb"}) {
             CAPTURE(other);
             CHECK(run(walk + "--digits certain " + other).err.find("--digits has no effect") !=
                   std::string::npos);

@@ -283,7 +283,11 @@ private:
         Kept& kept = kept_.at(&node);
         if (!kept.is_shared) {
             std::fill_n(out, count_, in_row ? T{0} : alone(node));
-            if (in_row) reduce_cells(node, active, out);
+            if (in_row && read_along(node.parts[2], node.index) > 0) {
+                for_each_active(active, [&](std::size_t r) { out[r] = alone(node); });
+            } else if (in_row) {
+                reduce_cells(node, active, out);
+            }
             return;
         }
         const std::size_t width = in_row ? count_ : 1;
@@ -339,32 +343,46 @@ private:
             count_work(node);
             Row cells(*this);
             numbers(body, nullptr, cells.data());
-            for (std::size_t r = 0; r < count_; ++r) {
-                join(node, &result, &best, cells.data() + r, 1, at + static_cast<Index>(r));
-            }
+            join(node, &result, &best, cells.data(), count_, at, 0);
         }
         std::tie(row_, count_, start_) = row;
         return node.node->word == "mean" ? stored(result) / static_cast<T>(end - first) : result;
     }
 
-    /// In the order of the sum, with what its index is there; `best` is the largest of argmax.
-    void join(const BoundRule& node, T* all, T* best, const T* next, std::size_t count,
-              Index place) {
+    /// In the order of the sum, with what its index is there; `best` is the largest of argmax. The
+    /// next numbers are one for each sum, or with `step` 0 those of one sum, from `place` on.
+    void join(const BoundRule& node, T* all, T* best, const T* next, std::size_t count, Index place,
+              std::size_t step = 1) {
         const std::string& word = node.node->word;
         if (word == "sum" || word == "mean") {
-            for (std::size_t r = 0; r < count; ++r) all[r] += next[r];
+            for (std::size_t r = 0; r < count; ++r) all[r * step] += next[r];
             return;
         }
-        if (word == "prod") return joins(word).row(all, next, count);
-        const bool finds = word == "argmax";
+        if (word == "prod") {
+            const RuleFunction& product = joins(word);
+            for (std::size_t r = 0; r < count; ++r) product.row(all + r * step, next + r, 1);
+            return;
+        }
+        const bool finds = word == "argmax", is_least = word == "min";
         T* const most = finds ? best : all;
         for (std::size_t r = 0; r < count; ++r) {
-            const bool wins = word == "min" ? next[r] < most[r] : next[r] > most[r];
-            const bool is_first = finds && all[r] < 0;
-            if (!wins && !is_first && (!std::isnan(next[r]) || std::isnan(most[r]))) continue;
-            most[r] = next[r];
-            if (finds) all[r] = static_cast<T>(place);
+            T &so_far = most[r * step], &at = all[r * step];
+            const bool wins = is_least ? next[r] < so_far : next[r] > so_far;
+            const bool is_first = finds && at < 0;
+            if (!wins && !is_first && (!std::isnan(next[r]) || std::isnan(so_far))) continue;
+            so_far = next[r];
+            if (finds) at = static_cast<T>(place + static_cast<Index>(step == 0 ? r : 0));
         }
+    }
+
+    /// How many tensors are read one cell after another along a sum, and not along the row.
+    int read_along(const BoundRule& node, std::size_t sum) const {
+        int count = 0;
+        for (const BoundRule::Place& place : node.places) {
+            if (place.stride == 1) count += (place.index == sum) - (place.index == row_);
+        }
+        for (const BoundRule& part : node.parts) count += read_along(part, sum);
+        return count;
     }
 
     void reduce_cells(const BoundRule& node, Active active, T* out) {

@@ -7,6 +7,7 @@
 
 #include "attn/rules/functions.hpp"
 #include "attn/rules/gradient.hpp"
+#include "attn/rules/products.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -166,6 +167,18 @@ private:
                             {value_of(node), call_node("min", {relative, number_node(1e300)})});
     }
 
+    /// Whether a sum of 16-bit numbers may run in 16 bits: PyTorch 1.13 adds those up of small
+    /// products in batches.
+    bool adds_in_16_bits(const RuleNode& sum) const {
+        constexpr double small = 400;
+        const Shape& shape = made_->outline->shape;
+        if (!rounding_.is_half || shape.size() < 3 || !is_product(sum)) return false;
+        const RuleNode &first = *sum.parts[0], &end = *sum.parts[1];
+        if (first.kind != Kind::number || end.kind != Kind::number) return false;
+        const auto cells = static_cast<double>(shape.back() * shape[shape.size() - 2]);
+        return (end.number - first.number) * cells < small;
+    }
+
     RuleTree of_reduction(const RuleTree& node) {
         const RuleTree& first = node->parts[0];
         const RuleTree& end = node->parts[1];
@@ -189,11 +202,11 @@ private:
             is_operation ? handed_on(body) : plus(handed_on(body), rounded(body, rounding_.sums));
         const RuleTree terms = along(node->word.c_str(), magnitude(body));
         const RuleTree moved = along(node->word.c_str(), within);
+        const double sums = adds_in_16_bits(*node) ? rounding_.unit : rounding_.sums;
         RuleTree spread;
         if (first->kind == Kind::number && end->kind == Kind::number) {
             const double count = std::max(end->number - first->number, 0.0);
-            spread =
-                times((std::min(count, likely * std::sqrt(count)) + own) * rounding_.sums, terms);
+            spread = times((std::min(count, likely * std::sqrt(count)) + own) * sums, terms);
         } else {
             const RuleTree count =
                 call_node("max", {operate_node("-", {end, first}), number_node(0)});
@@ -201,7 +214,7 @@ private:
                 operate_node("*", {number_node(likely), call_node("sqrt", {count})});
             const RuleTree units =
                 operate_node("+", {call_node("min", {count, most}), number_node(own)});
-            spread = operate_node("*", {times(rounding_.sums, units), terms});
+            spread = operate_node("*", {times(sums, units), terms});
         }
         return plus(spread, moved);
     }
