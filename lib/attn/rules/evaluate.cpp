@@ -442,6 +442,11 @@ private:
     void read_cells(const BoundRule& node, Active active, T* out) {
         if (active != nullptr) std::fill_n(out, count_, T{0});
         const T* cells = cells_of(*node.tensor).data();
+        const bool is_whole = active == nullptr && count_ > 0;
+        const std::optional<Line> line =
+            is_whole ? line_of(node, 0, count_ - 1) : std::optional<Line>();
+        if (line && line->stride == 0) return void(std::fill_n(out, count_, cells[line->base]));
+        if (line && line->stride == 1) return void(std::copy_n(cells + line->base, count_, out));
         for_each_place(node, active, [&](std::size_t r, std::size_t at) { out[r] = cells[at]; });
     }
 

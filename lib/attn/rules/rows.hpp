@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -64,46 +65,46 @@ protected:
         }
     }
 
+    /// A row whose cells are read one stride after another.
+    struct Line {
+        std::size_t base, stride;
+    };
+
+    /// The line from one cell of the row to another; nothing where the places go otherwise. Where
+    /// both ends lie within their axes, so does all between.
+    std::optional<Line> line_of(const BoundRule& node, std::size_t first, std::size_t last) {
+        Line line{0, 0};
+        for (const BoundRule::Place& place : node.places) {
+            if (!place.index && uses_row(node.parts[place.part])) return std::nullopt;
+            if (place.index == row_) line.stride += place.stride;
+        }
+        for (const std::size_t r : {last, first}) {
+            if (row_ != BoundRule::none) index_[row_] = start_ + static_cast<Index>(r);
+            line.base = place_in(node);
+        }
+        return line;
+    }
+
     /// Calls `visit` with each cell of the row that is asked for and the place in the tensor that
     /// is read for it.
     template <class Visit>
     void for_each_place(const BoundRule& node, Active active, Visit visit) {
-        const bool steady = std::ranges::none_of(node.places, [&](const BoundRule::Place& place) {
-            return !place.index && uses_row(node.parts[place.part]);
-        });
-        if (!steady && active == nullptr && row_ != BoundRule::none && index_.size() < 63) {
-            const std::vector<std::size_t>& moves = moves_of(node);
-            index_[row_] = start_;
-            if (count_ == 0) return;
-            const std::size_t base = place_in(node);
-            for (std::size_t r = 0; r < count_; ++r) visit(r, base + moves[r]);
-            return;
-        }
-        if (!steady || !any(active)) {
-            for_each_active(active, [&](std::size_t r) { visit(r, place_in(node)); });
-            return;
-        }
-        if (count_ == 0) return;
+        if (count_ == 0 || !any(active)) return;
         const auto is_asked = [&](std::size_t r) { return active == nullptr || active[r]; };
         std::size_t first = 0, last = count_ - 1;
         while (!is_asked(first)) ++first;
         while (!is_asked(last)) --last;
-        std::size_t stride = 0;
-        for (const BoundRule::Place& place : node.places) {
-            if (place.index == row_) stride += place.stride;
-        }
-        // Where both ends lie within their axes, so does all between.
-        std::size_t base = 0;
-        for (const std::size_t r : {last, first}) {
-            if (row_ != BoundRule::none) index_[row_] = start_ + static_cast<Index>(r);
-            base = place_in(node);
-        }
-        if (active == nullptr && stride == 1) {
-            for (std::size_t r = 0; r < count_; ++r) visit(r, base + r);
-            return;
-        }
-        for (std::size_t r = first; r <= last; ++r) {
-            if (is_asked(r)) visit(r, base + (r - first) * stride);
+        if (const std::optional<Line> line = line_of(node, first, last)) {
+            for (std::size_t r = first; r <= last; ++r) {
+                if (is_asked(r)) visit(r, line->base + (r - first) * line->stride);
+            }
+        } else if (active == nullptr && row_ != BoundRule::none && index_.size() < 63) {
+            const std::vector<std::size_t>& moves = moves_of(node);
+            index_[row_] = start_;
+            const std::size_t base = place_in(node);
+            for (std::size_t r = 0; r < count_; ++r) visit(r, base + moves[r]);
+        } else {
+            for_each_active(active, [&](std::size_t r) { visit(r, place_in(node)); });
         }
     }
 
