@@ -8,6 +8,7 @@ libraries run, must not be accused.
 Prints each wrong program that is called right, each right one that is accused, and the counts.
 """
 import collections
+import itertools
 import os
 import subprocess
 import tempfile
@@ -16,7 +17,9 @@ import numpy as np
 
 from oracles import random_walks, torch
 
-SIZES = ((8, 8, 1), (8, 16, 2), (32, 64, 4))  # tokens, features, heads
+SHAPES = ((8, 8, 1), (8, 16, 2), (32, 64, 4))  # tokens, features, heads
+SIZES = (0.02, 1, 30)  # of the numbers in x
+YARN = ["--rope", "half", "--rope-scaling", "yarn:4:32"]
 FACTORS = (0.9, 0.98, 0.995, 1.005, 1.02, 1.1)
 TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 WAYS = ("", "exp2", "split", "low-probabilities", "float-probabilities", "low-sums")
@@ -25,11 +28,11 @@ WAYS = ("", "exp2", "split", "low-probabilities", "float-probabilities", "low-su
 class Program:
     """Attention of one head after another, in a type, with at most one thing wrong."""
 
-    def __init__(self, seed, size, dtype, causal, way=""):
-        tokens, features, self.heads = size
+    def __init__(self, seed, shape, dtype, causal, way="", size=1.0):
+        tokens, features, self.heads = shape
         r = np.random.default_rng(seed)
         self.dtype, self.causal, self.way = TYPES[dtype], causal, way
-        self.given = {"x": r.normal(size=(tokens, features)).astype("f4")}
+        self.given = {"x": (size * r.normal(size=(tokens, features))).astype("f4")}
         for name in ("w_query", "w_key", "w_value"):
             self.given[name] = (r.normal(size=(features, features)) / features ** .5).astype("f4")
 
@@ -114,31 +117,51 @@ def diagnosed(program, tool, tensors):
         return ran.returncode, ran.stdout + ran.stderr
 
 
+def without_yarns_factor(tool, dtype, shape, size):
+    """The walk of the program itself, whose cosines and sines lack YaRN's factor."""
+    tokens, features, heads = shape
+    with tempfile.TemporaryDirectory() as folder:
+        x = os.path.join(folder, "x.npy")
+        np.save(x, (size * np.random.default_rng(3).normal(size=(tokens, features))).astype("f4"))
+        flags = ["--x", x, "--heads", str(heads), *YARN]
+        mine = os.path.join(folder, "mine.npz")
+        subprocess.run([tool, *flags, "--bug", "yarn-factor-missing", "--compute-dtype", dtype,
+                        "--only", "query,key,value,scores,weights,context", "-o", mine],
+                       check=True, capture_output=True)
+        ran = subprocess.run([tool, "diagnose", mine, *flags], capture_output=True, text=True)
+        return ran.returncode, ran.stdout + ran.stderr
+
+
 def main():
     asked = random_walks(__doc__)
     torch.set_default_dtype(torch.float32)
     bad, counts = 0, collections.Counter()
     wrongs = [(where, factor) for where in ("scores", "weights", "context") for factor in FACTORS]
-    for dtype in TYPES:
-        for size in SIZES:
-            for wrong, factor in wrongs + [("key", 1), ("mask", 1)]:
-                program = Program(asked.seed, size, dtype, causal=True)
+    for dtype, shape, size in itertools.product(TYPES, SHAPES, SIZES):
+        for wrong, factor in wrongs + [("key", 1), ("mask", 1), ("yarn", 1)]:
+            if wrong == "yarn":
+                code, text = without_yarns_factor(asked.program, dtype, shape, size)
+            else:
+                program = Program(asked.seed, shape, dtype, causal=True, size=size)
                 code, text = diagnosed(program, asked.program, program.run(wrong, factor))
-                named = code == 1 or "every number is" in text
-                counts["wrong: " + ("named" if named else "not right" if code else "RIGHT")] += 1
-                if code == 0 or code > 3 or "\nright:" in text:
-                    bad += 1
-                    print(f"called right: {dtype} {size} {wrong} {factor}: exit {code}\n{text}")
+            named = code == 1 or "every number is" in text
+            counts["wrong: " + ("named" if named else "not right" if code else "RIGHT")] += 1
+            if code == 0 or code > 3 or "\nright:" in text:
+                bad += 1
+                print(f"called right: {dtype} {shape} {size} {wrong} {factor}: exit {code}\n{text}",
+                      flush=True)
     for walk in range(asked.count):
         chance = np.random.default_rng(asked.seed * 1000 + walk)
         way, dtype = WAYS[walk % len(WAYS)], list(TYPES)[walk // len(WAYS) % 3]
-        program = Program(int(chance.integers(1 << 30)), SIZES[int(chance.integers(3))], dtype,
-                          bool(chance.integers(2)), way)
+        size = SIZES[walk // len(WAYS) // 3 % 3]
+        program = Program(int(chance.integers(1 << 30)), SHAPES[int(chance.integers(3))], dtype,
+                          bool(chance.integers(2)), way, size)
         code, text = diagnosed(program, asked.program, program.run())
         counts[f"right {dtype}: {'accused' if code else 'right'}"] += 1
         if code:
             bad += 1
-            print(f"accused: {dtype}, {way or 'plain'}, walk {walk}: exit {code}\n{text}")
+            print(f"accused: {dtype}, {size}, {way or 'plain'}, walk {walk}: exit {code}\n{text}",
+                  flush=True)
     for what, count in sorted(counts.items()):
         print(f"{what}: {count}")
     return 1 if bad else 0

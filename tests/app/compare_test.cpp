@@ -34,6 +34,24 @@ TEST_SUITE("app: compare") {
         CHECK(mask.out.find("first difference: masked_scores, which only the first has") !=
               std::string::npos);
     }
+    TEST_CASE("16 bits beside more digits: each step is judged by the tensors of its own walk") {
+        const std::string walk = "--heads 2 --mask causal --rope half --qk-norm head ";
+        for (const std::string type : {"float16", "bfloat16"}) {
+            const std::string half = "'" + walk + "--compute-dtype " + type;
+            const program::Result same = run("compare '" + walk + "' " + half + "'");
+            CHECK_MESSAGE(same.exit_code == 0, same.out);
+            CHECK(same.out.find("rounding explains every difference") != std::string::npos);
+            const auto other = nlohmann::json::parse(
+                run("compare --json " + half + " --scale 0.72' '" + walk + "'").out);
+            CHECK(other.at("first_difference") == "scaled_scores");
+            for (const auto& step : other.at("steps")) {
+                const std::string name = step.at("name");
+                const bool comes_after = name == "weights" || name == "context";
+                if (name == "value" || comes_after) CHECK(step.at("equal") == !comes_after);
+            }
+        }
+        CHECK(run("compare '' '--compute-dtype float16 --scale 1e6'").exit_code == 1);
+    }
     TEST_CASE("a file is compared with a run, and a tolerance can be said") {
         const program::Folder folder;
         const std::string file = folder / "run.json";

@@ -68,6 +68,68 @@ std::optional<Tensor> bound_of(Bounds& bounds, const Step* step, const Tensor& t
     return Tensor(tensor.axes(), std::move(cells));
 }
 
+/// The 16-bit type of a walk; float32 for one of more digits.
+DType type_of(const Ledger& walk) {
+    for (const auto& [name, tensor] : walk.entries()) {
+        if (is_16_bit(tensor.dtype())) return tensor.dtype();
+    }
+    return DType::float32;
+}
+
+/// A walk in 16 bits beside one of more digits: they begin with other numbers, so each step is
+/// judged by what it made of the tensors of its own walk.
+class RoundedWalk {
+public:
+    RoundedWalk(const Plan& plan, const StepTable& table, const Ledger& rounded, DType type)
+        : plan_(plan), table_(table), rounded_(rounded), rounding_(rounding_of(type)) {}
+
+    /// Whether a step is another than in the other walk by rounding alone, here and before.
+    bool explains(const Step& step, const Tensor& other) {
+        const bool follows = std::ranges::any_of(unexplained_, [&](const std::string& before) {
+            return PlannedStep{plan_, table_, step}.reads(before);
+        });
+        const bool is_start = step.kind == Step::Kind::input || step.kind == Step::Kind::parameter;
+        const bool overflows = std::isinf(distance(rounded_[step.name], other, {}).absolute);
+        const bool is_rounding =
+            !follows && !overflows &&
+            (is_start ? is_near(rounded_[step.name], other) : follows_from_its_own(step.name));
+        if (!is_rounding) unexplained_.push_back(step.name);
+        return is_rounding;
+    }
+
+private:
+    bool is_near(const Tensor& tensor, const Tensor& other) const {
+        const double units = is_16_bit(other.dtype()) ? 2 : 1;
+        for (std::size_t i = 0; i < tensor.size(); ++i) {
+            const double x = tensor.at(i), y = other.at(i);
+            const double allowed = units * rounding_.unit * std::max(std::abs(x), std::abs(y));
+            if (!same_number(x, y) && !(std::abs(x - y) <= allowed + rounding_.least)) return false;
+        }
+        return true;
+    }
+
+    bool follows_from_its_own(const std::string& step) const {
+        Rounding in_16_bits = rounding_;
+        in_16_bits.sums = rounding_.unit;
+        for (const Rounding& way : {rounding_, in_16_bits}) {
+            Bounds bounds(plan_, table_, rounded_, way);
+            const std::optional<Ball> ball = bounds.of(step);
+            const Tensor& made = rounded_[step];
+            if (!ball || ball->radius.shape() != made.shape()) return false;
+            if (within(made, *ball).beyond > 0) continue;
+            const std::optional<Slope> slope = slope_of(made, *ball);
+            return !slope || !slope->is_all || slope->is_one(way);
+        }
+        return false;
+    }
+
+    const Plan& plan_;
+    const StepTable& table_;
+    const Ledger& rounded_;
+    const Rounding rounding_;
+    std::vector<std::string> unexplained_;
+};
+
 /// The first step of the chain that one side has and the other has not, where the sides lack no
 /// more than this chain makes them lack: a file that holds some steps only proves nothing.
 std::string missing_of(const Plan& plan, const StepTable& table, Chain chain, const Ledger& left,
@@ -176,6 +238,12 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
     Comparison comparison;
     const Ledger shared = shared_by(table, left, right);
     std::map<DType, Bounds> bounds;
+    const DType types[] = {type_of(left), type_of(right)};
+    const bool is_left = epsilon(types[0]) > epsilon(types[1]);
+    std::optional<RoundedWalk> rounded;
+    if (!tolerance && types[0] != types[1]) {
+        rounded.emplace(plan, table, is_left ? left : right, types[is_left ? 0 : 1]);
+    }
     for (const auto& [name, tensor] : left.entries()) {
         const Tensor* other = right.find(name);
         if (other == nullptr) {
@@ -188,14 +256,19 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
         step.right = other->shape();
         if (!step.same_shape()) continue;
         std::optional<Tensor> bound;
+        const Step* const card = card_of(table, name);
+        const bool may_be_rounding = rounded && card != nullptr && !same_numbers(tensor, *other);
         if (tolerance) {
             step.tolerance = *tolerance;
+        } else if (may_be_rounding && rounded->explains(*card, is_left ? *other : tensor)) {
+            step.tolerance = {distance(tensor, *other, {}).absolute, 0};
+            step.is_bounded = true;
         } else if (other->is_floating() && !same_numbers(tensor, *other)) {
             const Rounding rounding = rounding_of(coarser_type(tensor, *other));
             Bounds& of =
                 bounds.try_emplace(coarser_type(tensor, *other), plan, table, shared, rounding)
                     .first->second;
-            bound = bound_of(of, card_of(table, name), *other);
+            bound = bound_of(of, card, *other);
             constexpr double units = 64;  // of a step whose rule does not say it
             step.tolerance = {
                 (bound ? 1 : units * rounding.unit) * usual_size(bound ? *bound : *other), 0};

@@ -168,11 +168,11 @@ private:
     }
 
     /// Whether a sum of 16-bit numbers may run in 16 bits: PyTorch 1.13 adds those up of small
-    /// products in batches.
+    /// products of matrices.
     bool adds_in_16_bits(const RuleNode& sum) const {
         constexpr double small = 400;
         const Shape& shape = made_->outline->shape;
-        if (!rounding_.is_half || shape.size() < 3 || !is_product(sum)) return false;
+        if (!rounding_.is_half || shape.size() < 2 || !is_product(sum)) return false;
         const RuleNode &first = *sum.parts[0], &end = *sum.parts[1];
         if (first.kind != Kind::number || end.kind != Kind::number) return false;
         const auto cells = static_cast<double>(shape.back() * shape[shape.size() - 2]);
