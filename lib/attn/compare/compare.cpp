@@ -1,6 +1,7 @@
 #include "attn/compare/compare.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -76,57 +77,63 @@ DType type_of(const Ledger& walk) {
     return DType::float32;
 }
 
-/// A walk in 16 bits beside one of more digits: they begin with other numbers, so each step is
-/// judged by what it made of the tensors of its own walk.
-class RoundedWalk {
+/// Two walks of which one has fewer digits: they begin with other numbers, so each step is judged
+/// by what either made of its own tensors, by one rule.
+class OfTwoTypes {
 public:
-    RoundedWalk(const Plan& plan, const StepTable& table, const Ledger& rounded, DType type)
-        : plan_(plan), table_(table), rounded_(rounded), rounding_(rounding_of(type)) {}
+    OfTwoTypes(const Plan& plan, const StepTable& table, const Ledger& left, const Ledger& right)
+        : plan_(plan),
+          table_(table),
+          sides_{{&left, rounding_of(type_of(left))}, {&right, rounding_of(type_of(right))}} {}
 
-    /// Whether a step is another than in the other walk by rounding alone, here and before.
-    bool explains(const Step& step, const Tensor& other) {
+    bool is_so() const { return sides_[0].second.unit != sides_[1].second.unit; }
+
+    /// Whether a step is another on both sides by rounding alone, here and before.
+    bool explains(const Step& step) {
+        const Tensor &a = (*sides_[0].first)[step.name], &b = (*sides_[1].first)[step.name];
         const bool follows = std::ranges::any_of(unexplained_, [&](const std::string& before) {
             return PlannedStep{plan_, table_, step}.reads(before);
         });
         const bool is_start = step.kind == Step::Kind::input || step.kind == Step::Kind::parameter;
-        const bool overflows = std::isinf(distance(rounded_[step.name], other, {}).absolute);
-        const bool is_rounding =
-            !follows && !overflows &&
-            (is_start ? is_near(rounded_[step.name], other) : follows_from_its_own(step.name));
+        const bool is_rounding = !follows && !std::isinf(distance(a, b, {}).absolute) &&
+                                 (is_start ? is_near(a, b) : follows_from_its_own(step.name));
         if (!is_rounding) unexplained_.push_back(step.name);
         return is_rounding;
     }
 
 private:
-    bool is_near(const Tensor& tensor, const Tensor& other) const {
-        const double units = is_16_bit(other.dtype()) ? 2 : 1;
-        for (std::size_t i = 0; i < tensor.size(); ++i) {
-            const double x = tensor.at(i), y = other.at(i);
-            const double allowed = units * rounding_.unit * std::max(std::abs(x), std::abs(y));
-            if (!same_number(x, y) && !(std::abs(x - y) <= allowed + rounding_.least)) return false;
+    bool is_near(const Tensor& a, const Tensor& b) const {
+        const Rounding &one = sides_[0].second, &other = sides_[1].second;
+        const double units = one.unit + other.unit, least = one.least + other.least;
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            const double x = a.at(i), y = b.at(i);
+            const double allowed = units * std::max(std::abs(x), std::abs(y)) + least;
+            if (!same_number(x, y) && !(std::abs(x - y) <= allowed)) return false;
         }
         return true;
     }
 
     bool follows_from_its_own(const std::string& step) const {
-        Rounding in_16_bits = rounding_;
-        in_16_bits.sums = rounding_.unit;
-        for (const Rounding& way : {rounding_, in_16_bits}) {
-            Bounds bounds(plan_, table_, rounded_, way);
-            const std::optional<Ball> ball = bounds.of(step);
-            const Tensor& made = rounded_[step];
-            if (!ball || ball->radius.shape() != made.shape()) return false;
-            if (within(made, *ball).beyond > 0) continue;
-            const std::optional<Slope> slope = slope_of(made, *ball);
-            return !slope || !slope->is_all || slope->is_one(way);
-        }
-        return false;
+        return std::ranges::all_of(sides_, [&](const auto& side) {
+            Rounding in_16_bits = side.second;
+            in_16_bits.sums = side.second.unit;
+            return follows(step, *side.first, side.second) ||
+                   follows(step, *side.first, in_16_bits);
+        });
+    }
+
+    bool follows(const std::string& step, const Ledger& own, const Rounding& way) const {
+        Bounds bounds(plan_, table_, own, way);
+        const std::optional<Ball> ball = bounds.of(step);
+        if (!ball || ball->radius.shape() != own[step].shape()) return false;
+        if (within(own[step], *ball).beyond > 0) return false;
+        const std::optional<Slope> slope = slope_of(own[step], *ball);
+        return !slope || !slope->is_all || slope->is_one(way);
     }
 
     const Plan& plan_;
     const StepTable& table_;
-    const Ledger& rounded_;
-    const Rounding rounding_;
+    const std::array<std::pair<const Ledger*, Rounding>, 2> sides_;
     std::vector<std::string> unexplained_;
 };
 
@@ -238,12 +245,7 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
     Comparison comparison;
     const Ledger shared = shared_by(table, left, right);
     std::map<DType, Bounds> bounds;
-    const DType types[] = {type_of(left), type_of(right)};
-    const bool is_left = epsilon(types[0]) > epsilon(types[1]);
-    std::optional<RoundedWalk> rounded;
-    if (!tolerance && types[0] != types[1]) {
-        rounded.emplace(plan, table, is_left ? left : right, types[is_left ? 0 : 1]);
-    }
+    OfTwoTypes types(plan, table, left, right);
     for (const auto& [name, tensor] : left.entries()) {
         const Tensor* other = right.find(name);
         if (other == nullptr) {
@@ -257,10 +259,11 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
         if (!step.same_shape()) continue;
         std::optional<Tensor> bound;
         const Step* const card = card_of(table, name);
-        const bool may_be_rounding = rounded && card != nullptr && !same_numbers(tensor, *other);
+        const bool may_be_rounding =
+            types.is_so() && card != nullptr && !same_numbers(tensor, *other);
         if (tolerance) {
             step.tolerance = *tolerance;
-        } else if (may_be_rounding && rounded->explains(*card, is_left ? *other : tensor)) {
+        } else if (may_be_rounding && types.explains(*card)) {
             step.tolerance = {distance(tensor, *other, {}).absolute, 0};
             step.is_bounded = true;
         } else if (other->is_floating() && !same_numbers(tensor, *other)) {
