@@ -84,7 +84,7 @@ public:
     OfTwoTypes(const Plan& plan, const StepTable& table, const Ledger& left, const Ledger& right)
         : plan_(plan),
           table_(table),
-          sides_{{&left, rounding_of(type_of(left))}, {&right, rounding_of(type_of(right))}} {}
+          sides_{{{&left, rounding_of(type_of(left))}, {&right, rounding_of(type_of(right))}}} {}
 
     bool is_so() const { return sides_[0].second.unit != sides_[1].second.unit; }
 

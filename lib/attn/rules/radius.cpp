@@ -84,8 +84,8 @@ private:
         const auto of_value = [&](double units) { return times(units, magnitude(value_of(node))); };
         if (node->type != RuleType::number) return nullptr;
         if (node->kind == Kind::number) {
-            const bool is_kept = static_cast<float>(node->number) == node->number;
-            return is_kept ? nullptr : number_node(std::abs(node->number) * rounding_.sums);
+            const double lost = lost_of(node->number);
+            return lost == 0 ? nullptr : number_node(lost);
         }
         if (node->kind == Kind::reduce) {
             return is_any_of(word, {"sum", "mean"}) ? of_value(unit) : nullptr;
@@ -107,6 +107,13 @@ private:
         // 1 / (1 + exp(-x)) is stored three times.
         const bool is_made = is_any_of(word, {"sigmoid", "tanh"});
         return of_value(is_made ? functions + 2 * unit : functions);
+    }
+
+    /// What a constant loses where it is stored in the type.
+    double lost_of(double number) const {
+        if (number == 0 || !std::isfinite(number)) return 0;
+        const double last = std::ldexp(2 * rounding_.unit, std::ilogb(number));
+        return std::abs(number - std::round(number / last) * last);
     }
 
     /// What the radii of its parts make of a node.
@@ -170,13 +177,13 @@ private:
     /// Whether a sum of 16-bit numbers may run in 16 bits: PyTorch 1.13 adds those up of small
     /// products of matrices.
     bool adds_in_16_bits(const RuleNode& sum) const {
-        constexpr double small = 400;
+        constexpr double small = 4096;
         const Shape& shape = made_->outline->shape;
         if (!rounding_.is_half || shape.size() < 2 || !is_product(sum)) return false;
         const RuleNode &first = *sum.parts[0], &end = *sum.parts[1];
         if (first.kind != Kind::number || end.kind != Kind::number) return false;
         const auto cells = static_cast<double>(shape.back() * shape[shape.size() - 2]);
-        return (end.number - first.number) * cells < small;
+        return (end.number - first.number) * cells <= small;
     }
 
     RuleTree of_reduction(const RuleTree& node) {
