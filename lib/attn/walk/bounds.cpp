@@ -147,8 +147,8 @@ WithinBall within(const Tensor& tensor, const Ball& ball) {
 }
 
 bool Slope::is_one(const Rounding& rounding, double deviations) const {
-    constexpr double units = 0.55, sums = 5;
-    const double constant = units * rounding.unit + sums * rounding.sums;
+    constexpr double sums = 5;
+    const double constant = rounding.unit + sums * rounding.sums;
     return std::abs(factor - 1) <= std::max(constant, deviations * error);
 }
 

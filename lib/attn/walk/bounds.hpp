@@ -64,8 +64,8 @@ struct Slope {
     double factor = 1, error = 0;
     bool is_all = false;  ///< with that factor every cell is within its ball
 
-    /// Whether rounding explains it: so many standard errors, or half a unit, by which a constant
-    /// that was rounded may be off in every cell.
+    /// Whether rounding explains it: so many standard errors, or a unit, by which a constant that
+    /// was rounded may be off in every cell.
     bool is_one(const Rounding& rounding, double deviations = 5) const;
     /// `every number is 1.020 times what it should be, +- 0.0001`
     std::string text() const;
