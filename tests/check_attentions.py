@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the attentions of data/attentions to PyTorch written here by hand from the papers: values of
-every form to 1e-12, gradients of x and of all parameters by autograd to 1e-9, and --code run.
+"""Holds the attentions of data/attentions to PyTorch written here by hand from the papers: values
+of every form to 1e-12, gradients of x and of all parameters by autograd to 1e-9, --code run, and
+that each mistake changes something. A name may be a file.
 
     /usr/bin/python3 tests/check_attentions.py build/dev/app/attn-explain [NAME ...]"""
 
@@ -17,8 +18,6 @@ import torch.nn.functional as F
 torch.set_default_dtype(torch.float64)
 SIZES = ["--embed-dim", "8", "--seed", "5", "--random", "randn"]
 TYPES = ["--dtype", "float64", "--compute-dtype", "float64"]
-
-
 LENGTHS = {"swin": "16", "nsa": "12", "t5-bias": "20", "moba": "9"}  # others: 7
 FLAGS = {"nsa": ["--heads", "4", "--kv-heads", "2"]}
 LAST = {"gated-output": "gated_context", "exclusive": "exclusive_context",
@@ -210,7 +209,8 @@ def sandwich(w):
 
 def fire(w):
     whole = torch.maximum(w.i.double(), (w.stretch * 512).abs())
-    share = torch.log((w.pace * (w.i - w.j)).abs() + 1) / (torch.log((w.pace * whole).abs() + 1) + 1e-6)
+    whole = torch.log((w.pace * whole).abs() + 1) + 1e-6
+    share = torch.log((w.pace * (w.i - w.j)).abs() + 1) / whole
     bias = torch.relu(share[..., None] * w.w_in + w.b_in) @ w.w_out.T + w.b_out
     return w.attend(w.scores() + bias.permute(2, 0, 1), w.later)
 
@@ -299,7 +299,8 @@ def swin(w):
     bias = w.place_bias[step[0] * 3 + step[1]].permute(2, 0, 1)[:, None]
     q, k, v = split(w.q), split(w.k), split(w.v)
     scores = q @ k.mT / math.sqrt(w.d) + bias
-    done = torch.softmax(scores.masked_fill(part[:, :, None] != part[:, None, :], -math.inf), -1) @ v
+    scores = scores.masked_fill(part[:, :, None] != part[:, None, :], -math.inf)
+    done = torch.softmax(scores, -1) @ v
     done = done.reshape(w.heads, 2, 2, 2, 2, -1).transpose(2, 3).reshape(w.heads, 4, 4, -1)
     return done.roll((1, 1), (1, 2)).flatten(1, 2)
 
@@ -453,7 +454,8 @@ def sparsemax(w):
         best = scores[i, :i + 1].sort(descending=True).values
         above, count = best.cumsum(0) - 1, torch.arange(1, i + 2)
         size = (count * best > above).sum()
-        rows.append(F.pad((scores[i, :i + 1] - above[size - 1] / size).clamp(min=0), (0, w.t - 1 - i)))
+        weights = (scores[i, :i + 1] - above[size - 1] / size).clamp(min=0)
+        rows.append(F.pad(weights, (0, w.t - 1 - i)))
     return torch.stack(rows).reshape(w.heads, w.t, w.t) @ w.v
 
 
@@ -473,7 +475,8 @@ def moba(w):
 
 
 def nsa(w):
-    keys, values = (torch.stack([part.mean(1) for part in each.split(2, 1)], 1) for each in (w.k, w.v))
+    keys, values = (torch.stack([part.mean(1) for part in each.split(2, 1)], 1)
+                    for each in (w.k, w.v))
     blocks = torch.arange(keys.shape[1])
     early = (blocks + 1) * 2 - 1 <= w.i
     coarse = torch.softmax((w.q @ keys.mT / math.sqrt(w.d)).masked_fill(~early, -math.inf), -1)
@@ -513,8 +516,9 @@ def program(*arguments):
 
 
 def far(a, b):
-    a = a.reshape(b.shape) if a.numel() == b.numel() else a
-    return ((a - b).abs().max() / b.abs().max().clamp(min=1)).item() if a.shape == b.shape else math.inf
+    if a.numel() != b.numel():
+        return math.inf
+    return ((a.reshape(b.shape) - b).abs().max() / b.abs().max().clamp(min=1)).item()
 
 
 def code_agrees(binary, flags, last, ours):
@@ -549,8 +553,9 @@ def idle_mistakes(binary, text, every, last, ours):
 def check(binary, name, oracle):
     file = json.loads(program(binary, "attentions", name, "--json"))
     last = LAST.get(file["name"], "context")
-    every = [["--attention", name, *form, *SIZES, *TYPES, "--seq-len",
-              LENGTHS.get(file["name"], "7"), *FLAGS.get(file["name"], [])] for form in [["--form", each] for each in file["forms"]] or [[]]]
+    walk = ["--attention", name, *SIZES, *TYPES, "--seq-len", LENGTHS.get(file["name"], "7"),
+            *FLAGS.get(file["name"], [])]
+    every = [[*walk, "--form", each] for each in file["forms"]] or [walk]
     worst, slope, failed = 0, 0, []
     for flags in every:
         walk = json.loads(program(binary, *flags, "--backward", "--detail", "--json"))
