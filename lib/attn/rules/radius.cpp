@@ -94,7 +94,7 @@ private:
         if (node->kind == Kind::operate) {
             if (node->parts.size() == 1 || word == "//") return nullptr;
             const bool is_power = word == "^" && !is_number(*node->parts[1], 2);
-            return of_value(is_power ? functions : unit);
+            return plus(of_value(is_power ? functions : unit), times(unit, written_out(node)));
         }
         if (node->kind != Kind::call) return nullptr;
         if (word == "exp") {
@@ -107,6 +107,21 @@ private:
         // 1 / (1 + exp(-x)) is stored three times.
         const bool is_made = is_any_of(word, {"sigmoid", "tanh"});
         return of_value(is_made ? functions + 2 * unit : functions);
+    }
+
+    /// A difference times a factor may be written out, (x - mean) / root as x / root - mean / root:
+    /// what is rounded then; nothing for other nodes.
+    static RuleTree written_out(const RuleTree& node) {
+        if (!is_operation(*node, "*") && !is_operation(*node, "/")) return nullptr;
+        RuleTree all;
+        for (std::size_t at = 0; at < (node->word == "*" ? 2 : 1); ++at) {
+            const RuleNode& part = *node->parts[at];
+            if (!is_operation(part, "-") || part.parts.size() != 2) continue;
+            std::vector<RuleTree> sides{magnitude(node->parts[0]), magnitude(node->parts[1])};
+            sides[at] = plus(magnitude(part.parts[0]), magnitude(part.parts[1]));
+            all = plus(all, operate_node(node->word, sides));
+        }
+        return all;
     }
 
     /// What a constant loses where it is stored in the type.
