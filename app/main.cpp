@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
     app::report_full_files();
     try {
         try {
+            app::ensure_stack();
             return app::run(argc, argv);
         } catch (const app::ClosedPipe&) {
             return 0;  // nobody reads on: nothing is left to say

@@ -154,13 +154,18 @@ void make_whole(const attn::Document& whole, attn::Document& selected) {
     selected.sections = std::move(sections);
 }
 
-/// Puts the sections of `whole` that were not selected back in their places, not printed.
-void keep_others_of(const attn::Document& whole, attn::Document& selected) {
+/// Puts the sections of `whole` that were not selected back in their places, not printed. Selected
+/// ones in another order come after all in programs, and in their places on pages.
+void keep_others_of(const attn::Document& whole, attn::Document& selected, bool is_page) {
     std::vector<attn::Section> sections;
+    const auto place = [&](const attn::Section& one) {
+        return std::ranges::find(whole.sections, one.name, &attn::Section::name);
+    };
+    const bool in_order = is_page || std::ranges::is_sorted(selected.sections, {}, place);
     for (const attn::Section& section : whole.sections) {
         bool printed = false;
         for (attn::Section& one : selected.sections) {
-            if (one.name != section.name) continue;
+            if (!in_order || one.name != section.name) continue;
             if (printed) one.code.clear();
             printed = true;
             sections.push_back(one);
@@ -168,6 +173,11 @@ void keep_others_of(const attn::Document& whole, attn::Document& selected) {
         if (printed) continue;
         sections.push_back(section);
         sections.back().shown = false;
+    }
+    for (attn::Section& one : selected.sections) {
+        if (in_order) break;
+        one.code.clear();
+        sections.push_back(one);
     }
     selected.sections = std::move(sections);
 }
@@ -369,8 +379,9 @@ void select_sections(const Arguments& arguments, attn::Document& document,
     if (keep_all) {
         const attn::Document whole = document;
         select_sections(arguments, document, note_of_part);
-        if (format_of(arguments).answers) make_whole(whole, document);
-        keep_others_of(whole, document);
+        const bool is_page = format_of(arguments).answers;
+        if (is_page) make_whole(whole, document);
+        keep_others_of(whole, document, is_page);
         return;
     }
     if (arguments.has(flags::only)) {

@@ -2,6 +2,7 @@
 
 #include "app/terminal/terminal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -9,11 +10,13 @@
 
 #include <curses.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "attn/io/output_files.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
@@ -92,6 +95,19 @@ void remove_temporaries_on_signals() {
 void report_full_files() {
     // A handler that does nothing: unlike an ignored signal, a child program does not inherit it.
     std::signal(SIGXFSZ, [](int) {});
+}
+
+void ensure_stack() {
+    constexpr rlim_t least = 2 << 20, usual = 8 << 20;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least) return;
+    const rlimit raised{usual, std::max(limit.rlim_max, usual)};
+    if (::setrlimit(RLIMIT_STACK, &raised) == 0) return;
+    const rlimit allowed{limit.rlim_max, limit.rlim_max};
+    if (limit.rlim_max < least || ::setrlimit(RLIMIT_STACK, &allowed) != 0) {
+        throw attn::Error("a stack of " + std::to_string(limit.rlim_cur / 1024) +
+                          " KB is too small: raise it, as ulimit -s 8192 does");
+    }
 }
 
 TerminalGuard::TerminalGuard() { has_modes = tcgetattr(STDIN_FILENO, &modes_before) == 0; }

@@ -38,6 +38,11 @@ void remove_temporaries_on_signals();
 /// place of a signal that ends the program without a word.
 void report_full_files();
 
+/// Rules within rules may take 1 MB of stack: a lower limit (`ulimit -s`) is raised.
+///
+/// Errors  Error when it may not be.
+void ensure_stack();
+
 /// Brings the terminal back to how it was when the program is ended by a signal: an interrupt, a
 /// termination, or a crash. The temporary files of outputs that are not complete are removed too.
 ///

@@ -101,7 +101,40 @@ TEST_SUITE("diagnose: one reading of all tensors") {
             "qk", changed(code.right["masked_scores"], [](float x) { return x * 1.44269504F; }));
         code.theirs.record("p", code.right["weights"]);
         const Diagnosis found = code.diagnosis();
-        CHECK_MESSAGE((!found.has_unknown() && !found.has_mistake()), diagnosis_text(found));
+        CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
+    }
+
+    TEST_CASE("merged heads under the name of a result are no accusation, but a question") {
+        WalkConfig config = causal_config();
+        config.output_projection = true;
+        Somebody code(config, "mask-times-zero");
+        for (const bool is_right : {true, false}) {
+            code.theirs = Ledger();
+            code.theirs.record("O", (is_right ? code.right : code.wrong)["merged"]);
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.open.size() == 1, diagnosis_text(found));
+            CHECK(found.open[0].find("no-output-projection") != std::string::npos);
+            REQUIRE_MESSAGE(found.findings.empty() == is_right, diagnosis_text(found));
+            if (!is_right) CHECK(is_named(found.findings[0], "mask-times-zero"));
+        }
+    }
+
+    TEST_CASE("the keys of a window alone are read as those of the whole row") {
+        WalkConfig config = causal_config();
+        config.mask.window = 3;
+        for (const char* id : {"", "window-off-by-one=few"}) {
+            Somebody code(config, *id ? id : nullptr);
+            const Tensor& weights = code.wrong["weights"];
+            Array<float> band = empty_array<float>({3, 2, 5, 3});
+            for (std::size_t i = 0; i < band.size(); ++i) {
+                const std::size_t row = i / 3, key = row % 5 + i % 3;
+                band.data()[i] = key < 2 ? 0 : static_cast<float>(weights.at(row * 5 + key - 2));
+            }
+            code.theirs.record("attn", {{"b", "h", "q", "k"}, std::move(band)});
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.findings.size() == (*id ? 1 : 0), diagnosis_text(found));
+            if (*id) CHECK(is_named(found.findings[0], id));
+        }
     }
 
     TEST_CASE("a query and key turned in an unknown way are not called unturned") {
@@ -239,6 +272,15 @@ TEST_SUITE("diagnose: one reading of all tensors") {
             REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
             CHECK_MESSAGE(is_named(found.findings[0], "cache-empty-slot=5"), diagnosis_text(found));
         }
+    }
+
+    TEST_CASE("a result under the name of weights, which has a column too many, is a result") {
+        Somebody code(causal_config(), "scale-dmodel");
+        REQUIRE(code.wrong["merged"].shape() == Shape{3, 5, 6});
+        code.theirs.record("w", code.wrong["merged"]);
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK_MESSAGE(is_named(found.findings[0], "scale-dmodel"), diagnosis_text(found));
     }
 
     TEST_CASE("what was added with the wrong sign is read off the masked scores") {

@@ -118,6 +118,18 @@ TEST_SUITE("rules: gradients") {
         CHECK(world.gradient(scores, "key", {"h", "k", "f"}).text ==
               "d_key[h,k,f] = sum q: d_scores[h,q,k] * query[h,q,f]");
         CHECK(world.error(scores, "key", {"h", "k", "f"}) < 1e-8);
+        world.add("query", {2, 1, 4}).add("key", {2, 1, 4}).add("scores", {2, 1, 1});
+        CHECK(world.gradient(scores, "key", {"h", "k", "f"}).text ==
+              "d_key[h,k,f] = sum q: d_scores[h,q,k] * query[h,q,f]");
+        CHECK(world.error(scores, "key", {"h", "k", "f"}) < 1e-8);
+    }
+    TEST_CASE("deviations from a mean add up to nothing") {
+        World world;
+        world.add("x", {3, 4}).add("y", {3, 4});
+        const std::string norm = "y[t,c] = (x[t,c] - (mean i: x[t,i])) / sqrt(mean j: (x[t,j] - "
+                                 "(mean i: x[t,i])) ^ 2)";
+        CHECK(world.gradient(norm, "x", {"t", "c"}).text.find("16") == std::string::npos);
+        CHECK(world.error(norm, "x", {"t", "c"}) < 1e-8);
     }
     TEST_CASE("indices that are made of others are solved for them") {
         World world;

@@ -342,6 +342,7 @@ TEST_SUITE("rules") {
         refused("1 + softmax k: query[q,0]", "sum, mean, max, min, prod, argmax and rank do", 4);
         refused("swish(1)", "write silu(x)", 0);
         refused("1e999", "'1e999' is too large", 0);
+        refused("key[99999999999999999999, 0]", "an index must be a whole number below 1e15", 4);
         refused("key[query[q,0], 0]", "an index is made of whole numbers", 4);
     }
     TEST_CASE("a rule has a length and a depth") {

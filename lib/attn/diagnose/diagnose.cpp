@@ -164,6 +164,9 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
             const std::size_t each = element_count(ours.shape) / plan.batch;
             if (each == 0 || tensor.size() % each != 0 || tensor.size() / each >= plan.batch)
                 continue;
+            Shape part = ours.shape;
+            part.front() = tensor.size() / each;
+            if (readings(tensor, ours.axes, part, plan.compute_dtype).empty()) continue;
             if (samples && *samples != tensor.size() / each) continue;
             samples = tensor.size() / each;
             fits = true;
@@ -244,7 +247,7 @@ bool may_be_mistake(const Finding& finding) {
 }
 
 /// What a diagnosis cannot say: see Diagnosis::open.
-std::vector<std::string> open_questions(const Diagnosis& diagnosis) {
+std::vector<std::string> open_questions(const Plan& plan, const Diagnosis& diagnosis) {
     std::vector<std::string> open;
     for (const Finding& finding : diagnosis.findings) {
         if (!may_be_mistake(finding)) continue;
@@ -257,6 +260,16 @@ std::vector<std::string> open_questions(const Diagnosis& diagnosis) {
                step.local == Verdict::right;
     };
     const auto first = std::ranges::find_if(diagnosis.steps, differs);
+    const auto is_before = [&](const StepVerdict& step) {
+        return step.name == "merged" && names_a_result(step.theirs_name) &&
+               find_step(kept_table(), "output").applies(plan);
+    };
+    const auto before = std::ranges::find_if(diagnosis.steps, is_before);
+    if (before != diagnosis.steps.end()) {
+        open.push_back(before->theirs_name +
+                       " is what merged is: all is well if w_output comes after it, and if it is "
+                       "the end, the output projection was left out (no-output-projection)");
+    }
     if (diagnosis.findings.empty() && first != diagnosis.steps.end()) {
         open.push_back(first->name +
                        " differs from the reference, though each step before it is right by "
@@ -277,7 +290,7 @@ Diagnosis diagnosed(const Taken& taken) {
     } else {
         diagnosis = Readers(taken.about, taken.tensors).best();
     }
-    diagnosis.open = open_questions(diagnosis);
+    diagnosis.open = open_questions(taken.about.plan, diagnosis);
     diagnosis.plan = taken.about.plan;
     diagnosis.given = intake.given;
     diagnosis.remarks = intake.remarks;

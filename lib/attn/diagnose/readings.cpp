@@ -117,6 +117,28 @@ bool splits_axes(const Shape& theirs, const Shape& ours) {
                        [](std::size_t length) { return length == 1; });
 }
 
+/// The keys of each query's window alone, its own one last: what stands before the first key says
+/// what a key beyond the window has.
+std::optional<Reading> widened(const Tensor& theirs, const Axes& axes, const Shape& shape,
+                               const Shape& lengths) {
+    const std::size_t keys = shape.back(), width = lengths.back();
+    const std::size_t queries = shape[shape.size() - 2];
+    if (queries > keys || keys - queries + 1 >= width) return std::nullopt;
+    const double beyond = theirs.at(0);
+    Array<double> cells = empty_array<double>(shape);
+    std::ranges::fill(cells, beyond);
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const std::size_t row = i / width;
+        const std::size_t end = row % queries + keys - queries + 1, key = end + i % width;
+        if (key >= width) {
+            cells.data()[row * keys + key - width] = theirs.at(i);
+        } else if (theirs.at(i) != beyond) {
+            return std::nullopt;
+        }
+    }
+    return Reading{{axes, std::move(cells)}, "the window of each query"};
+}
+
 /// A tensor of theirs that holds more than ours along one axis: slots of a cache that are not
 /// filled yet, a column for a sink, cosines for both features of a pair; or one row for all
 /// queries. What is more must be what it is taken for.
@@ -131,6 +153,8 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
     Shape others = lengths;
     others[longer] = needs;
     const std::string& axis = axes[longer];
+    const bool is_band = axis == "key" && longer > 0 && axes[longer - 1] == "query";
+    if (others == shape && has < needs && is_band) return widened(theirs, axes, shape, lengths);
     if (others != shape || (has < needs && (axis != "query" || has != 1))) return std::nullopt;
     const std::size_t inner = axis_view(lengths, longer).inner;
     if (has < needs) {

@@ -84,15 +84,19 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
         return step == "context" && names_a_result(theirs.name) &&
                fits(plan, judge, theirs, "merged");
     });
-    if (looks_masked(theirs.tensor) &&
-        std::ranges::find(theirs.steps, "masked_scores") != theirs.steps.end()) {
-        theirs.steps = {"masked_scores"};
+    if (looks_masked(theirs.tensor) && std::ranges::count(theirs.steps, "masked_scores") > 0) {
+        std::erase_if(theirs.steps,
+                      [](const auto& step) { return !step.starts_with("masked_scores"); });
     }
     theirs.misfits = theirs.steps.empty();
-    if (!theirs.misfits) return;
-    // Shape before name: what no step of that name can be may be any other.
-    theirs.options = theirs.steps = {called.front()};
-    theirs.foreign = 1;
+    if (theirs.misfits) theirs.options = theirs.steps = {called.front()};
+    // Shape before name: what no step of that name can be whole may be any other.
+    const auto is_whole = [&](const std::string& step) {
+        const Tensor* expected = judge.reference().find(step);
+        return expected == nullptr || theirs.tensor.size() <= expected->size();
+    };
+    if (!theirs.misfits && std::ranges::any_of(theirs.steps, is_whole)) return;
+    theirs.foreign = theirs.options.size();
     std::ranges::copy(steps_by_shape(judge, theirs.tensor), std::back_inserter(theirs.options));
 }
 
@@ -146,6 +150,12 @@ void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
         theirs.steps = {theirs.steps.front()};
         if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
         theirs.is_right = holds(theirs, theirs.steps.front());
+        // What was saved may be the heads side by side, before the output projection.
+        const Tensor* merged = judge.reference().find("merged");
+        const bool may_be_before = theirs.steps.front() == "output" && theirs.name != "output" &&
+                                   merged != nullptr && is_free("merged") &&
+                                   !readings(theirs.tensor, *merged).empty();
+        if (may_be_before) theirs.options.emplace_back("merged");
     }
     for (TheirTensor& theirs : tensors) {
         if (!theirs.is_right && !theirs.stray.empty()) settle_one(theirs, is_free);

@@ -71,6 +71,7 @@ void gather_code(Document& document) {
         Section& section = document.sections[i];
         if (!section.detail) continue;
         if (section.shown || needed.contains(section.name)) {
+            needed.insert(section.name);
             needed.insert(section.reads.begin(), section.reads.end());
         } else {
             section.code.clear();

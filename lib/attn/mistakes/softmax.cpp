@@ -19,7 +19,7 @@ namespace {
 const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum", "weights"};
 
 const Fix softmax_lines("weights = F.softmax(scores, dim=-1)",
-                        "weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)");
+                        "weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)");
 
 /// Weights, and what the sink takes, as a share: `CELL` is the score of the cell, or the sink.
 TableEdit shared_out_by(const Text& share) {

@@ -174,7 +174,9 @@ private:
             const bool is_sum = node.kind == Kind::reduce || node.kind == Kind::cell;
             if (!is_sum && part->type == RuleType::number) require_whole(*part);
         }
-        if (node.kind == Kind::number) refuse(node.at, "an index must be a whole number");
+        if (node.kind == Kind::number) {
+            refuse(node.at, "an index must be a whole number below 1e15");
+        }
         refuse(
             node.at,
             "an index is made of whole numbers, + - * / %, floor, abs, min, max, argmax and cells "
@@ -263,8 +265,8 @@ private:
             cell.parts[i] = index(cell.parts[i]);
             // One row may serve all queries, as of a mask of padding.
             const RuleNode& index = *cell.parts[i];
-            const bool is_own = std::ranges::find(rule_.indices, index.word) != rule_.indices.end();
-            if (index.kind == Kind::name && is_own && outline.shape[left_out + i] == 1) {
+            if (index.kind == Kind::name && is_many(index.word) &&
+                outline.shape[left_out + i] == 1) {
                 cell.parts[i] = zero(cell.at);
             }
         }
@@ -275,6 +277,12 @@ private:
         cell.parts.insert(cell.parts.begin(), first.begin(), first.end());
         cell.outline = std::make_shared<const Outline>(std::move(outline));
         return tree_of(std::move(cell));
+    }
+
+    /// Whether an index of the result has more than one place.
+    bool is_many(const std::string& index) const {
+        const auto behind = rule_.indices.end() - std::ranges::find(rule_.indices, index);
+        return behind != 0 && *(made_.shape.end() - behind) != 1;
     }
 
     /// The index of the result's axis of that name.

@@ -217,10 +217,12 @@ private:
 std::optional<GradientTerm> solved(GradientTerm term, const std::vector<RuleTree>& parts,
                                    const std::vector<std::string>& indices, const Shape& shape,
                                    IndexSpans spans) {
-    Solver solver(std::move(term), std::move(spans));
+    Solver solver(std::move(term), spans);
     for (std::size_t axis = 0; axis < parts.size(); ++axis) {
-        // A cell of an axis of length 1 is read by all.
-        if (shape[axis] != 1) solver.equal(parts[axis], indices[axis]);
+        // A cell of an axis of length 1 is read by all: by one, where there is only one.
+        const RuleNode& part = *parts[axis];
+        const bool is_single = part.kind == Kind::name && spans.at(part.word).last == 0;
+        if (shape[axis] != 1 || is_single) solver.equal(parts[axis], indices[axis]);
     }
     return solver.result();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <set>
 
 namespace attn {
@@ -125,6 +126,23 @@ bool is_used(const GradientTerm& term, std::size_t loop) {
            std::ranges::any_of(term.loops, [&](const GradientLoop& each) {
                return names(each.first) || names(each.end);
            });
+}
+
+/// Whether the term is 0, as deviations from their mean add up to 0: `sum j: a[j] - (mean i:
+/// a[i])`.
+bool is_deviations(const GradientTerm& term, std::size_t place) {
+    const GradientLoop& loop = term.loops[place];
+    GradientTerm others = term;
+    const auto changing = [&](const RuleTree& each) { return holds_index(*each, loop.index); };
+    const auto factor = std::ranges::find_if(others.over, changing);
+    if (factor == others.over.end() || !is_operation(**factor, "-")) return false;
+    const RuleTree each = (*factor)->parts[0];
+    const RuleNode& mean = *(*factor)->parts.back();
+    others.over.erase(factor);
+    return mean.kind == Kind::reduce && mean.word == "mean" && !holds_index(mean, loop.index) &&
+           !is_used(others, place) && same_tree(*mean.parts[0], *loop.first) &&
+           same_tree(*mean.parts[1], *loop.end) &&
+           same_tree(*substituted(each, {{loop.index, name_node(mean.index)}}, {}), *mean.parts[2]);
 }
 
 /// The place of factors within the first loops: a factor stands before a sum that it does not
@@ -278,6 +296,12 @@ RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>&
         }
     }
     for (GradientTerm& term : terms) {
+        const auto places = std::views::iota(std::size_t{0}, term.loops.size());
+        if (sum != nullptr && std::ranges::any_of(places, [&](std::size_t place) {
+                return is_deviations(term, place);
+            })) {
+            continue;
+        }
         for (std::size_t i = term.loops.size(); i-- > 0;) {
             if (is_used(term, i)) continue;
             const GradientLoop& loop = term.loops[i];
