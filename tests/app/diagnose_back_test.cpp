@@ -88,7 +88,7 @@ struct Hand {
                                                        : 1 / root;
         const Rows scaled =
             each(ds, [&](std::size_t i, std::size_t j) { return ds[i][j] * factor; });
-        dq = product(scaled, k);
+        dq = product(wrong == "dq" ? turned(scaled) : scaled, k);
         dk = product(wrong == "key" ? scaled : turned(scaled), q);
         if (wrong == "dk alone") dk = each(dk, [&](auto i, auto j) { return dk[i][j] * root; });
         if (wrong == "dv") dv = product(weights, d_out);
@@ -116,17 +116,19 @@ struct Hand {
 };
 
 void write_file(const std::string& path, const std::map<std::string, Rows>& tensors,
-                bool in_floats = false) {
+                bool in_floats = false, std::size_t heads = 0) {
     std::vector<attn::Tensor> kept;
     std::vector<attn::TensorRef> arrays;
     kept.reserve(tensors.size());
     for (const auto& [name, rows] : tensors) {
-        const attn::Shape shape{rows.size(), rows[0].size()};
+        const std::size_t width = rows[0].size();
+        attn::Shape shape{rows.size(), width};
+        if (heads > 0) shape = {1, heads, rows.size() / heads, width};
         attn::Array<double> cells = attn::empty_array<double>(shape);
         for (std::size_t i = 0; i < cells.size(); ++i) {
-            cells.data()[i] = rows[i / shape[1]][i % shape[1]];
+            cells.data()[i] = rows[i / width][i % width];
         }
-        const attn::Tensor tensor({"a", "b"}, std::move(cells));
+        const attn::Tensor tensor(attn::Axes(shape.size(), "a"), std::move(cells));
         kept.push_back(in_floats ? attn::cast(tensor, attn::DType::float32) : tensor);
         arrays.push_back({name, kept.back()});
     }
@@ -137,10 +139,10 @@ void write_file(const std::string& path, const std::map<std::string, Rows>& tens
 
 /// What diagnose says of these tensors.
 program::Result diagnosed(const std::map<std::string, Rows>& tensors, const std::string& flags = "",
-                          bool in_floats = false) {
+                          bool in_floats = false, std::size_t heads = 0) {
     const program::Folder folder;
     const std::string path = folder / "mine.npz";
-    write_file(path, tensors, in_floats);
+    write_file(path, tensors, in_floats, heads);
     return run("diagnose " + path + " " + flags);
 }
 
@@ -169,7 +171,8 @@ TEST_SUITE("diagnose_back") {
         const std::map<std::string, std::string> names{{"row", "grad-softmax-no-row-sum"},
                                                        {"scale", "grad-scale-missing"},
                                                        {"scale twice", "grad-scale-twice"},
-                                                       {"key", "grad-key-transpose"}};
+                                                       {"key", "grad-key-transpose"},
+                                                       {"dv", "grad-value-transpose"}};
         for (const auto& [wrong, id] : names) {
             const Hand h = Hand::made(wrong);
             auto tensors = saved(h);
@@ -180,6 +183,32 @@ TEST_SUITE("diagnose_back") {
             CHECK(tells(result.out, id));
             CHECK(
                 tells(diagnosed(saved(Hand::of_loss([](double) { return 1.0; }, wrong))).out, id));
+        }
+    }
+    TEST_CASE("as many heads as tokens: what is saved of each head is not taken for merged") {
+        for (const std::string wrong : {"", "scale"}) {
+            std::map<std::string, Rows> all;
+            for (std::size_t head = 0; head < Hand::tokens; ++head) {
+                Hand h;
+                h.q = Hand::numbers(0.2 * static_cast<double>(head));
+                h.wrong = wrong;
+                h.forth();
+                h.back();
+                auto tensors = saved(h);
+                for (const char* name : {"q", "k", "v"}) {
+                    tensors[std::string("g") + name] = tensors[std::string("d") + name];
+                    tensors.erase(std::string("d") + name);
+                }
+                tensors["d_out"] = h.d_out;
+                for (const auto& [name, rows] : tensors) {
+                    all[name].insert(all[name].end(), rows.begin(), rows.end());
+                }
+            }
+            const auto result = diagnosed(all, "--heads 6", false, Hand::tokens);
+            INFO(result.out);
+            CHECK(result.exit_code == (wrong.empty() ? 0 : 1));
+            CHECK(tells(result.out, wrong.empty() ? "the way back is that of this walk"
+                                                  : "grad-scale-missing"));
         }
     }
     TEST_CASE("a loss that nobody said is read off the gradients, and said") {
@@ -271,9 +300,9 @@ TEST_SUITE("diagnose_back") {
                                       {"dS", row.ds}});
         INFO(local.out);
         CHECK(tells(local.out, "grad-softmax-no-row-sum"));
-        const Hand values = Hand::made("dv");
-        tensors = saved(values);
-        tensors["d_out"] = values.d_out;
+        const Hand queries = Hand::made("dq");
+        tensors = saved(queries);
+        tensors["d_out"] = queries.d_out;
         const auto unknown = diagnosed(tensors);
         CHECK(unknown.exit_code == 3);
         CHECK(tells(unknown.out, "with two indices exchanged"));

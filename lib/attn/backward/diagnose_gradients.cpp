@@ -75,11 +75,12 @@ std::string differentiated(const std::string& name, const Ledger& file) {
     if (!known_steps(name).empty()) return {};
     const std::string last = name.substr(name.find_last_of("./:") + 1);
     for (const std::string begin :
-         {"d_", "grad_", "gradient_", "dL_d", "dl_d", "dL/d", "dLd", "d", "grad"}) {
+         {"d_", "grad_", "gradient_", "dL_d", "dl_d", "dL/d", "dLd", "d", "grad", "g"}) {
         for (const std::string& each : {name, last}) {
             if (each.size() <= begin.size() || !each.starts_with(begin)) continue;
             const std::string rest = each.substr(begin.size());
-            if (is_tensor(rest)) return rest;
+            const bool is_short = begin == "g" && rest.size() > 1;
+            if (!is_short && is_tensor(rest)) return rest;
         }
     }
     return {};

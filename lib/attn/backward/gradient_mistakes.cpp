@@ -124,19 +124,26 @@ Rules scaled(const Way& way, bool twice) {
 Rules scale_missing(const Way& way) { return scaled(way, false); }
 Rules scale_twice(const Way& way) { return scaled(way, true); }
 
-Rules key_not_transposed(const Way& way) {
-    const std::string key = "d_" + way.latest(Chain::keys, "scores");
-    if (!way.has(key) || way.plan.query_len != way.plan.key_len) return {};
-    const Rule rule = way.rule(key);
+/// The gradient of a key or value, made with the mirror image of `matrix`.
+Rules not_transposed(const Way& way, const std::string& of, const std::string& matrix) {
+    const std::string step = "d_" + of;
+    if (!way.has(step) || way.plan.query_len != way.plan.key_len) return {};
+    const Rule rule = way.rule(step);
     const RuleTree wrong = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
-        if (node.kind != Kind::cell || node.word != "d_scores") return nullptr;
+        if (node.kind != Kind::cell || node.word != matrix) return nullptr;
         std::vector<RuleTree> parts = node.parts;
         std::swap(parts.end()[-1], parts.end()[-2]);
         RuleNode turned = node;
         turned.parts = std::move(parts);
         return tree_of(std::move(turned));
     });
-    return {{key, told(key, way, wrong)}};
+    return {{step, told(step, way, wrong)}};
+}
+Rules key_not_transposed(const Way& way) {
+    return not_transposed(way, way.latest(Chain::keys, "scores"), "d_scores");
+}
+Rules value_not_transposed(const Way& way) {
+    return not_transposed(way, way.latest(Chain::values, "context"), "weights");
 }
 
 /// Every gradient of a parameter whose name begins so.
@@ -283,6 +290,12 @@ const std::vector<Mistake>& gradient_mistakes() {
               "d_key = d_scores.swapaxes(-2, -1) @ query",
               "A key adds up over the queries that met it: over the rows of d_scores.",
               key_not_transposed),
+        entry("grad-value-transpose", "d_value",
+              "The weights were not transposed for the gradient of the values",
+              "each value gets what the keys of its place should give",
+              "d_value = weights.swapaxes(-2, -1) @ d_context",
+              "A value adds up over the queries that read it: over the rows of the weights.",
+              value_not_transposed),
         entry("grad-weight-transpose", "d_w_query", "The gradient of a weight is transposed",
               "each weight learns what its mirror image should",
               "d_w = d_projected.reshape(-1, d_projected.shape[-1]).T @ x.reshape(-1, x.shape[-1])",

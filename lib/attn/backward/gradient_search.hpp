@@ -78,6 +78,7 @@ private:
 
     /// Takes what the way back begins with; whether that is known.
     bool begin();
+    void begin_before_last();
 
     void take(const BackwardStart& start);
 

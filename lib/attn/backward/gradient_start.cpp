@@ -41,6 +41,7 @@ bool GradientSearch::begin() {
     const std::vector<BackwardStart> given = given_starts();
     if (!given.empty() && given.front().step == last_) {
         take_best(given);
+        if (!taken_.has(last_)) begin_before_last();
         return true;
     }
     const std::vector<BackwardStart> all = starts_of_losses();
@@ -61,6 +62,16 @@ bool GradientSearch::begin() {
         if ((is_sum || theirs_.size() > 1) && explained_together()) return true;
     }
     return take_a_multiple(all);
+}
+
+/// Heads beside tokens, as many of both: theirs is not that of the last step, but of one before.
+void GradientSearch::begin_before_last() {
+    unknown_.insert(last_);
+    for (TheirGradient& each : theirs_) {
+        if (each.steps.size() == 1 || each.steps.front() != last_) continue;
+        each.steps.erase(each.steps.begin());
+        std::ranges::replace(result_.compared, last_, each.steps.front());
+    }
 }
 
 void GradientSearch::take(const BackwardStart& start) {
@@ -107,7 +118,7 @@ std::vector<BackwardStart> GradientSearch::given_starts() const {
     for (const Step& step : way_.table) {
         const bool is_result = step.applies(way_.plan) && step.name.starts_with("d_") &&
                                find_step(way_.table, step.gradient_of).chain == Chain::contexts;
-        if (!is_result || !all.empty()) continue;
+        if (!is_result) continue;
         const Outline outline = step.outline(way_.plan);
         for (const TheirGradient& each : theirs_) {
             const Step& likeliest = find_step(way_.table, each.steps.front());

@@ -260,15 +260,16 @@ std::vector<std::string> open_questions(const Plan& plan, const Diagnosis& diagn
                step.local == Verdict::right;
     };
     const auto first = std::ranges::find_if(diagnosis.steps, differs);
+    const bool merges = find_step(kept_table(), "merged").applies(plan);
     const auto is_before = [&](const StepVerdict& step) {
-        return step.name == "merged" && names_a_result(step.theirs_name) &&
+        return step.name == (merges ? "merged" : "context") && names_a_result(step.theirs_name) &&
                find_step(kept_table(), "output").applies(plan);
     };
     const auto before = std::ranges::find_if(diagnosis.steps, is_before);
     if (before != diagnosis.steps.end()) {
-        open.push_back(before->theirs_name +
-                       " is what merged is: all is well if w_output comes after it, and if it is "
-                       "the end, the output projection was left out (no-output-projection)");
+        open.push_back(before->theirs_name + " is read as " + before->name +
+                       ", before w_output: if it is the end, the output projection was left out "
+                       "(no-output-projection)");
     }
     if (diagnosis.findings.empty() && first != diagnosis.steps.end()) {
         open.push_back(first->name +

@@ -337,7 +337,6 @@ private:
 
     /// Enters what was found, and makes the mistake in all that follows.
     void enter(const TheirTensor& theirs, const std::string& step, Match match) {
-        note_saved_before(case_, theirs, step, replay_, match);
         diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
         for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
                                     match.finding.mistake, match.finding.second}) {

@@ -106,21 +106,6 @@ bool is_result_step(const std::string& step) {
     return place_of(kept_table(), step) >= place_of(kept_table(), "weights");
 }
 
-void note_saved_before(const Case& about, const TheirTensor& theirs, const std::string& step,
-                       Replay& replay, Match& match) {
-    const StepTable& table = kept_table(about.plan);
-    for (const std::string& before : steps_called(theirs.name, about.plan)) {
-        const Tensor* right = replay.step(before);
-        if (!right || replay.is_given(before) || place_of(table, before) >= place_of(table, step) ||
-            !about.judge(before, theirs, match.reading.tensor, *right, true).right()) {
-            continue;
-        }
-        match.finding.evidence.push_back(theirs.name + " is the right " + before +
-                                         ": if you saved it before " + step +
-                                         " was made of it, nothing is wrong");
-    }
-}
-
 void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
                    const Tensor& tensor, Replay& replay, Finding& finding) {
     constexpr std::size_t most_sums = 300'000;

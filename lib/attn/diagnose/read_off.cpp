@@ -195,11 +195,12 @@ void added_by_distance(const Plan& plan, const std::string& step, const Tensor& 
         while (!added.empty() && added.back() == unset) added.pop_back();
         return std::ranges::count(added, unset) == 0 ? added : Numbers();
     };
-    for (std::size_t head = 0; head < std::min<std::size_t>(groups, 4); ++head) {
+    const std::size_t heads = plan.has_head ? std::min(plan.heads, groups) : 1;
+    for (std::size_t head = 0; head < std::min<std::size_t>(heads, 4); ++head) {
         const Numbers theirs_add = by_distance(theirs, head), ours = by_distance(right, head);
         const bool says = theirs_add.size() == ours.size() && ours.size() > 1;
         if (!says || all_alike(theirs_add, ours)) continue;
-        evidence.push_back((groups > 1 ? "head " + std::to_string(head) + ": " : "") +
+        evidence.push_back((heads > 1 ? "head " + std::to_string(head) + ": " : "") +
                            "the keys 0, 1, 2, ... tokens back have " + listed(theirs_add) +
                            " added" + (has_bias ? ", not " + listed(ours) : ""));
     }

@@ -165,10 +165,6 @@ bool may_be_projected(const Tensor& theirs, const Tensor& merged);
 /// Whether something of theirs is right that would be wrong with this mistake.
 bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake);
 
-/// Their name may stand for a step before the one that matches, which the numbers are: says so.
-void note_saved_before(const Case& about, const TheirTensor& theirs, const std::string& step,
-                       Replay& replay, Match& match);
-
 /// Notes the rule that their numbers follow, where one is near the right one: of the step or, where
 /// none of their tensors comes between, of one before it. Else what is read off them.
 void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,

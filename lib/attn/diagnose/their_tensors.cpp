@@ -80,9 +80,10 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
                                                        place_of(kept_table(plan), step) <
                                                            place_of(kept_table(plan), "weights")));
         if (as_before) return !judge.right_reading(theirs, step);
-        // A result in the shape of merged heads is no context.
-        return step == "context" && names_a_result(theirs.name) &&
-               fits(plan, judge, theirs, "merged");
+        // A result has the shape of heads, or of merged ones.
+        if (!names_a_result(theirs.name) || (step != "context" && step != "merged")) return false;
+        const bool has_heads = judge.reference()["context"].shape() == theirs.tensor.shape();
+        return fits(plan, judge, theirs, "merged") && has_heads == (step == "merged");
     });
     if (looks_masked(theirs.tensor) && std::ranges::count(theirs.steps, "masked_scores") > 0) {
         std::erase_if(theirs.steps,
@@ -150,12 +151,13 @@ void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
         theirs.steps = {theirs.steps.front()};
         if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
         theirs.is_right = holds(theirs, theirs.steps.front());
-        // What was saved may be the heads side by side, before the output projection.
-        const Tensor* merged = judge.reference().find("merged");
+        // What was saved may be what the output projection takes.
+        const std::string before = judge.reference().find("merged") ? "merged" : "context";
+        const Tensor* projected = judge.reference().find(before);
         const bool may_be_before = theirs.steps.front() == "output" && theirs.name != "output" &&
-                                   merged != nullptr && is_free("merged") &&
-                                   !readings(theirs.tensor, *merged).empty();
-        if (may_be_before) theirs.options.emplace_back("merged");
+                                   projected != nullptr && is_free(before) &&
+                                   !readings(theirs.tensor, *projected).empty();
+        if (may_be_before) theirs.options.push_back(before);
     }
     for (TheirTensor& theirs : tensors) {
         if (!theirs.is_right && !theirs.stray.empty()) settle_one(theirs, is_free);
