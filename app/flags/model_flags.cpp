@@ -373,9 +373,9 @@ std::int64_t token_of(const attn::models::Model& model, const std::string& word,
                       const std::string& asked) {
     if (word.empty()) throw attn::ConfigError(asked + " names no token: give a word or an id");
     const auto vocab = static_cast<std::int64_t>(model.architecture.vocab_size);
-    // A word of a text has a blank in front.
+    // A word of a text has a blank in front; pieces come after the bytes that are spelled so.
     for (const std::string& wanted : {" " + word, word}) {
-        for (std::int64_t id = 0; model.tokenizer != nullptr && id < vocab; ++id) {
+        for (std::int64_t id = vocab; model.tokenizer != nullptr && id-- > 0;) {
             if (model.tokenizer->label(id) == wanted) return id;
         }
     }

@@ -101,11 +101,10 @@ void ensure_stack() {
     constexpr rlim_t least = 2 << 20, usual = 8 << 20;
     rlimit limit{};
     if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least) return;
-    const rlimit raised{usual, std::max(limit.rlim_max, usual)};
-    if (::setrlimit(RLIMIT_STACK, &raised) == 0) return;
-    const rlimit allowed{limit.rlim_max, limit.rlim_max};
-    if (limit.rlim_max < least || ::setrlimit(RLIMIT_STACK, &allowed) != 0) {
-        throw attn::Error("a stack of " + std::to_string(limit.rlim_cur / 1024) +
+    const std::string given = std::to_string(limit.rlim_cur / 1024);
+    limit.rlim_cur = std::min(limit.rlim_max, usual);
+    if (limit.rlim_cur < least || ::setrlimit(RLIMIT_STACK, &limit) != 0) {
+        throw attn::Error("a stack of " + given +
                           " KB is too small: raise it, as ulimit -s 8192 does");
     }
 }

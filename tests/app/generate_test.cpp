@@ -115,6 +115,9 @@ TEST_SUITE("app: generate") {
               std::string::npos);
         check_refused("why 'next[A]'", "add --model-file stories");
         check_refused("why 'next[quux]' --model-file stories", "has no such token");
+        // No byte, but the piece that is spelled so.
+        CHECK(run("why 'next[,]' --model-file stories --text 'Once upon a time'")
+                  .out.find("next[47]") == std::string::npos);
     }
     TEST_CASE("bad input is one line") {
         check_refused("generate --model-file missing.bin", "missing.bin: cannot be read");
