@@ -77,7 +77,8 @@ bool is_of_numpy(const std::string& name, const attn::Ledger& file) {
 constexpr double of_right = 8;
 
 bool is_right(const attn::Diagnosis& diagnosis) {
-    return !diagnosis.has_mistake() && !diagnosis.has_unknown();
+    return !diagnosis.has_mistake() && !diagnosis.has_unknown() &&
+           std::ranges::none_of(diagnosis.findings, &attn::Finding::asked);
 }
 
 /// A diagnosis in a few words.

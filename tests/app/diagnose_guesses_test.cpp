@@ -259,12 +259,13 @@ TEST_SUITE("app: diagnose does not guess") {
 
     TEST_CASE("a result that may have been saved before its projection is asked about") {
         const std::string flags = "--heads 3 --output-projection --mask causal --embed-dim 12";
-        const std::string asked = "attn_out is read as merged, before w_output";
+        const std::string asked = "if you saved attn_out before w_output was applied";
         TheirFile theirs(flags + " --batch 2");
         theirs.save("attn_out", "merged");
         const std::string given = flags + " --given " + (theirs.folder / "walk.npz");
         const program::Result alone = theirs.diagnose(given);
         CHECK(alone.exit_code == 3);
+        CHECK_MESSAGE(guess_tells(alone.out, "The output projection was not applied"), alone.out);
         CHECK_MESSAGE(guess_tells(alone.out, asked), alone.out);
         theirs.save("concat", "merged");
         const program::Result twice = theirs.diagnose(given);
@@ -275,7 +276,8 @@ TEST_SUITE("app: diagnose does not guess") {
         for (const char* step : {"query", "key", "value", "w_output"}) lone.save(step, step);
         lone.save("y", "merged");
         const program::Result result = lone.diagnose("--mask causal");
-        CHECK_MESSAGE(guess_tells(result.out, "y is read as merged"), result.out << result.err);
+        CHECK_MESSAGE(guess_tells(result.out, "if you saved y before w_output"),
+                      result.out << result.err);
         lone.file.back().second = lone.walk.at("output");
         CHECK(lone.diagnose("--mask causal").exit_code == 0);
     }

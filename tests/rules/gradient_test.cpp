@@ -123,11 +123,21 @@ TEST_SUITE("rules: gradients") {
               "d_key[h,k,f] = sum q: d_scores[h,q,k] * query[h,q,f]");
         CHECK(world.error(scores, "key", {"h", "k", "f"}) < 1e-8);
     }
+    TEST_CASE("what is the largest of nothing passes nothing back") {
+        World world;
+        world.add("x", {3, 4}).add("y", {3, 4});
+        for (const char* range : {"q..k", "max(q - 1, 0)..k", "1..q"}) {
+            const std::string rule =
+                "y[q,k] = min j in " + std::string(range) + ": x[q,min(j, 2)] * 2";
+            CHECK_MESSAGE(world.error(rule, "x", {"q", "f"}) < 1e-8, rule);
+        }
+    }
     TEST_CASE("deviations from a mean add up to nothing") {
         World world;
         world.add("x", {3, 4}).add("y", {3, 4});
-        const std::string norm = "y[t,c] = (x[t,c] - (mean i: x[t,i])) / sqrt(mean j: (x[t,j] - "
-                                 "(mean i: x[t,i])) ^ 2)";
+        const std::string norm =
+            "y[t,c] = (x[t,c] - (mean i: x[t,i])) / sqrt(mean j: (x[t,j] - "
+            "(mean i: x[t,i])) ^ 2)";
         CHECK(world.gradient(norm, "x", {"t", "c"}).text.find("16") == std::string::npos);
         CHECK(world.error(norm, "x", {"t", "c"}) < 1e-8);
     }

@@ -246,10 +246,22 @@ bool may_be_mistake(const Finding& finding) {
            (changes_scores(finding.mistake) || std::ranges::any_of(finding.ties, changes_scores));
 }
 
+const StepVerdict& row_of(const Diagnosis& diagnosis, const Finding& finding) {
+    return *std::ranges::find(diagnosis.steps, finding.step, &StepVerdict::name);
+}
+
 /// What a diagnosis cannot say: see Diagnosis::open.
-std::vector<std::string> open_questions(const Plan& plan, const Diagnosis& diagnosis) {
+std::vector<std::string> open_questions(Diagnosis& diagnosis) {
     std::vector<std::string> open;
-    for (const Finding& finding : diagnosis.findings) {
+    const auto is_before = [](const StepVerdict& step) { return step.name == "merged"; };
+    const bool saves_before = std::ranges::any_of(diagnosis.steps, is_before);
+    for (Finding& finding : diagnosis.findings) {
+        finding.asked = finding.mistake && finding.mistake->id == "no-output-projection" &&
+                        row_of(diagnosis, finding).theirs_name != "output" && !saves_before;
+        if (finding.asked) {
+            open.push_back("if you saved " + row_of(diagnosis, finding).theirs_name +
+                           " before w_output was applied to it, nothing is wrong");
+        }
         if (!may_be_mistake(finding)) continue;
         open.push_back(finding.step +
                        " may be a mistake: these numbers are too small or too alike to show what "
@@ -260,17 +272,6 @@ std::vector<std::string> open_questions(const Plan& plan, const Diagnosis& diagn
                step.local == Verdict::right;
     };
     const auto first = std::ranges::find_if(diagnosis.steps, differs);
-    const bool merges = find_step(kept_table(), "merged").applies(plan);
-    const auto is_before = [&](const StepVerdict& step) {
-        return step.name == (merges ? "merged" : "context") && names_a_result(step.theirs_name) &&
-               find_step(kept_table(), "output").applies(plan);
-    };
-    const auto before = std::ranges::find_if(diagnosis.steps, is_before);
-    if (before != diagnosis.steps.end()) {
-        open.push_back(before->theirs_name + " is read as " + before->name +
-                       ", before w_output: if it is the end, the output projection was left out "
-                       "(no-output-projection)");
-    }
     if (diagnosis.findings.empty() && first != diagnosis.steps.end()) {
         open.push_back(first->name +
                        " differs from the reference, though each step before it is right by "
@@ -291,7 +292,7 @@ Diagnosis diagnosed(const Taken& taken) {
     } else {
         diagnosis = Readers(taken.about, taken.tensors).best();
     }
-    diagnosis.open = open_questions(taken.about.plan, diagnosis);
+    diagnosis.open = open_questions(diagnosis);
     diagnosis.plan = taken.about.plan;
     diagnosis.given = intake.given;
     diagnosis.remarks = intake.remarks;
@@ -314,7 +315,7 @@ bool may_be_rounded(const Taken& taken, double epsilon) {
 
 bool Diagnosis::has_mistake() const {
     return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-        return finding.mistake != nullptr && !finding.harmless;
+        return finding.mistake != nullptr && !finding.harmless && !finding.asked;
     });
 }
 

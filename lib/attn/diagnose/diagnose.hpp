@@ -65,6 +65,7 @@ struct Finding {
     /// Further pairs that give the same numbers.
     std::vector<std::pair<const Mistake*, const Mistake*>> pairs;
     bool harmless = false;               ///< the results after this step are right all the same
+    bool asked = false;                  ///< no mistake if it was saved before the step
     bool changes_weights = false;        ///< made in float32 it does, whatever theirs can show
     bool replayed = true;                ///< made on their tensors; false: read off them
     double difference = 0;               ///< between the replay and their tensor

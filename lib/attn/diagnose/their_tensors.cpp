@@ -157,7 +157,9 @@ void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
         const bool may_be_before = theirs.steps.front() == "output" && theirs.name != "output" &&
                                    projected != nullptr && is_free(before) &&
                                    !readings(theirs.tensor, *projected).empty();
-        if (may_be_before) theirs.options.push_back(before);
+        if (!may_be_before) continue;
+        theirs.foreign = std::min(theirs.foreign, theirs.options.size());
+        theirs.options.push_back(before);
     }
     for (TheirTensor& theirs : tensors) {
         if (!theirs.is_right && !theirs.stray.empty()) settle_one(theirs, is_free);

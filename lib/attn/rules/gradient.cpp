@@ -211,7 +211,11 @@ private:
             // The largest ones share it.
             const RuleTree equal = operate_node("==", {body, value_of(node)});
             const RuleTree one = choose_node(equal, number_node(1), number_node(0));
-            term = term.over_by(over_all("sum", one)).where(equal);
+            RuleTree count = over_all("sum", one);
+            // Of nothing there is no largest, and none is divided by 0.
+            const bool may_be_empty = places_in(loop, spans_, 1)->kind == Kind::call;
+            if (may_be_empty) count = call_node("max", {count, number_node(1)});
+            term = term.over_by(count).where(equal);
         }
         if (node->word == "prod") {
             // The product of the others, which is there where one of them is 0.
