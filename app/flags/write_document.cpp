@@ -7,6 +7,7 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
+#include "app/tour/tour.hpp"
 #include "attn/document/document.hpp"
 #include "attn/io/array_files.hpp"
 #include "attn/io/output_files.hpp"
@@ -163,7 +164,8 @@ void write_document(const Arguments& arguments, const attn::Document& made, attn
         write_text(arguments, attn::summary_text(made));
         return;
     }
-    const TextChoices choices = text_choices(arguments, usual, default_dtype);
+    TextChoices choices = text_choices(arguments, usual, default_dtype);
+    if (!choices.figure.live.empty()) choices.figure.live.emplace_back("tour", tour_json());
     const Format& format = format_of(arguments, usual);
     const auto gathered = with_gathered_code(format, made);
     const attn::Document& document = gathered ? *gathered : made;

@@ -9,6 +9,7 @@
 #include "attn/notebooks/notebook.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/plan/draw_list.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/why/why.hpp"
 
@@ -123,6 +124,22 @@ std::string plain_text(const std::string& paragraph) {
 const TourDocument& tour_document() {
     static const TourDocument document = read_document();
     return document;
+}
+
+std::string tour_json() {
+    std::vector<attn::JsonText> stops;
+    for (const TourPage& page : tour_document().pages) {
+        std::vector<std::string> steps;
+        const std::vector<std::string> parts = split(page.answer, '`');
+        for (std::size_t i = 1; i + 2 < parts.size(); i += 2) {
+            steps.push_back(parts[i].substr(0, parts[i].find('[')));
+        }
+        const TourPage::Block& first = page.blocks.front();
+        stops.push_back({{"question", page.question},
+                         {"of", steps},
+                         {"text", first.is_command ? "" : plain_text(first.text)}});
+    }
+    return attn::JsonText(stops, ",\n").text;
 }
 
 TourAnswer answer_of(const TourPage& page) {

@@ -49,6 +49,10 @@ const TourDocument& tour_document();
 /// A paragraph of Markdown as plain text.
 std::string plain_text(const std::string& paragraph);
 
+/// The pages for the page of a walk: question, the steps that the answer is read from, and what is
+/// said before the first command.
+std::string tour_json();
+
 /// The answer to what a page lets one try, and where it can be seen.
 struct TourAnswer {
     attn::RightAnswer right{};

@@ -124,3 +124,40 @@ export async function testWriting() {
     checkQuiet(opened);
     await page.close();
 }
+
+/** The tour in the page says what the terminal says, at the box that it speaks of. */
+export async function testTour() {
+    const opened = await pageOf(start);
+    const { page } = opened;
+    await started(page);
+    const read = () => page.run(() => ({
+        title: document.querySelector("#stop h2").textContent,
+        text: document.querySelector("#stop p").textContent,
+        boxes: [...document.querySelectorAll(".box, .sentence")].map((one) => getComputedStyle(one).outlineStyle),
+        hidden: document.getElementById("stop").hidden,
+        hash: location.hash,
+    }));
+    const press = (word) => page.run((word) => {
+        [...document.querySelectorAll("#live button, #stop button")].find((one) => one.textContent === word).click();
+    }, word);
+    const toldOf = (number) => printed(["tour", String(number)]).replaceAll("\n", " ");
+    await press("tour");
+    for (let number = 1; number < 22; ++number) {
+        const { title, text, boxes, hash } = await read();
+        check(title.startsWith(`${number} of 22. `) && hash === `#tour=${number}`, `stop ${number}`, { title, hash });
+        check(toldOf(number).includes(`${title} ${text ? ` ${text} ` : ""}`), `stop ${number}: the terminal's words`, { title, text });
+        check(boxes.filter((style) => style === "solid").length === 1, `stop ${number} is at one place`, boxes);
+        if (number === 6) await picture(page, "tour");
+        await press("next");
+    }
+    await page.run(() => (location.hash = "#tour=6"));
+    await new Promise((done) => setTimeout(done, 200));
+    const six = await read();
+    check(six.title.startsWith("6 of 22. How do scores") && six.boxes.indexOf("solid") === 3, "an address leads to a stop", six);
+    await page.look({ width: 390, height: 844 });
+    await picture(page, "tour-phone");
+    await press("end");
+    check((await read()).hidden && (await read()).hash === "", "the tour ends", await read());
+    checkQuiet(opened);
+    await page.close();
+}

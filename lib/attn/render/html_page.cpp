@@ -244,21 +244,28 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
 }  // namespace
 
 std::string as_letters(std::string_view bytes) {
-    constexpr std::uint32_t base = 85;
+    constexpr unsigned base = 91, bits_of_two = 13;
     std::string text;
-    text.reserve(bytes.size() / 4 * 5 + 5);
-    for (std::size_t i = 0; i < bytes.size(); i += 4) {
-        std::uint32_t four = 0;
-        for (std::size_t k = i; k < i + 4; ++k) {
-            four = four << 8U | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0U);
-        }
-        std::array<char, 5> five{};
-        for (std::size_t k = five.size(); k-- > 0; four /= base) {
-            const auto letter = static_cast<char>('(' + four % base);
-            five[k] = static_cast<char>(letter < '<' ? letter : letter + 1);
-        }
-        text.append(five.data(), std::min(bytes.size() - i, std::size_t{4}) + 1);
+    text.reserve(bytes.size() * 16 / bits_of_two + 2);
+    const auto put = [&text](unsigned digit) {
+        char letter = static_cast<char>('!' + digit);
+        for (const char none : {'"', '&', '<'})
+            letter = static_cast<char>(letter + (letter >= none));
+        text += letter;
+    };
+    unsigned held = 0, bits = 0;
+    for (const char byte : bytes) {
+        held |= static_cast<unsigned>(static_cast<unsigned char>(byte)) << bits;
+        bits += 8;
+        if (bits < bits_of_two) continue;
+        const unsigned two = held % (1U << bits_of_two);
+        put(two % base);
+        put(two / base);
+        held >>= bits_of_two;
+        bits -= bits_of_two;
     }
+    if (bits > 0) put(held % base);
+    if (bits > 6) put(held / base);
     return text;
 }
 

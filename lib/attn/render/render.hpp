@@ -76,8 +76,8 @@ void write_notebook(const std::vector<NotebookCell>& cells, const Sink& sink);
 /// `document.other` the page shows both and marks what differs.
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink);
 
-/// Bytes as letters that may stand in a page anywhere: five for four bytes, each a digit of base 85
-/// from `(` on without `<`; the last bytes, fewer than four, have one letter more than they are.
+/// Bytes as letters that may stand in a page: two for 13 bits, digits of base 91, the smaller one
+/// first: printable ASCII without `"`, `&` and `<`.
 std::string as_letters(std::string_view bytes);
 
 /// A trained model over a text: what is known of its heads, and the walk through each layer.

@@ -16,13 +16,17 @@ function askedOf(what, point) {
     return [...small].length === 1 ? small.codePointAt(0) : point;
 }
 
-/** The bytes that letters of a page stand for: five of base 85 for four bytes (html_page.hpp). */
+/** The bytes that letters of a page stand for: two of base 91 for 13 bits (render.hpp). */
 function bytesOf(letters) {
-    const bytes = new Uint8Array(Math.floor((letters.length * 4) / 5));
-    for (let at = 0, byte = 0; at < letters.length; at += 5) {
-        const digit = (k) => (letters[at + k] ?? "}").charCodeAt(0) - (letters[at + k] < "<" ? 40 : 41);
-        const four = times(5, digit).reduce((sum, one) => 85 * sum + one, 0);
-        for (let shift = 24; shift >= 0; shift -= 8) bytes[byte++] = four >>> shift;
+    const bytes = new Uint8Array((13 * (letters.length >> 1) + 6 * (letters.length & 1)) >> 3);
+    const digit = (k) => {
+        const code = letters.charCodeAt(k);
+        return code - 33 - Number(code > 34) - Number(code > 38) - Number(code > 60);
+    };
+    for (let at = 0, byte = 0, held = 0, bits = 0; at < letters.length; at += 2) {
+        const isLast = at + 1 === letters.length;
+        held |= (digit(at) + (isLast ? 0 : 91 * digit(at + 1))) << bits;
+        for (bits += isLast ? 6 : 13; bits >= 8; bits -= 8, held >>= 8) bytes[byte++] = held;
     }
     return bytes;
 }

@@ -98,11 +98,14 @@ class Live {
         const reset = button("as it was made", () => this.reset());
         const link = button("link", () => this.link(), { title: "copy the address of what is shown" });
         const keep = button("save", () => this.save(), { title: "this page as it is now, in a file" });
-        const fields = element("div.knobs", this.knobs.map(({ label }) => label), reset, link, keep);
+        const tour = button("tour", () => this.tour.show(1));
+        const fields = element("div.knobs", this.knobs.map(({ label }) => label), reset, link, keep, tour);
         this.fields = element("fieldset", { disabled: true }, element("legend.away", "settings"), fields);
         const folded = element("details", { open: isWide.matches }, element("summary", "Change it"), this.fields);
         this.element = element("section", { id: "live", "aria-label": "settings of this walk" }, folded, this.said);
         app.strip.element.before(this.element);
+        this.tour = new Tour(this);
+        this.tour.takes(hash.read());
         this.next = root.getElementById("next") ? new Next(this) : undefined;
         this.element.append(this.next?.element ?? "");
         new MutationObserver((changes) => this.markNew(changes)).observe(frame, { childList: true, subtree: true });
@@ -151,7 +154,7 @@ class Live {
             this.others = [...said].filter(([name]) => !this.knobs.some((knob) => knob.name === name));
             this.turn(undefined, false);
         }
-        if (place) this.app.goTo(place);
+        if (!this.tour.takes(place) && place) this.app.goTo(place);
     }
 
     /** Copies the address of what is shown; one that is cut on its way shows something else. */

@@ -39,6 +39,7 @@
         .incbin "live.css"
         lay     attn_page_live_js
         .incbin "core.js"
+        .incbin "tour.js"
         .incbin "live.js"
         lay     attn_page_core
         .incbin "core.wasm.gz"
