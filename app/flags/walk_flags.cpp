@@ -72,21 +72,23 @@ std::string scale_json(const Plan& plan) {
     return number.find_first_not_of("-0123456789") == number.npos ? number + ".0" : number;
 }
 
-/// The kinds of mask that --mask takes, each as it could be typed.
-std::vector<std::string> mask_examples() {
-    std::vector<std::string> all{"none"};
-    for (const attn::MaskKind& kind : attn::mask_kinds()) {
-        if (kind.choose != nullptr) all.emplace_back(kind.such_as);
+/// The kinds of mask that --mask takes, those without numbers first.
+std::vector<const attn::MaskKind*> typed_masks() {
+    std::vector<const attn::MaskKind*> kinds;
+    for (const bool has_numbers : {false, true}) {
+        for (const attn::MaskKind& kind : attn::mask_kinds()) {
+            const bool is_due = (kind.numbers != nullptr) == has_numbers;
+            if (is_due && kind.choose != nullptr) kinds.push_back(&kind);
+        }
     }
-    return all;
+    return kinds;
 }
 
 std::string mask_help() {
     std::string text = "cells that are hidden: none, ";
-    for (const attn::MaskKind& kind : attn::mask_kinds()) {
-        if (kind.choose == nullptr) continue;
-        text += std::string(kind.such_as);
-        text += kind.help.empty() ? ", " : " (" + std::string(kind.help) + "), ";
+    for (const attn::MaskKind* kind : typed_masks()) {
+        text += std::string(kind->such_as);
+        text += kind->help.empty() ? ", " : " (" + std::string(kind->help) + "), ";
     }
     return text + "or several: causal,padding or causal,window:4";
 }
@@ -112,7 +114,8 @@ void set_mask_kind(attn::MaskChoice& mask, const Flag& flag, const std::string& 
         throw attn::ConfigError(flag.name + " " + word + " takes " + std::to_string(count) +
                                 " numbers, as in " + std::string(kind.such_as));
     }
-    std::vector<std::string> all = mask_examples();
+    std::vector<std::string> all{"none"};
+    for (const attn::MaskKind* kind : typed_masks()) all.emplace_back(kind->such_as);
     all.emplace_back("several of them with commas between");
     refuse_word(flag.name, text, all);
 }

@@ -412,8 +412,9 @@ void refuse_unknown_values(const WalkConfig& config) {
                   "norm-eps must be a number from 0 on");
     for (const MaskKind& kind : mask_kinds()) {
         if (kind.numbers == nullptr || !kind.chosen(config.mask)) continue;
+        const std::vector<std::int64_t> numbers = kind.numbers(config.mask);
         refuse_unless(
-            std::ranges::min(kind.numbers(config.mask)) >= kind.least,
+            *std::ranges::min_element(numbers) >= kind.least,
             mask_text(kind, config.mask) + " has a number below " + std::to_string(kind.least));
     }
     for (const auto& [name, tensor] : config.parameters.entries()) {
