@@ -161,8 +161,8 @@ TEST_SUITE("attention files") {
                   .starts_with("mine.attn:2: there is no distribution 'gauss'"));
         CHECK(refusal(a + use + "values[h,q + 9,f]\n").starts_with("mine.attn:2: there is no key"));
         CHECK(
-            refusal(a + use + "1\nsame context\n").starts_with("mine.attn says what is the same"));
-        CHECK(refusal(a + "#" + std::string(70000, 'x')).starts_with("mine.attn is larger"));
+            refusal(a + use + "1\nsame context\n").starts_with("mine.attn:4: there are no two forms"));
+        CHECK(refusal(a + "#" + std::string(70000, 'x')).starts_with("mine.attn:1: it is larger"));
     }
 }
 

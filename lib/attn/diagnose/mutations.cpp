@@ -32,23 +32,52 @@ RuleTree exchanged(const RuleTree& tree, const std::string& a, const std::string
 }
 
 /// The lengths of the axes that an index goes over by itself.
-void add_lengths(const RuleNode& node, const std::string& index, const Ledger& read,
-                 std::set<std::size_t>& lengths) {
+void add_lengths(const RuleNode& node, const std::string& index, std::set<std::size_t>& lengths) {
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
         const RuleNode& part = *node.parts[i];
         const bool is_it = node.kind == Kind::cell && part.kind == Kind::name && part.word == index;
-        if (is_it) lengths.insert(read[node.word].shape()[i]);
-        add_lengths(part, index, read, lengths);
+        if (is_it) lengths.insert(node.outline->shape[i]);
+        add_lengths(part, index, lengths);
     }
 }
 
 /// Whether two indices go over axes of one length.
-bool are_alike(const RuleNode& node, const std::string& a, const std::string& b,
-               const Ledger& read) {
+bool are_alike(const RuleNode& node, const std::string& a, const std::string& b) {
     std::set<std::size_t> of_a, of_b;
-    add_lengths(node, a, read, of_a);
-    add_lengths(node, b, read, of_b);
+    add_lengths(node, a, of_a);
+    add_lengths(node, b, of_b);
     return of_a.size() == 1 && of_a == of_b;
+}
+
+bool reads_tensor(const RuleNode& node, const std::string& name) {
+    return (node.kind == Kind::cell && node.word == name) ||
+           std::ranges::any_of(node.parts,
+                               [&](const RuleTree& part) { return reads_tensor(*part, name); });
+}
+
+/// The factors of a product, seen through an `if` of which one side is 0, and what is left of it
+/// without one.
+struct Factored {
+    RuleTree factor, rest;
+};
+std::vector<Factored> factors_of(const RuleTree& tree) {
+    std::vector<Factored> all;
+    if (tree->kind == Kind::choose) {
+        for (const std::size_t side : {1U, 2U}) {
+            if (!is_number(*tree->parts[3 - side], 0)) continue;
+            for (const Factored& each : factors_of(tree->parts[side])) {
+                all.push_back({each.factor, with_part(*tree, side, each.rest)});
+            }
+        }
+    } else if (is_operation(*tree, "*")) {
+        for (const std::size_t side : {0U, 1U}) {
+            all.push_back({tree->parts[side], tree->parts[1 - side]});
+            for (const Factored& each : factors_of(tree->parts[side])) {
+                all.push_back({each.factor, with_part(*tree, side, each.rest)});
+            }
+        }
+    }
+    return all;
 }
 
 /// All that can be wrong in one place of a tree.
@@ -76,18 +105,14 @@ private:
             found_.push_back(std::move(mutation));
         };
         if (node.kind == Kind::cell) {
-            change_rows(node, read_[node.word].shape(), around);
+            change_rows(node, node.outline->shape, around);
             return change_cell(node, add);
         }
         if (node.kind == Kind::number) return change_number(node, around);
         if (node.kind == Kind::operate) change_operation(node, add);
         if (node.kind == Kind::call && node.parts.size() == 1) {
             add("a function left out", node.parts[0]);
-            if (node.word == "cos" || node.word == "sin") {
-                RuleNode other = node;
-                other.word = node.word == "cos" ? "sin" : "cos";
-                add("the other function", tree_of(std::move(other)));
-            }
+            change_function(node, add);
         }
         if (node.kind == Kind::choose) {
             RuleNode turned = node;
@@ -130,6 +155,16 @@ private:
                 seldom_.back().told = rule_text(told);
             }
         }
+        for (const std::string& name : tensors_read(rule_)) {
+            for (const Ledger::Entry& entry : read_.entries()) {
+                const bool is_like = read_.has(name) && entry.name != name &&
+                                     entry.tensor.shape() == read_[name].shape() &&
+                                     entry.tensor.dtype() == read_[name].dtype();
+                if (is_like) {
+                    add_seldom("another tensor read", read_from(whole, name, entry.name));
+                }
+            }
+        }
         for (const char* function : {"relu", "tanh", "sigmoid", "abs", "exp"}) {
             add_seldom("a function more", call_node(function, {whole}));
         }
@@ -158,6 +193,8 @@ private:
             }
         }
         const std::size_t last = rule_.indices.size() - 1;
+        const auto features = static_cast<double>(made_.shape.back());
+        add_seldom("a scale more", operate_node("/", {whole, number_node(std::sqrt(features))}));
         const RuleTree centred = operate_node("-", {whole, over(last, "mean", whole)});
         const auto divided = [&](const RuleTree& left, const RuleTree& right) {
             return operate_node("/", {left, right});
@@ -180,6 +217,13 @@ private:
             };
             if (shape[a] < 2 || index->kind == Kind::number) continue;
             change_row(index, shape[a], back);
+            if (index->kind == Kind::name && node.type == RuleType::number) {
+                // A row that is not there yet is 0.
+                const RuleTree one = number_node(1), none = number_node(0);
+                const RuleTree before = operate_node("-", {index, one});
+                add_seldom("the row before", around(choose_node(operate_node("==", {index, none}),
+                                                                none, with_part(node, a, before))));
+            }
             if (index->kind == Kind::name) continue;
             for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
                 const std::string& name = rule_.indices[i];
@@ -217,6 +261,22 @@ private:
         seldom_.back().rule.value = std::move(whole);
     }
 
+    /// One of the same kind in its place, and the other sign before it.
+    template <class Add>
+    static void change_function(const RuleNode& node, const Add& add) {
+        static const std::vector<std::vector<std::string>> kinds{
+            {"cos", "sin"},
+            {"sigmoid", "logsigmoid", "softplus", "exp", "tanh"},
+            {"relu", "elu", "silu", "gelu", "softplus", "exp"}};
+        for (const std::vector<std::string>& kind : kinds) {
+            if (std::ranges::count(kind, node.word) == 0) continue;
+            for (const std::string& other : kind) {
+                if (other != node.word) add("another function", call_node(other, node.parts));
+            }
+            add("a sign turned", call_node(node.word, {operate_node("-", {node.parts[0]})}));
+        }
+    }
+
     /// Another number in the place of one, of a width or next to it.
     void change_number(const RuleNode& node, const Around& around) {
         const double n = node.number;
@@ -228,7 +288,7 @@ private:
 
     template <class Add>
     void change_cell(const RuleNode& node, const Add& add) {
-        const Shape shape = read_[node.word].shape();
+        const Shape& shape = node.outline->shape;
         for (std::size_t a = 0; a < node.parts.size(); ++a) {
             for (std::size_t b = a + 1; b < node.parts.size(); ++b) {
                 if (shape[a] != shape[b] || shape[a] == 1) continue;
@@ -237,8 +297,17 @@ private:
                 add("two indices exchanged", tree_of(std::move(copy)));
             }
         }
+        for (std::size_t a = 0; a < node.parts.size(); ++a) {
+            for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
+                const std::string& other = rule_.indices[i];
+                const bool is_it = node.parts[a]->kind != Kind::name ||
+                                   node.parts[a]->word == other || made_.shape[i] != shape[a];
+                if (!is_it) add("another index", with_part(node, a, name_node(other)));
+            }
+        }
         for (const Ledger::Entry& entry : read_.entries()) {
             const bool is_like = entry.name != node.word && entry.tensor.shape() == shape &&
+                                 node.word != rule_.step && read_.has(node.word) &&
                                  entry.tensor.dtype() == read_[node.word].dtype();
             if (!is_like) continue;
             RuleNode copy = node;
@@ -260,6 +329,18 @@ private:
             add("a factor left out", left);
             add("a factor twice", operate_node(word, {tree_of(node), right}));
             add("a factor inverted", as(word == "*" ? "/" : "*"));
+            for (const auto& [factor, rest] : factors_of(tree_of(node))) {
+                std::vector<Factored> sums = factors_of(rest);
+                sums.push_back({rest, number_node(1)});
+                for (const auto& [sum, others] : sums) {
+                    if (!is_operation(*sum, "+") && !is_operation(*sum, "-")) continue;
+                    for (const std::size_t part : {0U, 1U}) {
+                        const RuleTree inside = operate_node("*", {factor, sum->parts[part]});
+                        add("brackets elsewhere",
+                            operate_node("*", {others, with_part(*sum, part, inside)}));
+                    }
+                }
+            }
             if (word == "*") {
                 add("a factor left out", right);
                 add("a factor twice", operate_node(word, {tree_of(node), left}));
@@ -269,6 +350,20 @@ private:
             add("an addend twice", operate_node(word, {tree_of(node), right}));
             add("a sign turned", as(word == "+" ? "-" : "+"));
             if (word == "+") add("an addend left out", right);
+            if (node.type == RuleType::whole) {
+                add("an offset of one", operate_node("+", {tree_of(node), number_node(1)}));
+                add("an offset of one", operate_node("-", {tree_of(node), number_node(1)}));
+            }
+            for (const std::size_t side : {0U, 1U}) {
+                for (const auto& [factor, rest] : factors_of(node.parts[side])) {
+                    const RuleTree whole = with_part(node, side, rest);
+                    add("brackets elsewhere", operate_node("*", {factor, whole}));
+                    const RuleTree share = operate_node("-", {number_node(1), factor});
+                    add("a factor more",
+                        with_part(node, 1 - side,
+                                  operate_node("*", {share, node.parts[1 - side]})));
+                }
+            }
         } else if (word == "and" || word == "or") {
             add("a condition left out", left);
             add("a condition left out", right);
@@ -293,9 +388,16 @@ private:
     template <class Add>
     void change_reduction(const RuleNode& node, const Add& add) {
         for (const std::string& index : rule_.indices) {
-            if (!are_alike(*node.parts[2], node.index, index, read_)) continue;
+            if (!are_alike(*node.parts[2], node.index, index)) continue;
             add("a sum along another axis",
                 with_part(node, 2, exchanged(node.parts[2], node.index, index)));
+        }
+        for (const std::size_t end : {0U, 1U}) {
+            if (goes_over_axis(node) || node.parts[end]->kind == Kind::number) continue;
+            for (const char* sign : {"+", "-"}) {
+                add("an offset of one",
+                    with_part(node, end, operate_node(sign, {node.parts[end], number_node(1)})));
+            }
         }
         for (const int end : {0, 1}) {
             if (!goes_over_axis(node)) break;
@@ -327,11 +429,15 @@ std::optional<Rule> readable(const PlannedStep& of, const Ledger& read) {
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return std::nullopt;
     const Rule whole = inlined(*rule, [&](const std::string& name) -> std::optional<Rule> {
-        if (read.has(name)) return std::nullopt;
+        if (read.has(name) || name == rule->step) return std::nullopt;
         return rule_of({of.plan, of.table, find_step(of.table, name)});
     });
     const std::vector<std::string> names = tensors_read(whole);
-    if (!std::ranges::all_of(names, [&](const auto& name) { return read.has(name); })) return {};
+    if (!std::ranges::all_of(names, [&](const auto& name) {
+            return read.has(name) || name == rule->step;  // rows before
+        })) {
+        return {};
+    }
     return whole;
 }
 
@@ -352,6 +458,39 @@ std::optional<Rule> in_other_order(const PlannedStep& of) {
     return swapped;
 }
 
+/// A recurrence whose first row of a sequence reads the last one of the sequence before.
+std::optional<Rule> carried_over(const Rule& rule, const Outline& made) {
+    const std::optional<RuleOrder> order = order_of(rule);
+    const bool may = order && !order->backwards && made.axes.front() == "batch" && order->axis > 0;
+    if (!may) return std::nullopt;
+    const RuleTree batch = name_node(rule.indices[0]), place = name_node(rule.indices[order->axis]);
+    const RuleTree last = number_node(static_cast<double>(made.shape[order->axis] - 1));
+    const auto asks_place = [&](const RuleNode& node) {
+        return node.kind == Kind::choose && holds_index(*node.parts[0], place->word);
+    };
+    const RuleTree carried = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
+        if (node.kind != Kind::cell || node.word != rule.step) return nullptr;
+        RuleNode own = node;
+        own.parts[0] = operate_node("-", {batch, number_node(1)});
+        own.parts[order->axis] = last;
+        return tree_of(std::move(own));
+    });
+    // The side of each question that reads rows before.
+    const std::function<RuleTree(const RuleTree&)> asked = [&](const RuleTree& tree) {
+        return changed(tree, [&](const RuleNode& node) -> RuleTree {
+            if (!asks_place(node)) return nullptr;
+            const bool reads_in_first = reads_tensor(*node.parts[1], rule.step);
+            return asked(node.parts[reads_in_first ? 1 : 2]);
+        });
+    };
+    const RuleTree none = number_node(0);
+    const RuleTree begins =
+        operate_node("and", {operate_node("==", {place, none}), operate_node(">", {batch, none})});
+    Rule other = rule;
+    other.value = choose_node(begins, asked(carried), rule.value);
+    return other;
+}
+
 }  // namespace
 
 std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& of,
@@ -364,7 +503,11 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
     if (const std::optional<Rule> swapped = in_other_order(of)) {
         all.insert(all.begin(), {"two steps in the other order", *swapped});
     }
-    const RuleScope scope{[&](const std::string& name) -> const Tensor& { return read[name]; }, {}};
+    if (const std::optional<Rule> carried = carried_over(*right, made)) {
+        all.insert(all.begin(), {"not begun anew with each sequence", *carried});
+    }
+    const RuleScope scope{
+        [&](const std::string& name) -> const Tensor& { return read[name]; }, {}, made};
     std::optional<Mutation> found;
     for (Mutation& each : all) {
         try {
