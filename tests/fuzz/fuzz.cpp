@@ -119,7 +119,8 @@ void fuzz_attentions(const std::string& bytes) {
         config.attentions = {
             std::make_shared<const attn::AttentionFile>(attn::parse_attention(bytes, "x.attn"))};
         const attn::Plan plan = attn::resolve(config);
-        attn::walk(plan, attn::draw(plan), attn::step_table(plan));
+        // Not step_table(plan), which keeps a table for each text.
+        attn::walk(plan, attn::draw(plan), attn::with_attentions(attn::step_table(), plan));
     } catch (const attn::ShapeError&) {
     } catch (const attn::ConfigError&) {
     } catch (const attn::InputError& error) {

@@ -115,13 +115,15 @@ private:
 
     /// Errors  ConfigError for the mistake of a step that no form has, and for a rule that is none.
     void check(const AttentionMistake& mistake) {
-        const bool is_known = place_of(mistake.step) < table_.size() ||
-                              std::ranges::any_of(file_->steps, [&](const AttentionStep& each) {
-                                  return each.rule.step == mistake.step;
-                              });
-        if (!is_known) throw ConfigError("there is no step " + mistake.step + " to be mistaken in");
+        const bool is_own = std::ranges::any_of(file_->steps, [&](const AttentionStep& each) {
+            return each.rule.step == mistake.step;
+        });
+        if (!is_own && place_of(mistake.step) == table_.size()) {
+            throw ConfigError("there is no step " + mistake.step + " to be mistaken in");
+        }
         if (!is_there(mistake.step)) return;
         const Step& step = table_[place_of(mistake.step)];
+        if (is_own && step.file.empty()) return;  // another form makes it
         const RuleNames names = rule_names({plan_, table_, step});
         for (const std::string& name : tensors_read(mistake.rule)) {
             const bool is_elsewhere =  // in another form

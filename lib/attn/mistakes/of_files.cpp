@@ -17,9 +17,14 @@ namespace attn {
 namespace {
 
 /// Why a form has no such mistake: its step is not there, or what the rule reads.
-std::string why_not_in(const AttentionMistake& said, const Plan& plan) {
+std::string why_not_in(const AttentionFile& file, const AttentionMistake& said, const Plan& plan) {
     const StepTable& table = step_table(plan);
+    const bool is_own = std::ranges::any_of(
+        file.steps, [&](const AttentionStep& each) { return each.rule.step == said.step; });
     if (!has_step(table, plan, said.step)) return "this walk has no step " + said.step;
+    if (is_own && find_step(table, said.step).file.empty()) {
+        return "another form makes " + said.step + ": pass $form"_told;
+    }
     const RuleNames names = rule_names({plan, table, find_step(table, said.step)});
     for (const std::string& name : tensors_read(said.rule)) {
         if (name == said.step) continue;
@@ -42,7 +47,7 @@ Mistake entry_of(const std::shared_ptr<const AttentionFile>& file, const Attenti
     entry.fix_numpy = said.numpy.empty() ? said.torch : said.numpy;
     entry.lesson = said.lesson;
     entry.of_file = true;
-    entry.not_applicable = [said](const Plan& plan) { return why_not_in(said, plan); };
+    entry.not_applicable = [file, said](const Plan& plan) { return why_not_in(*file, said, plan); };
     entry.apply = [file, said](StepTable table, const Plan& plan) {
         const auto step = std::ranges::find(table, said.step, &Step::name);
         if (step == table.end()) return table;
