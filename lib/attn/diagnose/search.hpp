@@ -189,6 +189,9 @@ struct Mutation {
     std::string also{};  ///< the first rule of another kind that makes the same
 };
 
+/// All of a completed rule that reads tensors of `read`, the likeliest first.
+std::vector<Mutation> mutations_of(const Rule& rule, const Ledger& read, const Outline& made);
+
 /// The first that makes of the tensors of `read` what `is_theirs` says is theirs, of that outline;
 /// nothing where none does. A step that is not in `read` is worked out by its rule.
 std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& of,
