@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <optional>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/plan/attention_file.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
@@ -26,10 +30,49 @@ std::vector<const attn::Mistake*> about(const std::vector<attn::Mistake>& entrie
     return found;
 }
 
+/// The walk that the attentions of --attention begin from; nothing without one.
+std::optional<attn::Plan> plan_of(const Arguments& arguments) {
+    if (!arguments.has(flags::attentions)) return std::nullopt;
+    std::vector<std::string> words;
+    for (const std::string& each : arguments[flags::attentions]) {
+        words.insert(words.end(), {std::string(flags::attentions), each});
+    }
+    Arguments walk({walk_flags, config_flags});
+    walk.parse(words, true);
+    return attn::resolve(config_of(with_config(std::move(walk))));
+}
+
+/// Those that belong to the attentions of a walk.
+std::vector<const attn::Mistake*> own_mistakes(const std::optional<attn::Plan>& plan) {
+    std::vector<const attn::Mistake*> own;
+    if (plan) own = attn::mistakes_in(*plan);
+    std::erase_if(own, [](const attn::Mistake* each) { return !each->of_file; });
+    return own;
+}
+
+/// The rules of a mistake of the catalogue, or of one of an attention's in the first form that has
+/// its step.
+std::vector<attn::RulesBeside> rules_of(const attn::Mistake& mistake,
+                                        std::optional<attn::Plan> plan) {
+    if (!mistake.of_file) return attn::rules_beside(mistake);
+    for (const auto& file : plan->config.attentions) {
+        for (const std::string& form : file->forms) {
+            if (mistake.applies(*plan)) break;
+            plan->config.form = form;
+        }
+    }
+    if (!mistake.applies(*plan)) return {};
+    return attn::rules_beside(mistake, *plan);
+}
+
 /// Mistakes under the step where they show first, in the order of the step table.
 std::string list_of_mistakes(const Arguments& arguments) {
     const std::string word = arguments[flags::id];
     std::string text;
+    if (const std::optional<attn::Plan> plan = plan_of(arguments)) {
+        for (const attn::Mistake* each : own_mistakes(plan)) text += line_of(arguments, *each);
+        return text.empty() ? "its file names no mistake\n" : text;
+    }
     bool first = true;
     for (const attn::Step& step : attn::step_table()) {
         bool headed = false;
@@ -99,7 +142,7 @@ std::string beside_text(const attn::RulesBeside& rules) {
            "wrong: " + rules.wrong + "\n" + marks_under(rules.wrong, rules.right);
 }
 
-std::string description_of(const attn::Mistake& mistake) {
+std::string description_of(const attn::Mistake& mistake, const std::optional<attn::Plan>& plan) {
     std::string text;
     const auto paragraph = [&text](const std::string& head, const std::string& words) {
         for (const std::string& line : attn::wrap(head + words, 80)) text += line + "\n";
@@ -115,7 +158,7 @@ std::string description_of(const attn::Mistake& mistake) {
         text += "fix, NumPy:   " + mistake.fix_numpy + "\n";
     }
     paragraph("", mistake.lesson);
-    for (const attn::RulesBeside& rules : attn::rules_beside(mistake)) text += beside_text(rules);
+    for (const attn::RulesBeside& rules : rules_of(mistake, plan)) text += beside_text(rules);
     return text;
 }
 
@@ -129,50 +172,57 @@ attn::JsonText json_of(const attn::Mistake& mistake) {
             {"lesson", mistake.lesson}};
 }
 
-std::string json_with_rules(const attn::Mistake& mistake) {
+std::string json_with_rules(const attn::Mistake& mistake, const std::optional<attn::Plan>& plan) {
     std::vector<attn::JsonText> rules;
-    for (const auto& [right, wrong] : attn::rules_beside(mistake)) {
+    for (const auto& [right, wrong] : rules_of(mistake, plan)) {
         rules.push_back({{"right", right}, {"wrong", wrong}});
     }
     return json_of(mistake).with("rules", {rules, ", "}).text;
 }
 
-/// Those of the catalogue, then those of the way back.
-std::vector<const attn::Mistake*> all_about(const std::string& word) {
+/// Those of the attentions alone where some are said; else those of the catalogue, then those of
+/// the way back.
+std::vector<const attn::Mistake*> all_about(const std::string& word,
+                                            const std::optional<attn::Plan>& plan) {
+    if (plan) return own_mistakes(plan);
     std::vector<const attn::Mistake*> found = about(attn::mistakes(), word);
     for (const attn::Mistake* each : about(attn::gradient_mistakes(), word)) found.push_back(each);
     return found;
 }
 
-std::string json_of_mistakes(const std::string& word) {
+std::string json_of_mistakes(const std::string& word, const std::optional<attn::Plan>& plan) {
     std::vector<attn::JsonText> rows;
-    for (const attn::Mistake* mistake : all_about(word)) rows.push_back(json_of(*mistake));
+    for (const attn::Mistake* mistake : all_about(word, plan)) rows.push_back(json_of(*mistake));
     return attn::JsonText(rows).text;
 }
 
 const std::vector<Flag>& bugs_flags() {
     static const std::vector<Flag> all{
         {flags::id, "ID", "the mistake to explain, or a word that the list is about: rope",
-         such_as(mistake_ids)}};
+         such_as(mistake_ids)},
+        {flags::attentions, "NAME", "the mistakes that the file of an attention names",
+         such_as(attn::shipped_attention_names, Takes::Kind::file)}};
     return all;
 }
 
 int run_bugs(const Arguments& arguments) {
     const std::string word = arguments[flags::id];
-    const auto found = all_about(word);
+    const std::optional<attn::Plan> plan = plan_of(arguments);
+    const auto found = all_about(word, plan);
     const attn::Mistake* const back = attn::find_gradient_mistake(word);
     const bool is_one = std::ranges::find(found, word, &attn::Mistake::id) != found.end();
-    if (is_one || found.size() < 2) {
-        const attn::Mistake& mistake = back != nullptr     ? *back
+    if (is_one || (!plan && found.size() < 2) || (plan && !word.empty())) {
+        const attn::Mistake& mistake = plan                ? attn::find_mistake(word, *plan)
+                                       : back != nullptr   ? *back
                                        : found.size() == 1 ? *found.front()
                                                            : attn::find_mistake(word);
         write_text_or_json(
-            arguments, [&] { return description_of(mistake); },
-            [&] { return json_with_rules(mistake); });
+            arguments, [&] { return description_of(mistake, plan); },
+            [&] { return json_with_rules(mistake, plan); });
     } else {
         write_text_or_json(
             arguments, [&] { return list_of_mistakes(arguments); },
-            [&] { return json_of_mistakes(word); });
+            [&] { return json_of_mistakes(word, plan); });
     }
     return 0;
 }
@@ -186,7 +236,8 @@ Command bugs_command() {
             run_bugs,
             {{"attn-explain bugs", "Lists the known mistakes."},
              {"attn-explain bugs rope", "Lists those on a subject."},
-             {"attn-explain bugs scale-missing", "Explains one, with what mends it."}}};
+             {"attn-explain bugs scale-missing", "Explains one, with what mends it."},
+             {"attn-explain bugs --attention deltanet", "Lists those of an attention."}}};
 }
 
 }  // namespace app

@@ -35,11 +35,17 @@ attn::DiagnoseOptions options_of(const Arguments& arguments, const attn::Ledger&
             throw attn::ConfigError("--map '" + entry +
                                     "' is not like theirs:ours with a name that the file has");
         }
-        const std::string step = entry.substr(colon + 1);
-        const std::string begin = step.starts_with("d_") ? "d_" : "";
-        options.steps[theirs] = attn::find_step(attn::kept_table(), step.substr(begin.size())).name;
+        options.steps[theirs] = entry.substr(colon + 1);
     }
     return options;
+}
+
+/// Errors  ConfigError for a step of --map that this walk has not.
+void check_map(const attn::DiagnoseOptions& options, const attn::Plan& plan) {
+    for (const auto& [theirs, step] : options.steps) {
+        const std::string begin = step.starts_with("d_") ? "d_" : "";
+        attn::find_step(attn::kept_table(plan), step.substr(begin.size()));
+    }
 }
 
 /// Says which mistakes the input of the flags (and files) can reveal.
@@ -252,12 +258,14 @@ int run_diagnose(const Arguments& typed) {
     attn::DiagnoseOptions options = options_of(arguments, whole);
     Asked asked = asked_walk(arguments, apart.forward, options.steps);
     options.takes_projections = asked.takes_projections;
+    options.has_all_inputs = asked.is_probe;
     options.goes_back = !apart.gradients.entries().empty();
     Progress progress;
     options.progress = [&progress](const std::string& step, double done) {
         progress.show(done, step);
     };
     const attn::Plan plan = attn::resolve(asked.config);
+    check_map(options, plan);
     note_useless_flags(arguments, &plan);
     tell_cost_of_mistakes(plan);
     attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);

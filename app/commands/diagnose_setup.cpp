@@ -10,6 +10,7 @@
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/plan/attention_file.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/given_sizes.hpp"
 
@@ -22,7 +23,14 @@ bool says_sizes(const Arguments& arguments) {
         {flags::batch, flags::seq_len, flags::embed_dim, flags::weights, flags::seed});
 }
 
-bool is_parameter(const std::string& name) {
+bool is_of_attention(const attn::WalkConfig& config, const std::string& name) {
+    return std::ranges::any_of(config.attentions, [&](const auto& file) {
+        return std::ranges::count(file->parameters, name, &attn::AttentionParameter::name) > 0;
+    });
+}
+
+bool is_parameter(const attn::WalkConfig& config, const std::string& name) {
+    if (is_of_attention(config, name)) return true;
     const attn::StepTable& table = attn::step_table();
     const std::size_t place = attn::place_of(table, name);
     return place < table.size() &&
@@ -31,9 +39,11 @@ bool is_parameter(const std::string& name) {
 }
 
 /// The step that a tensor of that name is taken for: what --map says, else what the name says.
-std::string step_of(const std::string& name, const std::map<std::string, std::string>& said) {
+std::string step_of(const attn::WalkConfig& config, const std::string& name,
+                    const std::map<std::string, std::string>& said) {
     const auto found = said.find(name);
     if (found != said.end()) return found->second;
+    if (is_of_attention(config, name)) return name;
     const std::vector<std::string> steps = attn::known_steps(name);
     return steps.empty() ? "" : steps.front();
 }
@@ -56,10 +66,11 @@ bool draws_this_x(const attn::WalkConfig& config, const attn::Tensor& x) {
 }
 
 /// Their tensors under the steps' names, where these leave no doubt.
-attn::Ledger by_step(const attn::Ledger& file, const std::map<std::string, std::string>& said) {
+attn::Ledger by_step(const attn::WalkConfig& config, const attn::Ledger& file,
+                     const std::map<std::string, std::string>& said) {
     attn::Ledger named;
     for (const auto& [name, tensor] : file.entries()) {
-        const std::string known = step_of(name, said);
+        const std::string known = step_of(config, name, said);
         const std::string step = known.empty() ? name : known;
         // Of several the one with all its axes tells the most.
         const std::size_t known_axes = named.has(step) ? named[step].dimension() : 0;
@@ -69,13 +80,13 @@ attn::Ledger by_step(const attn::Ledger& file, const std::map<std::string, std::
 }
 
 /// A file of inputs under the steps' names. What it has besides is not used, which is said.
-attn::Ledger inputs_by_step(const attn::Ledger& file) {
+attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& file) {
     attn::Ledger named;
     std::string unused;
     for (const auto& [name, tensor] : file.entries()) {
         const bool setting = is_setting(name, tensor);
-        const std::string step = setting ? name : step_of(name, {});
-        const bool is_input = setting || is_parameter(step) || step == "x" ||
+        const std::string step = setting ? name : step_of(config, name, {});
+        const bool is_input = setting || is_parameter(config, step) || step == "x" ||
                               step == "token_embedding" || step == "memory" || step == "mask";
         if (is_input && !named.has(step)) {
             named.record(step, tensor);
@@ -101,11 +112,14 @@ void tell_cost_of_mistakes(const attn::Plan& plan) {
 
 Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
                  const std::map<std::string, std::string>& said) {
-    const attn::Ledger given = arguments.has(flags::given)
-                                   ? inputs_by_step(read_ledger(arguments[flags::given], true))
-                                   : attn::Ledger();
-    const attn::Ledger named = by_step(file, said);
-    Asked asked{.config = config_of(arguments), .is_probe = given.has("causal")};
+    Asked asked{.config = config_of(arguments)};
+    const attn::WalkConfig& config = asked.config;
+    const attn::Ledger given =
+        arguments.has(flags::given)
+            ? inputs_by_step(config, read_ledger(arguments[flags::given], true))
+            : attn::Ledger();
+    const attn::Ledger named = by_step(config, file, said);
+    asked.is_probe = given.has("causal");
     require_all_steps(asked.config, "diagnose");
     attn::SaidSettings settings = said_settings(arguments);
     attn::take_given(given, settings, asked.config);
@@ -115,9 +129,9 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
     const bool has_memory = asked.config.memory.has_value();
     attn::Ledger inputs;
     for (const auto& [name, tensor] : file.entries()) {
-        const std::string step = step_of(name, said);
+        const std::string step = step_of(config, name, said);
         const bool missing = (step == "x" && !has_source) || (step == "memory" && !has_memory) ||
-                             (is_parameter(step) && !asked.config.parameters.has(step) &&
+                             (is_parameter(config, step) && !asked.config.parameters.has(step) &&
                               !(step.ends_with("embedding") && has_source));
         if (is_setting(name, tensor)) {
             if (!given.has(name)) inputs.record(name, tensor);

@@ -81,7 +81,9 @@ std::vector<std::string> attentions_of(const Arguments& arguments) {
 }
 
 Arguments with_attentions(Arguments typed) {
-    if (!typed.has(flags::attentions)) return typed;
+    const std::vector<FlagTable>& tables = typed.tables();
+    const bool walks = std::ranges::find(tables, FlagTable(walk_flags)) != tables.end();
+    if (!walks || !typed.has(flags::attentions)) return typed;
     for (const std::string& each : typed[flags::attentions]) {
         const auto file = attention_of(each);
         if (file->begins.empty()) continue;

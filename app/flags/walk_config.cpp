@@ -357,7 +357,7 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (!flag->is(flags::bug) || text == "none") continue;
         // A notebook's own mistake goes where a setting leaves it nothing to spoil.
-        if (!implied || attn::find_mistake(text).applies(plan)) bugs.push_back(text);
+        if (!implied || attn::find_mistake(text, plan).applies(plan)) bugs.push_back(text);
     }
     return bugs;
 }

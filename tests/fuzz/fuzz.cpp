@@ -4,7 +4,7 @@
 //     attn_fuzz TARGET SECONDS [SEED]     mutates the corpus, says how many inputs
 //     attn_fuzz TARGET FILE               runs one input
 //
-// TARGET is readers, flags, diagnose, models, folders or rules.
+// TARGET is readers, flags, diagnose, models, folders, rules or attentions.
 //
 //     attn_fuzz_readers CORPUS ...        the same under libFuzzer (built by clang)
 #include <fcntl.h>
@@ -30,6 +30,7 @@
 #include "attn/io/read_tensor.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
+#include "attn/plan/attention_file.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/walk.hpp"
 #include "tests/fuzz/mutate.hpp"
@@ -104,6 +105,26 @@ void fuzz_rules(const std::string& bytes) {
     try {
         attn::walk(plan, given, attn::with_rules(attn::step_table(plan), plan, {bytes}));
     } catch (const attn::ConfigError&) {
+    }
+}
+
+// A file of an attention: refused in one of our lines, or it walks.
+void fuzz_attentions(const std::string& bytes) {
+    try {
+        attn::WalkConfig config;
+        config.query_len = 3;
+        config.embed_dim = 4;
+        config.heads = 2;
+        config.mask.causal = true;
+        config.attentions = {
+            std::make_shared<const attn::AttentionFile>(attn::parse_attention(bytes, "x.attn"))};
+        const attn::Plan plan = attn::resolve(config);
+        // Not step_table(plan), which keeps a table for each text.
+        attn::walk(plan, attn::draw(plan), attn::with_attentions(attn::step_table(), plan));
+    } catch (const attn::ShapeError&) {
+    } catch (const attn::ConfigError&) {
+    } catch (const attn::InputError& error) {
+        if (!std::string(error.what()).starts_with("x.attn:")) throw;
     }
 }
 
@@ -328,10 +349,47 @@ const std::vector<std::string> rule_pieces{"weights[q,k] = ",
                                            "k / 0",
                                            "sum f: "};
 
-const Target targets[] = {
-    {"readers", fuzz_readers, fuzz::file_pieces},   {"flags", fuzz_flags, flag_pieces},
-    {"diagnose", fuzz_diagnose, fuzz::file_pieces}, {"models", fuzz_models, fuzz::file_pieces},
-    {"folders", fuzz_folders, folder_pieces},       {"rules", fuzz_rules, rule_pieces}};
+const std::vector<std::string> attention_pieces{
+    "attention a\n",
+    "\nstep ",
+    "\naxis o < ",
+    "\nsetting n = ",
+    "\nparameter w[h,o] ~ linear",
+    "\nform a\n",
+    "\nform b\n",
+    "\nsame context",
+    "\n  extends scores",
+    "\n  after scores",
+    "\n  note {largest}",
+    "\nmistake m at weights\n  title t\n  rule ",
+    "state[h,t,f,g] = (if t == 0 then 0 else state[h,t - 1,f,g]) + keys[h,t,f]",
+    "weights[h,q,k] = ",
+    "context[h,q,f] = ",
+    "scaled_scores[h,q,k]",
+    "sum r in 0..t: ",
+    "if t == 0 then 0 else ",
+    "w[h,o]",
+    "queries[h,t,f]",
+    " // ",
+    "n",
+    "o",
+    "0",
+    "1e9",
+    "[",
+    "]",
+    "exp(",
+    "prod j: ",
+    "argmax k: ",
+    "#",
+    "\t"};
+
+const Target targets[] = {{"attentions", fuzz_attentions, attention_pieces},
+                          {"readers", fuzz_readers, fuzz::file_pieces},
+                          {"flags", fuzz_flags, flag_pieces},
+                          {"diagnose", fuzz_diagnose, fuzz::file_pieces},
+                          {"models", fuzz_models, fuzz::file_pieces},
+                          {"folders", fuzz_folders, folder_pieces},
+                          {"rules", fuzz_rules, rule_pieces}};
 
 const Target& target_of(const std::string& name) {
     for (const Target& each : targets) {

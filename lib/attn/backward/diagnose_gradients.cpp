@@ -20,7 +20,8 @@ std::vector<TheirGradient> gradients_in(const GradientsAsked& asked, const WayBa
     std::vector<TheirGradient> all;
     for (const auto& [name, tensor] : theirs.entries()) {
         const std::string of = differentiated(name, theirs);
-        std::vector<std::string> steps = of == "row_dot" ? std::vector{of} : known_steps(of);
+        std::vector<std::string> steps =
+            of == "row_dot" ? std::vector{of} : known_steps(of, kept_table(*asked.forward.plan));
         if (const auto said = asked.options.steps.find(name); said != asked.options.steps.end()) {
             steps = {said->second};
         }
@@ -31,7 +32,8 @@ std::vector<TheirGradient> gradients_in(const GradientsAsked& asked, const WayBa
         });
         const bool turned = read != asked.forward.steps.end() && !read->layout.empty();
         if (read != asked.forward.steps.end()) {
-            const bool scores = is_scores(read->name) || read->name == "weights";
+            const bool scores =
+                is_scores(*asked.forward.plan, read->name) || read->name == "weights";
             if (!scores) steps.clear();
             std::erase(steps, read->name);
             steps.insert(steps.begin(), read->name);

@@ -82,6 +82,9 @@ public:
             file_->at(steps_[i].line, [&] { replaces ? replace(i) : add(i); });
             put_in_ = replaces ? std::string() : name;
         }
+        for (const AttentionMistake& each : file_->mistakes) {
+            file_->at(each.line, [&] { check(each); });
+        }
     }
 
 private:
@@ -110,8 +113,35 @@ private:
         }
     }
 
+    /// Errors  ConfigError for the mistake of a step that no form has, and for a rule that is none.
+    void check(const AttentionMistake& mistake) {
+        const bool is_own = std::ranges::any_of(file_->steps, [&](const AttentionStep& each) {
+            return each.rule.step == mistake.step;
+        });
+        if (!is_own && place_of(mistake.step) == table_.size()) {
+            throw ConfigError("there is no step " + mistake.step + " to be mistaken in");
+        }
+        if (!is_there(mistake.step)) return;
+        const Step& step = table_[place_of(mistake.step)];
+        if (is_own && step.file.empty()) return;  // another form makes it
+        const RuleNames names = rule_names({plan_, table_, step});
+        for (const std::string& name : tensors_read(mistake.rule)) {
+            const bool is_elsewhere =  // in another form
+                std::ranges::any_of(file_->steps, [&](const AttentionStep& each) {
+                    return each.rule.step == name && !is_there(name);
+                });
+            if (is_elsewhere) return;
+        }
+        require_order(completed(mistake.rule, step.outline(plan_), names));
+    }
+
     void replace(std::size_t i) {
         const AttentionStep& said = steps_[i];
+        if (!said.extends.empty() || !said.after.empty()) {
+            throw ConfigError(said.rule.step +
+                              " is there and keeps its place: extends and after are said of new "
+                              "steps");
+        }
         Step& step = table_[place_of(said.rule.step)];
         const bool computes =
             step.compute && step.outline &&
@@ -411,6 +441,13 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
                                   : step.kind == Step::Kind::computed && before.contains(step.name);
         const bool leaves = was_read && step.file.empty() && !needed.contains(step.name);
         if (leaves) step.applies = [](const Plan&) { return false; };
+    }
+    for (const auto& file : plan.config.attentions) {
+        for (const std::string& name : file->same) {
+            if (!has_step(table, plan, name)) {
+                file->refuse(file->same_line, "this form makes no " + name);
+            }
+        }
     }
     return table;
 }

@@ -123,7 +123,6 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
         Tensor tensor = completed->evaluate(told, made, plan.compute_dtype, scope);
         return counts ? whole_numbers(told, tensor) : tensor;
     };
-    step.replaces_given = true;
     step.rule = [told](const PlannedStep&) { return told; };
     step.formula = nullptr;
     step.code = [told](const StepLines& lines) {
@@ -159,6 +158,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         }
         require_own_letters(told, step.outline(plan));
         follow_rule(step, {plan, table, step}, told);
+        step.replaces_given = true;
         step.note = nullptr;
         step.mistake_ids = users_rule;
         step.of_user = true;

@@ -184,8 +184,9 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
     std::set<std::string> taken;
     for (const auto& [name, tensor] : theirs.entries()) {
         const auto said = options.steps.find(name);
-        const std::vector<std::string> steps =
-            said != options.steps.end() ? std::vector{said->second} : known_steps(name);
+        const std::vector<std::string> steps = said != options.steps.end()
+                                                   ? std::vector{said->second}
+                                                   : known_steps(name, kept_table(plan));
         const std::string step = steps.empty() ? "" : steps.front();
         std::vector<Reading> ways;
         if (step == "query" || step == "key" || step == "value") {
@@ -234,15 +235,15 @@ struct Taken {
 
 /// Whether a finding that is called harmless may be a mistake of the scores that a row sees: their
 /// weights are right only as far as these numbers tell.
-bool may_be_mistake(const Finding& finding) {
-    const auto changes_scores = [](const Mistake* each) {
+bool may_be_mistake(const Plan& plan, const Finding& finding) {
+    const auto changes_scores = [&](const Mistake* each) {
         const bool is_numbered = std::ranges::any_of(numbered_entries(), [&](const auto& family) {
             return family.entry(family.starts.front()).family() == each->family();
         });
-        return is_scores(each->step) && each->step != "masked_scores" &&
+        return is_scores(plan, each->step) && each->step != "masked_scores" &&
                (is_numbered || std::ranges::count(mistakes(), each->id, &Mistake::id) > 0);
     };
-    return finding.harmless && finding.replayed && is_scores(finding.step) &&
+    return finding.harmless && finding.replayed && is_scores(plan, finding.step) &&
            (changes_scores(finding.mistake) || std::ranges::any_of(finding.ties, changes_scores));
 }
 
@@ -262,13 +263,13 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis) {
             open.push_back("if you saved " + row_of(diagnosis, finding).theirs_name +
                            " before w_output was applied to it, nothing is wrong");
         }
-        if (!may_be_mistake(finding)) continue;
+        if (!may_be_mistake(*diagnosis.plan, finding)) continue;
         open.push_back(finding.step +
                        " may be a mistake: these numbers are too small or too alike to show what "
                        "it does to the output. Larger ones would tell");
     }
-    const auto differs = [](const StepVerdict& step) {
-        return is_result_step(step.name) && step.global == Verdict::wrong &&
+    const auto differs = [&](const StepVerdict& step) {
+        return is_result_step(*diagnosis.plan, step.name) && step.global == Verdict::wrong &&
                step.local == Verdict::right;
     };
     const auto first = std::ranges::find_if(diagnosis.steps, differs);
@@ -292,8 +293,8 @@ Diagnosis diagnosed(const Taken& taken) {
     } else {
         diagnosis = Readers(taken.about, taken.tensors).best();
     }
-    diagnosis.open = open_questions(diagnosis);
     diagnosis.plan = taken.about.plan;
+    diagnosis.open = open_questions(diagnosis);
     diagnosis.given = intake.given;
     diagnosis.remarks = intake.remarks;
     diagnosis.skipped.insert(diagnosis.skipped.begin(), taken.skipped.begin(), taken.skipped.end());
@@ -320,8 +321,8 @@ bool Diagnosis::has_mistake() const {
 }
 
 bool Diagnosis::judges_a_step() const {
-    return std::ranges::any_of(steps, [](const StepVerdict& verdict) {
-        const Step::Kind kind = find_step(kept_table(), verdict.name).kind;
+    return std::ranges::any_of(steps, [&](const StepVerdict& verdict) {
+        const Step::Kind kind = find_step(kept_table(*plan), verdict.name).kind;
         return kind == Step::Kind::computed || kind == Step::Kind::detail;
     });
 }

@@ -24,6 +24,8 @@ struct DiagnoseOptions {
     std::map<std::string, std::string> steps;
     /// Nothing says how x is projected: their query, key and value are where the walk starts.
     bool takes_projections = false;
+    /// They began from a probe: there is no parameter but those of the walk.
+    bool has_all_inputs = false;
     /// Gradients are judged from here, so that nothing of the way forth need be compared.
     bool goes_back = false;
     /// Nothing that costs more is looked for: see Diagnosis::cost.

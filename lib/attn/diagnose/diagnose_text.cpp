@@ -110,7 +110,7 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
         {"context", {"context"}},
         {"merged", {"merged"}},
         {"output", {"output"}}};
-    const StepTable& table = step_table();
+    const StepTable& table = step_table(*diagnosis.plan);
     const auto name_of = [&](const std::string& word) {
         const auto steps = steps_of.find(word);
         std::string name = word;

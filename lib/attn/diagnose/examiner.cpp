@@ -33,13 +33,14 @@ public:
             }
         }
         for (Finding& finding : diagnosis_.findings) {
-            const bool is_first = find_step(kept_table(), finding.step).chain == Chain::none ||
-                                  finding.step == "query" || finding.step == "key";
+            const bool is_first =
+                find_step(kept_table(case_.plan), finding.step).chain == Chain::none ||
+                finding.step == "query" || finding.step == "key";
             // Whatever was done to query and key alike: their product is what counts.
             const bool undone = turns_both(finding.step) ||
                                 (is_side(finding.step) && !blocked_ &&
                                  (undone_ || (is_first && have_same_product(case_, replay_))));
-            mark_if_harmless(finding, diagnosis_, undone, results_are_wrong_);
+            mark_if_harmless(case_.plan, finding, diagnosis_, undone, results_are_wrong_);
         }
         // A harmless difference leaves the results right.
         const auto is_harmless = [](const Finding& finding) { return finding.harmless; };
@@ -117,7 +118,7 @@ private:
             return skip(theirs, theirs.stray, of_stray);
         }
         const bool is_projected = !case_.plan.config.output_projection &&
-                                  names_a_result(theirs.name) &&
+                                  !case_.options.has_all_inputs && names_a_result(theirs.name) &&
                                   !case_.options.steps.contains(theirs.name);
         const std::string reason = "there is no w_output to make it with";
         const Tensor* merged = is_projected && !blocked_ ? replay_.step("merged") : nullptr;
@@ -246,7 +247,8 @@ private:
         verdict.within.reset();
         results_are_wrong_ =
             results_are_wrong_ ||
-            (verdict.global != Verdict::right && is_result_step(step) && reference != nullptr &&
+            (verdict.global != Verdict::right && is_result_step(case_.plan, step) &&
+             reference != nullptr &&
              !judge_.right_where_read(step, theirs, reading.tensor, *reference, false));
         if (blocked_) {
             verdict.local = Verdict::not_compared;
@@ -324,7 +326,8 @@ private:
     bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
         if (replay_.step(step) == nullptr) return false;
         if (!theirs.stray.empty() && has_row(step)) return false;
-        const bool stays_wrong = later_is_wrong() || (!theirs.is_right && is_result_step(step));
+        const bool stays_wrong =
+            later_is_wrong() || (!theirs.is_right && is_result_step(case_.plan, step));
         const bool spares = bound_ - outcome_.cost > of_mistake || !stays_wrong;
         const Found& found = found_at(theirs, step, spares);
         if (found.match) {

@@ -189,7 +189,7 @@ double Judge::amplification(const std::string& step) const {
         }
     }
     const double scores = static_cast<double>(plan_.head_dim) * (size("query") + size("key"));
-    if (is_scores(step)) return scores + 1;
+    if (is_scores(plan_, step)) return scores + 1;
     if (step == "weights") return 2 * (scores + 1);
     if (step == "context" || step == "merged") return keys * (size("value") + 2);
     if (step == "output") {

@@ -82,7 +82,7 @@ const std::vector<KeptStep>& kept_steps() {
 Outline outline_of(const KeptStep& kept, const Plan& plan) {
     const KeptStep* const of = kept_step(kept.of);
     if (of != nullptr) return outline_of(*of, plan);
-    Outline outline = find_step(step_table(), kept.of).outline(plan);
+    Outline outline = find_step(step_table(plan), kept.of).outline(plan);
     const auto axis = std::ranges::find(outline.axes, kept.without);
     if (axis == outline.axes.end()) return outline;
     outline.shape.erase(outline.shape.begin() + (axis - outline.axes.begin()));
@@ -93,10 +93,10 @@ Outline outline_of(const KeptStep& kept, const Plan& plan) {
 bool is_kept_in(const KeptStep& kept, const Plan& plan) {
     const KeptStep* const of = kept_step(kept.of);
     const bool has_it =
-        of != nullptr ? is_kept_in(*of, plan) : find_step(step_table(), kept.of).applies(plan);
+        of != nullptr ? is_kept_in(*of, plan) : has_step(step_table(plan), plan, kept.of);
     const std::vector<std::string> read = tensors_read(kept.rule(plan));
     const bool has_sums = std::ranges::count(read, "exponentials") == 0 ||
-                          find_step(step_table(), "row_sum").applies(plan);
+                          has_step(step_table(plan), plan, "row_sum");
     return has_it && has_sums && (!kept.applies || kept.applies(plan));
 }
 

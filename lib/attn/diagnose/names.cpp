@@ -132,20 +132,20 @@ std::vector<std::string> treated_scores(std::string name) {
 
 }  // namespace
 
-std::vector<std::string> known_steps(const std::string& name) {
+std::vector<std::string> known_steps(const std::string& name, const StepTable& table) {
     std::vector<std::string> steps;
     const auto add = [&](const std::string& step) {
         if (std::ranges::find(steps, step) == steps.end()) steps.push_back(step);
     };
     const std::string plain = plain_name(name);
-    for (const Step& step : kept_table()) {
+    for (const Step& step : table) {
         if (step.name == name || step.name == plain) add(step.name);
     }
     if (const std::string parameter = parameter_called(name); !parameter.empty()) add(parameter);
     for (const Names& known : known_names()) {
         if (known.kind.empty() && known.have(plain)) std::ranges::for_each(known.steps, add);
     }
-    for (const Step& step : kept_table()) {
+    for (const Step& step : table) {
         if (!step.called.empty() && Names{"", {}, " " + step.called + " "}.have(plain)) {
             add(step.name);
         }
@@ -159,10 +159,9 @@ bool names_a_result(const std::string& name) {
 }
 
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan) {
-    std::vector<std::string> steps = known_steps(name);
-    std::erase_if(steps, [&](const std::string& step) {
-        return !find_step(kept_table(), step).applies(plan);
-    });
+    const StepTable& table = kept_table(plan);
+    std::vector<std::string> steps = known_steps(name, table);
+    std::erase_if(steps, [&](const std::string& step) { return !has_step(table, plan, step); });
     return steps;
 }
 

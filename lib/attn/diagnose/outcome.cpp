@@ -21,7 +21,7 @@ std::string find_drawn_for(const Case& about, const std::string& step) {
     const Ledger drawn = draw(plan);
     for (const auto& [name, tensor] : drawn.entries()) {
         const bool is_said = judged(tensor, about.intake.given[name], {}).right();
-        if (is_said || find_step(kept_table(), name).kind != Step::Kind::parameter) continue;
+        if (is_said || find_step(kept_table(plan), name).kind != Step::Kind::parameter) continue;
         Ledger given = about.intake.given;
         given.record(name, tensor);
         Replay again(about.plan, std::move(given));
@@ -102,8 +102,8 @@ double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& their
     return cost;
 }
 
-bool is_result_step(const std::string& step) {
-    return place_of(kept_table(), step) >= place_of(kept_table(), "weights");
+bool is_result_step(const Plan& plan, const std::string& step) {
+    return place_of(kept_table(plan), step) >= place_of(kept_table(plan), "weights");
 }
 
 void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
@@ -163,11 +163,12 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
     read_off(about.plan, step, tensor, replay, finding.evidence);
 }
 
-void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone, bool results_are_wrong) {
+void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
+                      bool results_are_wrong) {
     bool right = true;
     bool judged = false, after = false, behind_scores = false;
     for (const StepVerdict& verdict : diagnosis.steps) {
-        behind_scores = behind_scores || is_result_step(verdict.name);
+        behind_scores = behind_scores || is_result_step(plan, verdict.name);
         after = after || verdict.name == finding.step;
         if (!after || !behind_scores) continue;
         judged = true;
@@ -181,8 +182,8 @@ void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone, bool 
     const bool is_seen = finding.mistake != nullptr && !finding.changes_weights;
     if (is_seen && judged && right) finding.harmless = true;
     // What a result needs, though it was done before, is not without harm.
-    if (finding.mistake != nullptr && finding.replayed && is_result_step(finding.step) &&
-        !is_result_step(finding.mistake->step)) {
+    if (finding.mistake != nullptr && finding.replayed && is_result_step(plan, finding.step) &&
+        !is_result_step(plan, finding.mistake->step)) {
         finding.harmless = finding.harmless && !results_are_wrong;
     }
     for (StepVerdict& verdict : diagnosis.steps) {
@@ -277,11 +278,10 @@ Case::Case(const Plan& walked, const DiagnoseOptions& asked, Intake taken, doubl
       replay(plan, intake.given),
       screens(Screen::of(plan, intake.given, judge.reference())) {
     judge.loosen(epsilon);
-    for (const auto& [all, entries] :
-         {std::pair{&attn::mistakes(), &mistakes}, std::pair{&harmless_differences(), &harmless}}) {
-        for (const Mistake& entry : *all) {
-            if (entry.applies(plan)) entries->push_back(&entry);
-        }
+    mistakes = mistakes_in(plan);
+    std::erase_if(mistakes, [&](const Mistake* each) { return !each->applies(plan); });
+    for (const Mistake& entry : harmless_differences()) {
+        if (entry.applies(plan)) harmless.push_back(&entry);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/compare/compare.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace attn {
 namespace {
@@ -41,6 +42,16 @@ std::optional<Ledger> with_usual_sizes(const Ledger& given) {
     return any ? std::optional(std::move(louder)) : std::nullopt;
 }
 
+/// The walk with a mistake; nothing where what it reads is not in this attention.
+std::optional<Ledger> walk_with(const Mistake& mistake, const Plan& plan, const Ledger& given) {
+    try {
+        return walk(plan, given, mistake.apply(step_table(plan), plan));
+    } catch (const Error&) {
+        if (plan.config.attentions.empty()) throw;
+        return std::nullopt;
+    }
+}
+
 }  // namespace
 
 Power power(const Plan& plan, const Ledger& given) {
@@ -53,15 +64,20 @@ Power power(const Plan& plan, const Ledger& given) {
     };
     Power result;
     std::vector<Tensor> outcomes;
-    for (const Mistake& mistake : mistakes()) {
-        if (const std::string reason = mistake.not_applicable(plan); !reason.empty()) {
+    for (const Mistake* each : mistakes_in(plan)) {
+        const Mistake& mistake = *each;
+        if (const std::string reason = mistake.why_not(plan); !reason.empty()) {
             result.blind.push_back({&mistake, reason});
             continue;
         }
-        const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
-        const Tensor& outcome = wrong.entries().back().tensor;
+        const std::optional<Ledger> wrong = walk_with(mistake, plan, given);
+        if (!wrong) {
+            result.blind.push_back({&mistake, "this attention has not what it reads"});
+            continue;
+        }
+        const Tensor& outcome = wrong->entries().back().tensor;
         if (mistake.by_chance || is_same(outcome, reference[last])) {
-            if (any_step_differs(judge, wrong, reference)) {
+            if (any_step_differs(judge, *wrong, reference)) {
                 result.inside.push_back(&mistake);
             } else {
                 result.blind.push_back({&mistake, "it changes no number of this input"});
@@ -91,19 +107,20 @@ std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis) {
     const Ledger& loud = louder ? *louder : diagnosis.given;
     const Judge judge(plan, diagnosis.given, options), loud_judge(plan, loud, options);
     const auto shows = [&](const Mistake& mistake, const Ledger& given, const Judge& judges) {
-        const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
-        return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& step) {
-            const Tensor* const right = judges.reference().find(step.name);
-            const Tensor* const other = wrong.find(step.name);
-            TheirTensor as_theirs;
-            if (&judges == &judge) as_theirs.epsilon = step.epsilon;
-            return right && other && !judges(step.name, as_theirs, *other, *right, false).right();
-        });
+        const std::optional<Ledger> wrong = walk_with(mistake, plan, given);
+        return wrong && std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& step) {
+                   const Tensor* const right = judges.reference().find(step.name);
+                   const Tensor* const other = wrong->find(step.name);
+                   TheirTensor as_theirs;
+                   if (&judges == &judge) as_theirs.epsilon = step.epsilon;
+                   return right && other &&
+                          !judges(step.name, as_theirs, *other, *right, false).right();
+               });
     };
-    for (const Mistake& mistake : mistakes()) {
-        if (mistake.by_chance || !mistake.applies(plan)) continue;
-        if (!shows(mistake, diagnosis.given, judge) && shows(mistake, loud, loud_judge)) {
-            below.push_back(&mistake);
+    for (const Mistake* mistake : mistakes_in(plan)) {
+        if (mistake->by_chance || !mistake->applies(plan)) continue;
+        if (!shows(*mistake, diagnosis.given, judge) && shows(*mistake, loud, loud_judge)) {
+            below.push_back(mistake);
         }
     }
     return below;

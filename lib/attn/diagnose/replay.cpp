@@ -147,7 +147,7 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
                 ledger.record(step.name, *known);
             }
         }
-    } catch (const ShapeError&) {
+    } catch (const Error&) {
         return std::nullopt;  // together with what was made before, the shapes do not fit
     }
     return *ledger.find(name);
@@ -197,7 +197,7 @@ std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size
         prefix.given = draw(prefix.plan);
         for (const auto& [name, tensor] : given.entries()) {
             const Tensor* drawn = prefix.given.find(name);
-            const Step& step = find_step(kept_table(), name);
+            const Step& step = find_step(kept_table(plan), name);
             if (drawn == nullptr && step.kind != Step::Kind::computed) continue;
             prefix.given.record(
                 name, Prefix::of(tensor, drawn ? drawn->shape() : step.outline(prefix.plan).shape));

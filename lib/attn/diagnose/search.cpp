@@ -245,8 +245,8 @@ private:
         const auto made = scene_.replay.step_with({match.finding.mistake}, scene_.step);
         match.finding.harmless =
             is_in(case_.harmless, match.finding.mistake) ||
-            (is_scores(scene_.step) && made && made->shape() == scene_.expected.shape() &&
-             scene_.gives_same_weights(*made, false)) ||
+            (is_scores(case_.plan, scene_.step) && made &&
+             made->shape() == scene_.expected.shape() && scene_.gives_same_weights(*made, false)) ||
             scene_.is_right_where_read(match.reading.tensor);
         match.finding.runner_up = runner_up_;
         match.finding.runner_up_difference = runner_up_difference_;
@@ -356,7 +356,7 @@ bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
     // A later tensor of theirs would be what softmax reads, whatever this one is.
     const StepTable& table = kept_table(about.plan);
     for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
-        if (is_scores(table[i].name) && replay.is_given(table[i].name)) return false;
+        if ((table[i].chain == Chain::scores) && replay.is_given(table[i].name)) return false;
     }
     Replay other = replay;
     other.take(step, tensor);
@@ -372,7 +372,7 @@ Match Scene::match_of(const Mistake& mistake, Reading reading, double difference
     match.finding.mistake = &mistake;
     match.finding.difference = difference;
     match.finding.evidence = evidence_of(step, reading.tensor, expected);
-    if (theirs.epsilon != 0 && (is_scores(step) || kept_step(step) != nullptr)) {
+    if (theirs.epsilon != 0 && (is_scores(about.plan, step) || kept_step(step) != nullptr)) {
         const auto made = replay.step_with({&mistake}, step);
         const bool is_harmless =
             std::ranges::count(harmless_differences(), mistake.id, &Mistake::id) > 0;

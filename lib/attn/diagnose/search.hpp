@@ -189,6 +189,9 @@ struct Mutation {
     std::string also{};  ///< the first rule of another kind that makes the same
 };
 
+/// All of a completed rule that reads tensors of `read`, the likeliest first.
+std::vector<Mutation> mutations_of(const Rule& rule, const Ledger& read, const Outline& made);
+
 /// The first that makes of the tensors of `read` what `is_theirs` says is theirs, of that outline;
 /// nothing where none does. A step that is not in `read` is worked out by its rule.
 std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& of,
@@ -196,11 +199,12 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
                                         const std::function<bool(const Tensor&)>& is_theirs);
 
 /// Whether a step is made of weights, or is these.
-bool is_result_step(const std::string& step);
+bool is_result_step(const Plan& plan, const std::string& step);
 
 /// A step that differs is harmless where the weights and all after them are right; `undone` says
 /// that what is unknown of query and key leaves their product. What a wrong result needs is not.
-void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone, bool results_are_wrong);
+void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
+                      bool results_are_wrong);
 
 /// A scale that is there already is no finding beside that it is there twice.
 void fold_halves(Diagnosis& diagnosis);

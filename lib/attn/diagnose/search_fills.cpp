@@ -177,7 +177,7 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
 }
 
 std::optional<Match> otherwise_filled(const Scene& scene) {
-    if (!is_scores(scene.step)) return std::nullopt;
+    if (!is_scores(scene.about.plan, scene.step)) return std::nullopt;
     for (const Reading& reading : scene.ways(scene.expected)) {
         if (scene.step == "masked_scores") {
             if (std::optional<Match> match = far_below(scene, reading, false)) return match;
@@ -221,7 +221,8 @@ std::optional<Match> numbered(const Scene& scene) {
         const Tensor part = Prefix::of(reading.tensor, like);
         for (const NumberedEntry& family : numbered_entries()) {
             const bool is_long = std::max(plan.query_len, plan.key_len) > 64;
-            if (family.nested && (is_long || !is_result_step(scene.step))) continue;
+            if (family.nested && (is_long || !is_result_step(scene.about.plan, scene.step)))
+                continue;
             std::vector<double> starts = family.starts;
             if (family.seen && scene.step == "weights") starts.push_back(seen_keys(reading.tensor));
             for (const double start : starts) {

@@ -38,7 +38,7 @@ bool looks_masked(const Tensor& tensor) {
 
 /// Why a name stands for no step of this walk.
 std::string reason_to_skip(const std::string& name, const Plan& plan) {
-    const std::vector<std::string> steps = known_steps(name);
+    const std::vector<std::string> steps = known_steps(name, kept_table(plan));
     if (steps.empty()) return "no step is known under that name";
     const std::string& step = steps.front();
     if (!plan.masks() && (step == "mask" || step == "masked_scores")) {
@@ -52,7 +52,7 @@ std::vector<std::string> steps_by_shape(const Judge& judge, const Tensor& theirs
     std::vector<std::string> steps;
     if (!theirs.is_floating() || theirs.size() < 2) return steps;
     for (const Ledger::Entry& step : std::views::reverse(judge.reference().entries())) {
-        const Step::Kind kind = find_step(kept_table(), step.name).kind;
+        const Step::Kind kind = find_step(kept_table(judge.plan()), step.name).kind;
         const bool is_made = kind == Step::Kind::computed || kind == Step::Kind::detail;
         if (is_made && step.tensor.is_floating() && !readings(theirs, step.tensor).empty()) {
             steps.push_back(step.name);
@@ -174,10 +174,10 @@ std::string why_stray(const std::string& name, const Tensor& tensor, const Plan&
         std::erase(steps, "mask");
         return steps.empty() ? "it is no mask of this walk, by its shape or its values" : "";
     }
-    const std::vector<std::string> known = known_steps(name);
+    const std::vector<std::string> known = known_steps(name, kept_table(plan));
     const bool may_be_any =
         known.empty() || (known.front() != "masked_scores" &&
-                          find_step(kept_table(), known.front()).kind == Step::Kind::computed);
+                          find_step(kept_table(plan), known.front()).kind == Step::Kind::computed);
     return may_be_any ? reason_to_skip(name, plan) : "";
 }
 
@@ -202,8 +202,8 @@ double epsilon_of_half(const Tensor& tensor) {
     return is_half ? std::ldexp(1.0, most <= 8 ? -7 : -10) : 0;
 }
 
-bool is_scores(const std::string& step) {
-    return find_step(kept_table(), step).chain == Chain::scores;
+bool is_scores(const Plan& plan, const std::string& step) {
+    return find_step(kept_table(plan), step).chain == Chain::scores;
 }
 
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
@@ -213,7 +213,7 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
     for (const auto& [name, tensor] : theirs.entries()) {
         TheirTensor entry{name, tensor, {}, 0};
         if (const auto said = options.steps.find(name); said != options.steps.end()) {
-            if (!has_step(kept_table(), plan, said->second)) {
+            if (!has_step(kept_table(plan), plan, said->second)) {
                 skipped.push_back({name, reason_to_skip(said->second, plan)});
                 continue;
             }

@@ -40,8 +40,9 @@ std::vector<std::string> kept_of(const std::string& step);
 const StepTable& kept_table();
 const StepTable& kept_table(const Plan& plan);
 
-/// The steps that are called by that name anywhere, the likeliest first.
-std::vector<std::string> known_steps(const std::string& name);
+/// The steps of a table, of any walk or of one, that are called by that name, the likeliest first.
+std::vector<std::string> known_steps(const std::string& name,
+                                     const StepTable& table = kept_table());
 
 /// Whether the name is that of what attention returns in the end.
 bool names_a_result(const std::string& name);
@@ -155,6 +156,7 @@ class Judge {
 public:
     Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options);
 
+    const Plan& plan() const { return plan_; }
     const Ledger& reference() const { return reference_; }
     /// Other ways to write the result are right from now on.
     void accept(const Mistake& harmless);
@@ -237,6 +239,6 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
                                        std::vector<Skipped>& skipped);
 
 /// Whether a step's tensor holds scores: as they come, scaled, capped, with a bias, or masked.
-bool is_scores(const std::string& step);
+bool is_scores(const Plan& plan, const std::string& step);
 
 }  // namespace attn

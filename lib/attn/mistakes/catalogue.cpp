@@ -123,7 +123,7 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
 }  // namespace
 
 StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake) {
-    if (const std::string reason = mistake.not_applicable(plan); !reason.empty()) {
+    if (const std::string reason = mistake.why_not(plan); !reason.empty()) {
         throw ConfigError("the mistake " + mistake.id + " cannot show here: " + reason +
                           "; change the settings, or choose another with attn-explain bugs");
     }
@@ -135,7 +135,7 @@ StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake
 
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids) {
     for (const std::string& id : ids)
-        table = with_mistake(std::move(table), plan, find_mistake(id));
+        table = with_mistake(std::move(table), plan, find_mistake(id, plan));
     return table;
 }
 

@@ -162,7 +162,7 @@ double effect_of(const ScaleFactor& factor) {
 }
 
 bool walk_has(const Plan& plan, std::string_view step) {
-    return has_step(step_table(), plan, step);
+    return has_step(step_table(plan), plan, step);
 }
 
 }  // namespace attn

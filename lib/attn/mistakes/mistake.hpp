@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,8 @@
 #include "attn/walk/step.hpp"
 
 namespace attn {
+
+struct AttentionFile;
 
 /// A change of the step table.
 using TableEdit = std::function<StepTable(StepTable, const Plan&)>;
@@ -30,7 +33,7 @@ struct Mistake {
     std::string lesson;  ///< one sentence to remember
     /// The common name of entries with the same numbers; empty without such.
     std::string indistinguishable_from;
-    /// Why the mistake cannot show in this walk; empty when it can.
+    /// The reason of its own; see why_not.
     NotApplicable not_applicable;
     /// The table with the mistake made. Mistakes compose: the next one takes this table.
     TableEdit apply;
@@ -39,13 +42,22 @@ struct Mistake {
     bool rewrites_result = false;
     /// Which cells it changes is drawn: the result alone cannot tell it.
     bool by_chance = false;
+    bool of_file = false;  ///< it belongs to an attention file
 
-    bool applies(const Plan& plan) const { return not_applicable(plan).empty(); }
+    /// Why it cannot show in this walk, its own reason or that an attention file has made its step
+    /// another one; empty when it can.
+    std::string why_not(const Plan& plan) const;
+    bool applies(const Plan& plan) const { return why_not(plan).empty(); }
     std::string family() const { return id.substr(0, id.find('=')); }
 };
 
 /// Every catalogued mistake, in the order of the steps they replace.
 const std::vector<Mistake>& mistakes();
+
+/// Those that belong to an attention, as its file says them.
+const std::vector<Mistake>& mistakes_of(const std::shared_ptr<const AttentionFile>& file);
+/// The mistakes of the attentions of a walk, then those of the catalogue.
+std::vector<const Mistake*> mistakes_in(const Plan& plan);
 
 /// Differences that change no result: other ways to write the same attention.
 const std::vector<Mistake>& harmless_differences();
@@ -89,6 +101,8 @@ Tensor without_padded_rows(const Plan& plan, const Tensor& tensor);
 ///
 /// Errors  ConfigError, naming the ids that come close.
 const Mistake& find_mistake(std::string_view id);
+/// The same among those of the walk's attentions too, which come first.
+const Mistake& find_mistake(std::string_view id, const Plan& plan);
 
 /// The rule that a step should follow, and the one that it follows with a mistake.
 struct RulesBeside {
@@ -98,6 +112,8 @@ struct RulesBeside {
 /// The rules that a mistake changes, in the first of some small walks where it can show; none where
 /// it shows in none of them, or no rule says what it does.
 std::vector<RulesBeside> rules_beside(const Mistake& mistake);
+/// The same in this walk.
+std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan);
 
 /// `table` with every mistake of `ids` made, in that order. The steps that they change are titled
 /// and written as what was done; the lines that differ are marked.

@@ -105,15 +105,18 @@ std::optional<Plan> walk_that_shows(const Mistake& mistake) {
 }  // namespace
 
 std::vector<RulesBeside> rules_beside(const Mistake& mistake) {
-    std::vector<RulesBeside> beside;
-    if (!mistake.not_applicable || !mistake.apply) return beside;
+    if (!mistake.not_applicable || !mistake.apply) return {};
     const std::optional<Plan> plan = walk_that_shows(mistake);
-    if (!plan) return beside;
-    const StepTable right = step_table(*plan);
-    const StepTable wrong = mistake.apply(right, *plan);
+    return plan ? rules_beside(mistake, *plan) : std::vector<RulesBeside>();
+}
+
+std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan) {
+    std::vector<RulesBeside> beside;
+    const StepTable right = step_table(plan);
+    const StepTable wrong = mistake.apply(right, plan);
     for (std::size_t i = 0; i < right.size(); ++i) {
-        if (!right[i].applies(*plan)) continue;
-        RulesBeside rules{told_rule({*plan, right, right[i]}), told_rule({*plan, wrong, wrong[i]})};
+        if (!right[i].applies(plan)) continue;
+        RulesBeside rules{told_rule({plan, right, right[i]}), told_rule({plan, wrong, wrong[i]})};
         // With the axes that all share where the wrong one names them.
         const auto indices = [](const std::string& rule) {
             return std::count(
@@ -122,7 +125,7 @@ std::vector<RulesBeside> rules_beside(const Mistake& mistake) {
                 ',');
         };
         if (indices(rules.wrong) > indices(rules.right) && !rules.right.empty()) {
-            rules.right = rule_text(*rule_of({*plan, right, right[i]}));
+            rules.right = rule_text(*rule_of({plan, right, right[i]}));
         }
         if (!rules.right.empty() && !rules.wrong.empty() && rules.right != rules.wrong) {
             beside.push_back(rules);

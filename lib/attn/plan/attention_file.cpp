@@ -47,9 +47,7 @@ public:
 
     AttentionFile file() {
         if (file_.text.size() > longest_file) {
-            throw InputError(file_.label +
-                             " is larger than 64 KB: an attention is a text of some "
-                             "lines");
+            file_.refuse(1, "it is larger than 64 KB: an attention is a text of some lines");
         }
         std::size_t number = 0;
         for (std::size_t at = 0; at < file_.text.size();) {
@@ -66,9 +64,7 @@ public:
             file_.at(number, [&] { read(); });
         }
         if (file_.name.empty()) {
-            throw InputError(file_.label +
-                             ":1: an attention file begins with its name, as in "
-                             "attention mine");
+            file_.refuse(1, "an attention file begins with its name, as in attention mine");
         }
         check();
         return std::move(file_);
@@ -123,6 +119,8 @@ private:
         } else if (word == "same") {
             leave();
             form_.clear();
+            file_.same_line = line_.number;
+            if (line_.says.empty()) refuse("same names what all forms make, as in same context");
             for (std::string rest = line_.says; !rest.empty();) {
                 file_.same.push_back(name_in(taken_word(rest)));
             }
@@ -133,7 +131,12 @@ private:
         } else if (word == "mistake") {
             read_mistake();
         } else if (word == "rule" && mistake_ != nullptr) {
+            if (mistake_->rule.value != nullptr) refuse("rule is said twice: leave one out");
             mistake_->rule = parse_rule(line_.says);
+            if (mistake_->rule.step != mistake_->step) {
+                refuse("the mistake is at " + mistake_->step + ", and its rule makes " +
+                       mistake_->rule.step);
+            }
         } else if (word == "fix" && mistake_ != nullptr) {
             std::string rest = line_.says;
             const std::string language = taken_word(rest);
@@ -235,6 +238,9 @@ private:
         if (!says_place) refuse("a mistake says its step, as in mistake forget-late at state");
         made.step = name_in(rest);
         made.line = line_.number;
+        for (const AttentionMistake& each : file_.mistakes) {
+            if (each.id == made.id) refuse("two mistakes are called " + made.id);
+        }
         file_.mistakes.push_back(std::move(made));
         mistake_ = &file_.mistakes.back();
     }
@@ -293,9 +299,10 @@ private:
                 file_.refuse(each.line, "no rule reads the parameter " + each.name);
             }
         }
-        if (file_.steps.empty()) throw InputError(file_.label + " has no step");
+        if (file_.steps.empty())
+            file_.refuse(1, "it has no step: add one, step weights[q,k] = ...");
         if (!file_.same.empty() && file_.forms.size() < 2) {
-            throw InputError(file_.label + " says what is the same, and has no two forms");
+            file_.refuse(file_.same_line, "there are no two forms that could make the same");
         }
     }
 
@@ -325,15 +332,16 @@ std::string_view shipped(std::string_view all, std::string_view name) {
 
 void AttentionFile::refuse(std::size_t number, const std::string& message) const {
     if (message.starts_with(label + ":")) throw InputError(message);  // of another line of it
-    std::string shown;
-    if (message.find('\n') == message.npos) {
-        // The line itself, unless the message shows its rule.
+    std::string first = message, shown;
+    if (!message.ends_with('^')) {
+        // The line itself, unless the message shows its rule and the place.
+        first = message.substr(0, message.find('\n'));
         std::size_t at = 0;
         for (std::size_t i = 1; i < number; ++i) at = text.find('\n', at) + 1;
         const std::string line = text.substr(at, text.find('\n', at) - at);
         shown = "\n  " + visible(std::string(trimmed(line))) + "\n  ^";
     }
-    throw InputError(label + ":" + std::to_string(number) + ": " + message + shown);
+    throw InputError(label + ":" + std::to_string(number) + ": " + first + shown);
 }
 
 std::vector<AttentionStep> AttentionFile::steps_of(const std::string& form) const {

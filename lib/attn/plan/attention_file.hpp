@@ -58,6 +58,7 @@ struct AttentionFile {
     std::vector<AttentionParameter> parameters{};
     std::vector<AttentionStep> steps{};
     std::vector<std::string> forms{}, same{};
+    std::size_t same_line = 0;
     std::vector<AttentionMistake> mistakes{};
 
     /// The steps of a form and those of all; of the first form where it has none of that name.

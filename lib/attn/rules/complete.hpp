@@ -60,6 +60,8 @@ struct RuleOrder {
 };
 /// That of a completed rule; nothing where it does not read itself, or in no such order.
 std::optional<RuleOrder> order_of(const Rule& rule);
+/// The same where one axis is not enough: that of sequences first, then one within each of them.
+std::vector<RuleOrder> orders_of(const Rule& rule);
 /// Errors  ConfigError with a caret for a completed rule that reads itself in no order, or without
 ///         asking whether there is a row before.
 void require_order(const Rule& rule);

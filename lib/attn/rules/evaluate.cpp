@@ -44,15 +44,17 @@ public:
         mark(tree_.root, around);
     }
 
-    /// Makes all cells, row after row; those of a rule that reads itself in the order of one axis.
-    void fill(T* cells, const std::optional<RuleOrder>& order) {
+    /// Makes all cells, row after row; those of a rule that reads itself in the order of its axes.
+    void fill(T* cells, const std::vector<RuleOrder>& orders) {
         const Shape& lengths = tree_.lengths;
-        const bool alone = order && order->axis == row_;  // a cell waits for the one before
-        if (alone) row_ = BoundRule::none, count_ = 1;
-        std::vector<std::size_t> axes;  // slowest first
-        if (order) axes.push_back(order->axis);
+        const auto is_ordered = [&](std::size_t axis) {
+            return std::ranges::count(orders, axis, &RuleOrder::axis) > 0;
+        };
+        if (is_ordered(row_)) row_ = BoundRule::none, count_ = 1;  // a cell waits for one before
+        std::vector<std::size_t> axes;                             // slowest first
+        for (const RuleOrder& order : orders) axes.push_back(order.axis);
         for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
-            if (axis != row_ && !(order && axis == order->axis)) axes.push_back(axis);
+            if (axis != row_ && !is_ordered(axis)) axes.push_back(axis);
         }
         const Shape strides = row_strides(lengths);
         const std::size_t rows = count_ == 0 ? 0 : element_count(lengths) / count_;
@@ -62,7 +64,7 @@ public:
                 const std::size_t length = lengths[axes[i]];
                 std::size_t at = rest % length;
                 rest /= length;
-                if (order && i == 0 && order->backwards) at = length - 1 - at;
+                if (i < orders.size() && orders[i].backwards) at = length - 1 - at;
                 index_[axes[i]] = static_cast<Index>(at);
                 first += at * strides[axes[i]];
             }
@@ -501,8 +503,10 @@ void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
 Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope) {
     require_evaluable(rule, made.shape, dtype);
-    const std::optional<RuleOrder> order = order_of(rule);
-    const auto is_own = [&](const std::string& name) { return order && name == rule.step; };
+    const std::vector<RuleOrder> orders = orders_of(rule);
+    const auto is_own = [&](const std::string& name) {
+        return !orders.empty() && name == rule.step;
+    };
     // Of what is being made there are no products.
     const Tensor unknown({}, Array<std::int64_t>(0));
     Products products;
@@ -525,7 +529,7 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                                  },
                                  scope.settings};
         Evaluator<T>(left, bind_rule(left, made.axes, made.shape, with_own), dtype)
-            .fill(cells, order);
+            .fill(cells, orders);
         if (!gives_truth(*left.value)) return cast(own, dtype);
         Array<bool> truths = empty_array<bool>(made.shape);
         for (std::size_t i = 0; i < truths.size(); ++i) truths.data()[i] = cells[i] != 0;

@@ -97,10 +97,10 @@ private:
 
 }  // namespace
 
-std::optional<RuleOrder> order_of(const Rule& rule) {
-    std::vector<OwnCell> own;
-    add_own(*rule.value, rule.step, {}, own);
-    if (own.empty() || own.front().cell->outline == nullptr) return std::nullopt;
+namespace {
+
+/// The axis in whose order these cells are made before they are read.
+std::optional<RuleOrder> order_in(const Rule& rule, const std::vector<OwnCell>& own) {
     const Shape& shape = own.front().cell->outline->shape;
     IndexSpans spans;
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
@@ -120,6 +120,34 @@ std::optional<RuleOrder> order_of(const Rule& rule) {
         }
     }
     return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<RuleOrder> orders_of(const Rule& rule) {
+    std::vector<OwnCell> own;
+    add_own(*rule.value, rule.step, {}, own);
+    if (own.empty() || own.front().cell->outline == nullptr) return {};
+    if (const std::optional<RuleOrder> one = order_in(rule, own)) return {*one};
+    // Sequence after sequence: the cells of this one are made in an order of their own.
+    for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
+        const RuleTree here = name_node(rule.indices[axis]);
+        std::vector<OwnCell> within, before;
+        for (const OwnCell& each : own) {
+            if (each.cell->parts.size() != rule.indices.size()) return {};
+            (same_tree(*each.cell->parts[axis], *here) ? within : before).push_back(each);
+        }
+        if (within.empty() || before.empty()) continue;
+        const std::optional<RuleOrder> outer = order_in(rule, before),
+                                       inner = order_in(rule, within);
+        if (outer && inner && outer->axis == axis) return {*outer, *inner};
+    }
+    return {};
+}
+
+std::optional<RuleOrder> order_of(const Rule& rule) {
+    const std::vector<RuleOrder> orders = orders_of(rule);
+    return orders.size() == 1 ? std::optional(orders.front()) : std::nullopt;
 }
 
 void require_order(const Rule& rule) {

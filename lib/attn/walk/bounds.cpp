@@ -86,8 +86,8 @@ std::optional<Ball> Bounds::of(const std::string& step) {
     const std::optional<Rule> rule = rule_of(planned);
     if (!rule || planned.step.holds != RuleType::number || gives_truth(*rule->value)) return {};
     for (const std::string& name : tensors_read(*rule)) {
-        // What reads its own earlier rows has no bound yet.
-        const bool has_ball = name != step && (exact(name) != nullptr || known(name) != nullptr);
+        // Its own rows before are made in order, and so are their radii.
+        const bool has_ball = name == step || exact(name) != nullptr || known(name) != nullptr;
         if (!has_ball) return std::nullopt;
     }
     const Outline made = planned.step.outline(plan_);
@@ -100,15 +100,17 @@ std::optional<Ball> Bounds::of(const std::string& step) {
                               const Tensor* tensor = exact(name);
                               return tensor != nullptr ? *tensor : known(name)->middle;
                           },
-                          {}};
+                          {},
+                          made};
     const auto evaluated = [&](const Rule& each) {
         return evaluate_rule(each, made.axes, made.shape, DType::float64, scope);
     };
     ball.middle = evaluated(*rule);
     const Rounding rounding =
         planned.step.in_float32 && rounding_.is_half ? rounding_of(DType::float32) : rounding_;
-    const Rule radius = radius_of(*rule, made, rounding,
-                                  [&](const std::string& name) { return exact(name) != nullptr; });
+    const Rule radius = radius_of(*rule, made, rounding, [&](const std::string& name) {
+        return name != step && exact(name) != nullptr;
+    });
     ball.radius = settled(ball.middle, evaluated(radius), rounding);
     return ball;
 }

@@ -1,0 +1,106 @@
+// Files of attentions that are none: the line and the place are named, and nothing walks.
+#include <algorithm>
+
+#include "tests/support/program.hpp"
+
+using program::has;
+using program::run;
+
+namespace {
+
+/// What stands below `attention a` and `begins --mask causal`, and a part of what is said of it.
+/// `S` is a step that would do.
+struct Bad {
+    const char* text;
+    const char* told;
+};
+
+const std::vector<Bad> bad_files{
+    {"step", "here must stand"},
+    {"step weights", "here must stand"},
+    {"step weights[h,q,k]", "here must stand"},
+    {"step weights[h,q,k] =", "here must stand a number"},
+    {"step weights[h,q,k] = (1", "a closing bracket"},
+    {"step weights[h,q,k] = scaled_scoers[h,q,k]", "did you mean scaled_scores"},
+    {"step weights[h,q,k] = scaled_scores[h,q,k,k,k]", "has"},
+    {"step weights[h,q,k] = k > q", "a number, and this is a truth"},
+    {"step weights[h,q,k] = if k then 1 else 0", ""},
+    {"step weights[h,q,k] = if k > q then 1", "else"},
+    {"step weights[h,q,k] = foo(1)", "foo"},
+    {"step weights[h,q,k] = exp(1, 2)", "exp"},
+    {"step weights[h,q,k] = sum z: 1", "z"},
+    {"step weights[h,h,k] = 1", "h"},
+    {"step weights[h,q,k] = weights[h,q,k]", "made of itself"},
+    {"step weights[h,q,k] = weights[h,q,k - 1]", "has none before it"},
+    {"step weights[h,q,k] = if k == 0 then 0 else weights[h,q,k + 1]", ""},
+    {"step weights[h,q,k] = context[h,q,0]", "context"},
+    {"step z[o] = 1\nS", "how far o goes is not known"},
+    {"S\nS", "two steps make weights"},
+    {"steq weights[h,q,k] = 1\nS", "there is no word 'steq'"},
+    {"note x\nS", "note is not said here"},
+    {"S\n  title a\n  title b", "said twice"},
+    {"S\n  title", "says nothing"},
+    {"S\n  extends scores", "said of new steps"},
+    {"step z[h,q,k] = 1\n  extends sores\nS", "extends"},
+    {"step z[h,q,k] = 1\n  after nothing\nS", "there is no step nothing"},
+    {"setting = 1\nS", "is no name"},
+    {"setting n\nS", "says its number"},
+    {"setting n = 1\nS", "no rule reads the setting n"},
+    {"setting n = m\nstep weights[h,q,k] = n", "nothing binds 'm'"},
+    {"setting n = 1\nsetting n = 2\nstep weights[h,q,k] = n", "said twice"},
+    {"axis o\nS", "says how far"},
+    {"axis o < 0\nstep z[o] = 1\nstep weights[h,q,k] = z[0]", "a whole number from 1 on"},
+    {"axis o < 2.5\nstep z[o] = 1\nstep weights[h,q,k] = z[0]", "a whole number from 1 on"},
+    {"axis o < H\naxis o < H\nstep z[o] = 1\nstep weights[h,q,k] = z[0]", "said twice"},
+    {"parameter w\nS", "says its letters"},
+    {"parameter w[h] ~\nS", "no distribution"},
+    {"parameter w[h] ~ normal(1)\nstep weights[h,q,k] = w[h]", "take two numbers"},
+    {"parameter w[h] ~ gauss\nstep weights[h,q,k] = w[h]", "no distribution 'gauss'"},
+    {"parameter w[h] ~ linear\nS", "no rule reads the parameter w"},
+    {"parameter w[z] ~ linear\nstep weights[h,q,k] = w[0]", "how far z goes"},
+    {"parameter x[h] ~ linear\nstep weights[h,q,k] = x[h]", "there is a step x already"},
+    {"parameter w[h] = keys[h,0,0]\nstep weights[h,q,k] = w[h]", "begins as numbers"},
+    {"form\nS", "is no name"},
+    {"form a\nS\nform a", "said twice"},
+    {"same context\nS", "no two forms"},
+    {"form a\nS\nform b\nS\nsame", "same names"},
+    {"form a\nS\nform b\nS\nsame nothing", "makes no nothing"},
+    {"S\nmistake m", "says its step"},
+    {"S\nmistake m at weights\n  title t", "lacks its rule"},
+    {"S\nmistake m at weights\n  rule weights[h,q,k] = 1", "lacks its rule or its title"},
+    {"S\nmistake m at nothing\n  title t\n  rule nothing[q] = 1", "no step nothing"},
+    {"S\nmistake m at weights\n  title t\n  rule context[h,q,f] = 1", "its rule makes context"},
+    {"S\nmistake m at weights\n  title t\n  rule weights[h,q,k] = nope[h]", "nope"},
+    {"S\nmistake m at weights\n  title t\n  rule weights[h,q,k] = 1\n  fix it", "a fix is one of"},
+    {"begins --nonsense\nS", "said twice"},
+    {"S\nstep x[t,c] = 1", "drawn or given"},
+    {"step rotated_query[h,t,f] = 1\nS", "this walk has no step rotated_query"},
+    {"step weights[h,q,k] = sum i in 0..1e13: 1", ""},
+    {"step weights[h,q,k] = keys[h,q + 1,0]", ""},
+    {"step weights[h,q,k] = keys[h,0.5,0]", ""}};
+
+}  // namespace
+
+TEST_SUITE("app: attentions") {
+    TEST_CASE("bad files are refused by one line, their own line and a caret") {
+        const program::Folder folder;
+        const std::string file = folder / "bad.attn";
+        for (const Bad& each : bad_files) {
+            std::string text = std::string(each.text) + "\n";
+            for (std::size_t at = 0; (at = text.find("S\n", at)) != text.npos;) {
+                const bool is_line = at == 0 || text[at - 1] == '\n';
+                if (is_line) text.replace(at, 1, "step weights[h,q,k] = scaled_scores[h,q,k]");
+                ++at;
+            }
+            std::ofstream(file) << "attention a\nbegins --mask causal\n" << text;
+            const program::Result refused = run("--seq-len 3 --heads 2 --attention " + file);
+            INFO(each.text, "\n", refused.err);
+            CHECK(refused.exit_code == 2);
+            CHECK(refused.out.empty());
+            CHECK(has(refused.err, "bad.attn:"));
+            CHECK(has(refused.err, each.told));
+            CHECK(std::ranges::count(refused.err, '\n') == 3);
+            CHECK(refused.err.ends_with("^\n"));
+        }
+    }
+}
