@@ -161,7 +161,11 @@ void keep_others_of(const attn::Document& whole, attn::Document& selected, bool 
     const auto place = [&](const attn::Section& one) {
         return std::ranges::find(whole.sections, one.name, &attn::Section::name);
     };
-    const bool in_order = is_page || std::ranges::is_sorted(selected.sections, {}, place);
+    const auto goes_before = [&](const attn::Section& a, const attn::Section& b) {
+        return place(a) < place(b);
+    };
+    const bool in_order =
+        is_page || std::is_sorted(selected.sections.begin(), selected.sections.end(), goes_before);
     for (const attn::Section& section : whole.sections) {
         bool printed = false;
         for (attn::Section& one : selected.sections) {

@@ -296,12 +296,11 @@ RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>&
         }
     }
     for (GradientTerm& term : terms) {
-        const auto places = std::views::iota(std::size_t{0}, term.loops.size());
-        if (sum != nullptr && std::ranges::any_of(places, [&](std::size_t place) {
-                return is_deviations(term, place);
-            })) {
-            continue;
+        bool has_deviations = false;
+        for (std::size_t place = 0; sum != nullptr && place < term.loops.size(); ++place) {
+            has_deviations = has_deviations || is_deviations(term, place);
         }
+        if (has_deviations) continue;
         for (std::size_t i = term.loops.size(); i-- > 0;) {
             if (is_used(term, i)) continue;
             const GradientLoop& loop = term.loops[i];
