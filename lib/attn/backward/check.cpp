@@ -36,6 +36,12 @@ public:
         const auto step = std::ranges::find(forward_, name, &Step::name);
         const std::span<const Step> after(std::to_address(step) + 1,
                                           std::to_address(forward_.end()));
+        // What comes after is made anew, and reads the latest of what was made before it.
+        Ledger earlier(chains_of(forward_));
+        for (const Ledger::Entry& entry : walked_.entries()) {
+            if (entry.name == name) break;
+            earlier.record(entry.name, entry.tensor);
+        }
         const DrawList drawn = draw_list(plan);
         const DrawnTensor* const row = find_drawn(drawn, name);
         const std::size_t width = tensor.dimension() == 2 ? tensor.shape()[1] : cells.size();
@@ -53,7 +59,7 @@ public:
             const auto moved = [&](double by) {
                 Array<double> other = tensor.as<double>();
                 other.data()[i] += by;
-                Ledger ledger = walked_;
+                Ledger ledger = earlier;
                 ledger.record(name, Tensor(tensor.axes(), std::move(other)));
                 perform(after, forward_, plan_, given_, Details::kept, ledger);
                 return ledger["loss"].at(0);

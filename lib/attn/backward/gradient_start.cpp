@@ -70,7 +70,7 @@ void GradientSearch::begin_before_last() {
     for (TheirGradient& each : theirs_) {
         if (each.steps.size() == 1 || each.steps.front() != last_) continue;
         each.steps.erase(each.steps.begin());
-        std::ranges::replace(result_.compared, last_, each.steps.front());
+        std::replace(result_.compared.begin(), result_.compared.end(), last_, each.steps.front());
     }
 }
 
