@@ -1,6 +1,5 @@
 // Stand-ins for the rooms that the core leaves out: files, other models, notebooks, BLAS and
-// the tables of Unicode, which the browser has. Text that only a terminal would see has no
-// stand-in.
+// the tables of Unicode, which the browser has.
 #include <fmt/format.h>
 #include <utf8proc.h>
 
@@ -15,10 +14,13 @@
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "app/web/core.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/output_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/render/page/page_files.hpp"
+#include "attn/render/render.hpp"
+#include "attn/render/svg.hpp"
 #include "attn/simd/matmul.hpp"
 #include "attn/text/pattern.hpp"
 
@@ -100,7 +102,6 @@ extern "C" float cosf(float angle) { return swing(angle, 1); }
 extern "C" {
 extern const char attn_attentions[];
 const char attn_attentions[] = "";  // pages bring the text of theirs
-
 
 /// The properties of a character from the page (core.js): 'c' its category, as utf8proc counts
 /// them, 'l' its small letter, 'r' whether it is written from right to left, 'w' its columns.
@@ -224,6 +225,32 @@ std::vector<NamedTensor> read_tensors(const std::string& spec, const Sink&) {
     refuse("the file " + spec);
 }
 void write_file(const OutputPlace& place, std::string_view) { refuse("the file " + place.path); }
+std::string file_label(const std::string& path) { return path; }
+void write_npy(OutputFile&, const Tensor&) { refuse("an archive"); }
+void write_npz(OutputFile&, const std::vector<TensorRef>&) { refuse("an archive"); }
+void write_safetensors(OutputFile&, const std::vector<TensorRef>&) { refuse("an archive"); }
+void write_long_table(const Sink&, const std::vector<TensorRef>&) { refuse("a table"); }
+
+// --- other forms of a walk
+
+std::string content_text(const Section&, TextForm, const PrintOptions&) { refuse("text"); }
+void render_text(const Document&, TextForm, const PrintOptions&, Words, const Sink&) {
+    refuse("text");
+}
+void render_text(const Document&, const ContentForm&, const PrintOptions&, Words, const Sink&) {
+    refuse("text");
+}
+void render_markdown(const Document&, TextForm, const PrintOptions&, Words, const Sink&) {
+    refuse("Markdown");
+}
+void render_ipynb(const Document&, TextForm, const PrintOptions&, const Sink&) {
+    refuse("a notebook");
+}
+void draw_matrices(Svg&, const Document&, const Section&, const FigureChoices&) {
+    refuse("a figure");
+}
+void draw_arcs(Svg&, const Document&, const Section&, const FigureChoices&) { refuse("a figure"); }
+void draw_flow(Svg&, const Document&, const FigureChoices&) { refuse("a figure"); }
 
 Pattern::Pattern(std::string_view text, const std::string&) {
     refuse("the pattern " + std::string(text));
@@ -279,6 +306,13 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig&) {
     if (arguments.has(flags::weights)) attn::refuse("--weights");
 }
 std::string next_command(const Arguments&, const attn::Plan&, const attn::Ledger&) { return {}; }
+
+bool KeptOutput::is_kept() { return false; }
+bool KeptOutput::is_for_file() { return false; }
+void watch(const Arguments&, const WalkOnce&) { attn::refuse("--watch"); }
+void write_steps(const Arguments&, const std::vector<attn::Section>&, const std::string&) {
+    attn::refuse("a list of steps");
+}
 
 std::optional<std::size_t> terminal_columns(const Arguments&) { return std::nullopt; }
 std::string list_entry(const Arguments&, std::string name, std::size_t, const std::string& words) {
