@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -7,9 +8,33 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
+#include "attn/io/temporaries.hpp"
 #include "attn/tensor/error.hpp"
 
+namespace {
+
+constexpr const char* starved =
+    "attn-explain: error: not enough memory: make the dimensions smaller\n";
+
+/// A library may ask for memory where it cleans up after a lack of it: then no handler is reached.
+[[noreturn]] void end_starved() {
+    try {
+        if (const std::exception_ptr thrown = std::current_exception()) {
+            std::rethrow_exception(thrown);
+        }
+    } catch (const std::bad_alloc&) {
+        attn::remove_pending();
+        std::fputs(starved, stderr);
+        std::_Exit(2);
+    } catch (...) {  // ends as it would without this
+    }
+    std::abort();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+    std::set_terminate(end_starved);
     app::restore_environment();
     app::report_full_files();
     try {
@@ -25,7 +50,7 @@ int main(int argc, char** argv) {
                               ": check that the folder is still there");
         }
     } catch (const std::bad_alloc&) {  // also of what reports an error: nothing is allocated here
-        std::fputs("attn-explain: error: not enough memory: make the dimensions smaller\n", stderr);
+        std::fputs(starved, stderr);
     } catch (const std::exception&) {
         std::fputs("attn-explain: error: the program itself is at fault: report this command\n",
                    stderr);

@@ -7,6 +7,7 @@
 
 #include "attn/random/generator.hpp"
 #include "attn/rules/rule.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace attn {
 
@@ -68,7 +69,7 @@ struct AttentionFile {
     auto at(std::size_t line, Make make) const {
         try {
             return make();
-        } catch (const std::exception& error) {
+        } catch (const Error& error) {
             refuse(line, error.what());
         }
     }
