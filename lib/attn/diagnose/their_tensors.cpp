@@ -206,6 +206,25 @@ bool is_scores(const Plan& plan, const std::string& step) {
     return find_step(kept_table(plan), step).chain == Chain::scores;
 }
 
+namespace {
+
+/// Few numbers, or a half and a quarter, do not say their type: they are of that of the others.
+void share_types(std::vector<TheirTensor>& tensors) {
+    for (const auto& [epsilon, most] : {std::pair{0x1p-7, 8}, {0x1p-10, 11}}) {
+        if (std::ranges::count(tensors, epsilon, &TheirTensor::epsilon) == 0) continue;
+        for (TheirTensor& each : tensors) {
+            bool fits = each.epsilon == 0 && each.tensor.is_floating();
+            for (std::size_t i = 0; fits && i < each.tensor.size(); ++i) {
+                const double number = each.tensor.at(i);
+                fits = number == 0 || !std::isfinite(number) || digits_of(number) <= most;
+            }
+            if (fits) each.epsilon = epsilon;
+        }
+    }
+}
+
+}  // namespace
+
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
                                        const DiagnoseOptions& options,
                                        std::vector<Skipped>& skipped) {
@@ -234,6 +253,7 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
             tensors.push_back(std::move(entry));
         }
     }
+    share_types(tensors);
     settle(judge, tensors);
     return tensors;
 }
