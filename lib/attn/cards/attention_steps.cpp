@@ -338,7 +338,7 @@ private:
         });
         if (!places.empty()) {
             const LetterPlace& best = places.front();
-            const std::string& axis = best.step->outline(plan_).axes[best.axis];
+            const std::string axis = best.step->outline(plan_).axes[best.axis];
             return {own_name == called.end() ? axis : own_name->second,
                     [outline = best.step->outline, at = best.axis](const Plan& plan) {
                         return outline(plan).shape[at];

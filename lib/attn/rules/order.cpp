@@ -102,6 +102,7 @@ namespace {
 /// The axis in whose order these cells are made before they are read.
 std::optional<RuleOrder> order_in(const Rule& rule, const std::vector<OwnCell>& own) {
     const Shape& shape = own.front().cell->outline->shape;
+    if (shape.size() != rule.indices.size()) return std::nullopt;  // a right one, for a mistake
     IndexSpans spans;
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
         spans[rule.indices[axis]] = {0, static_cast<double>(shape[axis]) - 1};
