@@ -100,7 +100,8 @@ std::vector<Flag> gradient_flags() {
 attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig config) {
     Arguments whole = arguments;
     whole.forget_any({flags::only, flags::check_gradient});
-    for (const std::string& rate : arguments[flags::learn]) {
+    for (const std::string& said : arguments[flags::learn]) {
+        const auto rate = parse_as<double>("--learn", said);
         const attn::Plan plan = attn::resolve(config);
         const auto table = table_of(whole, plan);
         const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), *table);
@@ -112,7 +113,7 @@ attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig con
             const attn::Tensor& before = ledger[step.name];
             attn::Array<double> moved = attn::cast(before, attn::DType::float64).as<double>();
             for (std::size_t i = 0; i < moved.size(); ++i) {
-                moved.data()[i] -= parse_as<double>("--learn", rate) * gradient->at(i);
+                moved.data()[i] -= rate * gradient->at(i);
             }
             config.parameters.record(step.name, attn::cast({before.axes(), moved}, before.dtype()));
         }
