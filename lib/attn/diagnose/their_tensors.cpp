@@ -210,13 +210,13 @@ namespace {
 
 /// Few numbers, or a half and a quarter, do not say their type: they are of that of the others.
 void share_types(std::vector<TheirTensor>& tensors) {
-    for (const auto& [epsilon, most] : {std::pair{0x1p-7, 8}, {0x1p-10, 11}}) {
+    for (const double epsilon : {0x1p-7, 0x1p-10}) {
+        const Rounding rounding = rounding_of_half(epsilon);
         if (std::ranges::count(tensors, epsilon, &TheirTensor::epsilon) == 0) continue;
         for (TheirTensor& each : tensors) {
             bool fits = each.epsilon == 0 && each.tensor.is_floating();
             for (std::size_t i = 0; fits && i < each.tensor.size(); ++i) {
-                const double number = each.tensor.at(i);
-                fits = number == 0 || !std::isfinite(number) || digits_of(number) <= most;
+                fits = lost_where_stored(each.tensor.at(i), rounding) == 0;
             }
             if (fits) each.epsilon = epsilon;
         }

@@ -84,7 +84,7 @@ private:
         const auto of_value = [&](double units) { return times(units, magnitude(value_of(node))); };
         if (node->type != RuleType::number) return nullptr;
         if (node->kind == Kind::number) {
-            const double lost = lost_of(node->number);
+            const double lost = lost_where_stored(node->number, rounding_);
             return lost == 0 ? nullptr : number_node(lost);
         }
         if (node->kind == Kind::reduce) {
@@ -122,13 +122,6 @@ private:
             all = plus(all, operate_node(node->word, sides));
         }
         return all;
-    }
-
-    /// What a constant loses where it is stored in the type.
-    double lost_of(double number) const {
-        if (number == 0 || !std::isfinite(number)) return 0;
-        const double last = std::ldexp(2 * rounding_.unit, std::ilogb(number));
-        return std::abs(number - std::round(number / last) * last);
     }
 
     /// What the radii of its parts make of a node.
@@ -272,6 +265,13 @@ Rounding rounding_of_half(double epsilon) {
     const bool is_float16 = epsilon < 0x1p-8;
     return {epsilon / 2, std::ldexp(1.0, is_float16 ? -25 : -134), std::ldexp(1.0, -24),
             is_float16 ? 65504.0 : 0x1.FEp127, true};
+}
+
+double lost_where_stored(double number, const Rounding& rounding) {
+    if (number == 0 || !std::isfinite(number)) return 0;
+    const double last = std::ldexp(2 * rounding.unit, std::ilogb(number));
+    const double digits = number / last, kept = std::round(digits);
+    return digits == kept ? 0 : std::abs(number - kept * last);
 }
 
 std::string radius_name(const std::string& tensor) { return "radius of " + tensor; }

@@ -26,6 +26,9 @@ Rounding rounding_of(DType dtype);
 /// in bfloat16. Their sums run in float32.
 Rounding rounding_of_half(double epsilon);
 
+/// What a number loses where it is stored in the type; 0 for one that the type has, however small.
+double lost_where_stored(double number, const Rounding& rounding);
+
 /// The name under which a radius reads that of a tensor.
 std::string radius_name(const std::string& tensor);
 

@@ -32,13 +32,6 @@ Tensor settled(const Tensor& middle, Tensor radius, const Rounding& rounding) {
     return {radius.axes(), std::move(cells)};
 }
 
-/// Whether a number of the type is that number, however small it is.
-bool is_of_type(double number, const Rounding& rounding) {
-    if (number == 0 || !std::isfinite(number)) return true;
-    const double digits = number / std::ldexp(2 * rounding.unit, std::ilogb(number));
-    return digits == std::round(digits);
-}
-
 /// A tensor with more digits than the type, of which some were lost where it was used.
 Ball rounded(const Tensor& tensor, const Rounding& rounding) {
     Array<double> middle = empty_array<double>(tensor.shape()), radius = middle;
@@ -65,7 +58,7 @@ const Tensor* Bounds::exact(const std::string& name) {
     if (rounding_.is_half && !step.in_float32) {
         is_exact = step.chain != Chain::weights;
         for (std::size_t i = 0; is_exact && i < tensor->size(); ++i) {
-            is_exact = is_of_type(tensor->at(i), rounding_);
+            is_exact = lost_where_stored(tensor->at(i), rounding_) == 0;
         }
         if (!is_exact) known_[name] = rounded(*tensor, rounding_);
     }
