@@ -84,6 +84,15 @@ std::vector<const attn::MaskKind*> typed_masks() {
     return kinds;
 }
 
+std::vector<std::string> mask_examples() {
+    std::vector<std::string> words{"none"}, numbered{"causal,padding", "causal,window:4"};
+    for (const attn::MaskKind* kind : typed_masks()) {
+        (kind->numbers ? numbered : words).emplace_back(kind->such_as);
+    }
+    words.insert(words.end(), numbered.begin(), numbered.end());
+    return words;
+}
+
 std::string mask_help() {
     std::string text = "cells that are hidden: none, ";
     for (const attn::MaskKind* kind : typed_masks()) {
@@ -250,10 +259,7 @@ std::vector<Flag> model_rows() {
                           const bool layered = !config.model.empty() || !config.model_file.empty();
                           return layered ? json_of(config.layer) : none();
                       }),
-        Flag{flags::mask, "KIND", mask_help(),
-             such_as("none causal padding causal,padding causal,window:4 window:4 dilated:3:2 "
-                     "chunk:4 prefix:2 documents:3+3"),
-             "none"}
+        Flag{flags::mask, "KIND", mask_help(), such_as(mask_examples), "none"}
             .set_by(set_mask)
             .recorded("mask", mask_json)
             .said_by(mask_said),
