@@ -95,10 +95,6 @@ private:
     IndexSpans spans_;
 };
 
-}  // namespace
-
-namespace {
-
 /// The axis in whose order these cells are made before they are read.
 std::optional<RuleOrder> order_in(const Rule& rule, const std::vector<OwnCell>& own) {
     const Shape& shape = own.front().cell->outline->shape;
