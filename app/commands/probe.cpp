@@ -15,7 +15,7 @@
 #include "app/terminal/terminal.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
+#include "attn/cards/step_lines.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 #include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
+#include "attn/cards/step_lines.hpp"
 #include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"

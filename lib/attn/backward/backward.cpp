@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "attn/backward/graph.hpp"
+#include "attn/cards/step_lines.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/rules/gradient.hpp"

@@ -1,7 +1,7 @@
 #include "attn/backward/graph.hpp"
 
+#include "attn/cards/step_lines.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"

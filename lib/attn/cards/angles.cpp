@@ -10,8 +10,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 /// Whether they are 0, 1, 2, ...
 bool counts_from_zero(const std::vector<std::int64_t>& positions) {
     for (std::size_t t = 0; t < positions.size(); ++t) {
@@ -85,11 +83,6 @@ Step positions_card(bool of_memory) {
             std::copy(positions.begin(), positions.end(), numbers.data());
             return {{"token"}, std::move(numbers)};
         },
-        .note = [](const Subject& subject) -> std::string {
-            return subject.plan.rotates()
-                       ? "With rotary positions only their differences matter to the scores."
-                       : "Each position adds its own row to the token that stands there.";
-        },
         .code = field_lines({"{step} = {places}"}, position_word),
     };
 }
@@ -138,52 +131,6 @@ std::optional<std::string> frequency_word(std::string_view word, const StepLines
     return word == "range" ? std::optional(json_number(high - low)) : std::nullopt;
 }
 
-/// Why the frequencies are not those of theta.
-std::string scaling_sentence(const Plan& plan) {
-    const std::optional<RopeScaling>& scaling = plan.config.rotary.scaling;
-    if (!scaling) return {};
-    const std::string factor = json_number(scaling->factor);
-    switch (scaling->kind) {
-        case Kind::linear:
-            return "All pairs rotate " + factor + " times slower than without scaling.";
-        case Kind::dynamic:
-            if (plan.rotary_base() == plan.config.rotary.theta) {
-                return "No position is beyond " + json_number(scaling->length) +
-                       ", so the base stays as it was.";
-            }
-            return "Positions go beyond " + json_number(scaling->length) +
-                   ": the base grows from " + json_number(plan.config.rotary.theta) + " to " +
-                   brief(plan.rotary_base()) + ".";
-        case Kind::longrope: {
-            const bool is_long = scaling->exceeds(plan.rotary_tokens());
-            return (is_long ? "Positions go beyond " : "No position is beyond ") +
-                   json_number(scaling->length) + ": the " + (is_long ? "long" : "short") +
-                   " list of factors says how much slower each pair rotates.";
-        }
-        case Kind::llama3:
-        case Kind::yarn:
-            break;
-    }
-    return "Fast pairs rotate as in training, slow ones " + factor +
-           " times slower, and those between are blended.";
-}
-
-std::string inverse_frequencies_note(const Subject& subject) {
-    const Cells cells(subject.tensor);
-    const std::size_t last = subject.tensor.size() - 1;
-    const auto rotation = [&](std::size_t pair) {
-        return brief(2 * std::numbers::pi / cells[pair]) + " positions";
-    };
-    const auto pair = [&](std::size_t i) {
-        return std::to_string(subject.excerpt.index("pair", i));
-    };
-    std::string note = "Pair " + pair(0) + " makes a full turn in " + rotation(0);
-    if (last > 0) note += ", pair " + pair(last) + " in " + rotation(last);
-    note += ".";
-    say(note, scaling_sentence(subject.plan));
-    return note;
-}
-
 Step inverse_frequencies_card() {
     Step card{
         .name = "inverse_frequencies",
@@ -201,7 +148,6 @@ Step inverse_frequencies_card() {
                         "{step}[i] = {power} / {factor} * ({share}) + {power} * (1 - ({share}))"},
                        {"{step}[i] = {power}"}},
                       frequency_word),
-        .note = inverse_frequencies_note,
         .code = field_lines(
             {{stretched_as<Kind::longrope>,
               "pair_factors = {array}([{factors}], dtype={type})\n"
@@ -250,9 +196,6 @@ Step angles_card(const Standing& standing) {
                     attn::angles(ledger[positions].as<std::int64_t>(),
                                  ledger["inverse_frequencies"].as<T>())};
         }),
-        .note =
-            says("One row of angles for each token: twice the position, twice the angle. A token "
-                 "at position 0 does not rotate."),
         .code = field_lines({"{step} = {positions}{as_type}[:, None] * inverse_frequencies"},
                             position_word),
     };
@@ -283,10 +226,6 @@ Step circle_card(const Standing& standing, const std::string& function) {
                 const auto circle = cosine ? cosines<T> : sines<T>;
                 return {{"token", "pair"}, circle(ledger[angles].as<T>(), plan.rotary_factor())};
             }),
-        .note = [cosine](const Subject&) -> std::string {
-            return cosine ? "How much of itself a feature keeps when its pair rotates."
-                          : "How much a feature takes of the other one of its pair.";
-        },
     };
 }
 

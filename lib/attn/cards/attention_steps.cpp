@@ -40,35 +40,6 @@ bool reads(const RuleNode& node, const std::string& name, bool in_index) {
     });
 }
 
-/// The sentences of a note whose facts there are: `{largest}` and `{smallest}` are places,
-/// `{largest_number}` and `{smallest_number}` what stands there.
-std::string attention_note(const std::string& text, const Tensor& tensor) {
-    std::map<std::string, std::string> facts;
-    std::size_t largest = 0, smallest = 0;
-    for (std::size_t i = 1; i < tensor.size(); ++i) {
-        if (tensor.at(i) > tensor.at(largest)) largest = i;
-        if (tensor.at(i) < tensor.at(smallest)) smallest = i;
-    }
-    const bool differ = tensor.size() > 0 && tensor.at(largest) > tensor.at(smallest);
-    for (const auto& [name, number] : {std::pair("largest", largest), {"smallest", smallest}}) {
-        if (!differ) break;
-        const std::vector<std::size_t> place = indices_of(number, tensor.shape());
-        facts[name] = place.size() == 1 ? std::to_string(place[0]) : index_text(place);
-        facts[std::string(name) + "_number"] = four_decimals(tensor.at(number));
-    }
-    std::string said;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find(". ", at), text.size() - 1) + 1;
-        std::string sentence = text.substr(at, end - at);
-        for (const auto& [name, fact] : facts) {
-            sentence = replaced_all(sentence, "{" + name + "}", fact);
-        }
-        if (sentence.find('{') == sentence.npos) said += (said.empty() ? "" : " ") + sentence;
-        at = end + 1;
-    }
-    return said;
-}
-
 class Builder {
 public:
     Builder(StepTable& table, const Plan& plan, const std::shared_ptr<const AttentionFile>& file)
@@ -105,8 +76,8 @@ private:
             }
             std::string title = each.title;
             if (title.empty()) title = "a parameter of " + file_->name;
-            Step card = drawn_card(
-                each.name, title, [](const Plan&) { return true; }, nullptr);
+            Step card = drawn_card(each.name, title, always_so);
+            card.is_told = false;
             card.file = file_->name;
             if (each.value != nullptr) card.formula = always("as " + file_->label + " says");
             table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at++), std::move(card));
@@ -204,20 +175,11 @@ private:
         step.file = file_->name;
         step.of_user = true;
         if (!said.title.empty()) step.title = said.title;
-        step.note = nullptr;
+        step.is_told = false;
+        step.file_note = said.note;
         const Outline made = step.outline(plan_);
         const Rule whole = completed(said.rule, made, rule_names({plan_, table_, step}));
-        std::string remarks;
-        for (const std::string& each :
-             remarks_on(whole, made, plan_.compute_dtype == DType::float32)) {
-            remarks += (remarks.empty() ? "" : " ") + each;
-        }
-        if (!said.note.empty() || !remarks.empty()) {
-            step.note = [note = said.note, remarks](const notes::Subject& subject) {
-                std::string text = note.empty() ? note : attention_note(note, subject.tensor);
-                return text + (text.empty() || remarks.empty() ? "" : " ") + remarks;
-            };
-        }
+        step.remarks = joined(remarks_on(whole, made, plan_.compute_dtype == DType::float32), " ");
         step.code = [torch = said.torch, numpy = said.numpy,
                      by_rule = step.code](const StepLines& of) {
             const std::string& line = of.torch() ? torch : numpy;

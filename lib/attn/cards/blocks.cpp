@@ -10,8 +10,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 FusedOptions kernel_options(const Plan& plan, const MaskView& mask, std::span<const double> sink) {
     FusedOptions options;
     options.sink = sink;
@@ -120,77 +118,6 @@ Step running_card(std::string name, std::string title, Step::Compute compute) {
     };
 }
 
-/// A query and a block, in the first matrix.
-struct BlockCell {
-    std::size_t query = 0, block = 0;
-    double value = 0;
-};
-
-/// The first number behind block 0 for which `wanted(before, now)` holds.
-template <class Wanted>
-std::optional<BlockCell> first_block_where(const Subject& subject, Wanted wanted) {
-    // Only of all blocks each stands behind the one before it.
-    if (!subject.excerpt.has_all_in_order("block")) return std::nullopt;
-    const Matrices matrices(subject.tensor);
-    const Cells cells(subject.tensor);
-    for (std::size_t q = 0; q < matrices.rows; ++q) {
-        for (std::size_t b = 1; b < matrices.columns; ++b) {
-            const double before = cells[q * matrices.columns + b - 1];
-            const double now = cells[q * matrices.columns + b];
-            if (wanted(before, now)) return BlockCell{q, b, now};
-        }
-    }
-    return std::nullopt;
-}
-
-std::string running_max_note(const Subject& subject) {
-    const Plan& plan = subject.plan;
-    const std::size_t blocks = subject.excerpt.length("block", subject.tensor.shape().back());
-    std::string note = "The keys come in " + counted(blocks, "block") + " of up to " +
-                       counted(plan.key_block(), "key") +
-                       ". Each query keeps only the largest score it has met.";
-    const auto raised = first_block_where(subject, [](double a, double b) { return b > a; });
-    if (raised) {
-        say(note,
-            of_first_matrix(subject, row_label(subject, raised->query) + " meets a larger one, " +
-                                         number(raised->value) + ", in block " +
-                                         std::to_string(raised->block) + "."));
-    }
-    return note;
-}
-
-std::string correction_note(const Subject& subject) {
-    std::string note =
-        "Exponentials are measured from the maximum, so a new maximum makes the old ones smaller "
-        "by one factor. It is 1 where the maximum stays, and 0 while there is nothing to correct.";
-    const auto below = first_block_where(subject, [](double, double b) { return b > 0 && b < 1; });
-    if (below) {
-        say(note,
-            of_first_matrix(subject, "what " + row_label(subject, below->query) +
-                                         " has gathered is multiplied by " + number(below->value) +
-                                         " in block " + std::to_string(below->block) + "."));
-    }
-    return note;
-}
-
-std::string running_sum_note(const Subject& subject) {
-    const Matrices matrices(subject.tensor);
-    if (matrices.cells() == 0) return {};
-    const double last = Cells(subject.tensor)[matrices.columns - 1];
-    std::string note = "After the last block it is what softmax over all keys divides by.";
-    if (std::isfinite(last) && subject.excerpt.has_all_in_order("block")) {
-        say(note, of_first_matrix(
-                      subject, "for " + row_label(subject, 0) + " that is " + number(last) + "."));
-    }
-    return note;
-}
-
-std::string partial_context_note(const Subject&) {
-    return "Each block adds its values, weighted by their exponentials, to what was corrected. "
-           "Divided by running_sum after the last block, it is the context: the softmax over all "
-           "keys, though no query ever held all its scores.";
-}
-
 /// The index of the head where a rule has to name it, the keys up to the end of block `j`.
 std::optional<std::string> block_word(std::string_view word, const StepLines& of) {
     if (word == "h") return of.plan.has_head ? "h," : "";
@@ -215,14 +142,6 @@ std::string blockwise_context_rule(const PlannedStep& of) {
                {"context[{h}q,f] = partial_context[{h}{last},q,f] / running_sum[{h}q,{last}]"}},
               block_word);
     return rule(of);
-}
-
-std::string blockwise_context_note(const Subject& subject) {
-    std::string note =
-        "The kernel never stored the scores: a block of them at a time, in the cache, and for each "
-        "query a maximum, a sum and a context.";
-    say(note, not_finite(subject.tensor));
-    return note;
 }
 
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
@@ -250,7 +169,6 @@ StepTable block_cards() {
         {{gathers_sink, "running_max[{h}q,j] = max((max k in {keys}: scores[{h}q,k]), {sink})"},
          {"running_max[{h}q,j] = max k in {keys}: scores[{h}q,k]"}},
         block_word);
-    running_max.note = running_max_note;
     Step correction = running_card("correction", "the factor that rescales running sum and context",
                                    compute_running<&FusedBlock::correction>);
     correction.rule = texts(
@@ -261,7 +179,6 @@ StepTable block_cards() {
          {"correction[{h}q,j] = if j == 0 then 0 else if running_max[{h}q,j - 1] == -inf then 0 "
           "else exp(running_max[{h}q,j - 1] - running_max[{h}q,j])"}},
         block_word);
-    correction.note = correction_note;
     Step running_sum =
         running_card("running_sum", "the exponentials that each query has met, added up",
                      compute_running<&FusedBlock::sum>);
@@ -272,7 +189,6 @@ StepTable block_cards() {
          {"running_sum[{h}q,j] = if running_max[{h}q,j] == -inf then 0 else sum k in {keys}: "
           "exp(scores[{h}q,k] - running_max[{h}q,j])"}},
         block_word);
-    running_sum.note = running_sum_note;
     Step partial_context = running_card(
         "partial_context", "the values, mixed so far, not yet divided", compute_partial_context);
     partial_context.outline = partial_context_outline;
@@ -280,7 +196,6 @@ StepTable block_cards() {
         texts({"partial_context[{h}j,q,f] = if running_max[{h}q,j] == -inf then 0 else sum k in "
                "{keys}: exp(scores[{h}q,k] - running_max[{h}q,j]) * values[{h}k,f]"},
               block_word);
-    partial_context.note = partial_context_note;
     return {running_max, correction, running_sum, partial_context};
 }
 

@@ -6,8 +6,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 // The cache: keys and values of earlier tokens, and those of x behind them.
 
 bool has_past(const Plan& plan) { return plan.past_len > 0; }
@@ -29,32 +27,7 @@ Step past_card(const Projected& part) {
             [name](const PlannedStep& of) {
                 return name + (of.plan.config.parameters.has(name) ? " as given" : " ~ N(0, 1)");
             },
-        .note = [part](const Subject& subject) -> std::string {
-            const std::string tokens = counted(subject.plan.past_len, "earlier token");
-            if (part.letter() == 'v') return "The values of the same " + tokens + ".";
-            return "The keys of " + tokens +
-                   ", made when these were x: no later token changes them. They are kept as the "
-                   "scores read them, with their positions.";
-        },
     };
-}
-
-std::string present_note(const Subject& subject, const Projected& part) {
-    const Plan& plan = subject.plan;
-    std::size_t past = 0;
-    const std::size_t all = subject.excerpt.count("key", plan.key_len);
-    for (std::size_t k = 0; k < all; ++k) {
-        past += subject.excerpt.index("key", k) < plan.past_len ? 1 : 0;
-    }
-    std::string note = counted(past, part.name) + " of the past and " +
-                       counted(all - past, "new one") + shown_here(subject) +
-                       ": the cache for the next token.";
-    if (part.letter() == 'v') return note;
-    const std::string first = std::to_string(plan.past_len);
-    say(note, "The queries of x stand at positions " + first + " to " +
-                  std::to_string(plan.key_len - 1) + ": row 0 of the scores is position " + first +
-                  ".");
-    return note;
 }
 
 Step present_card(const Projected& part, Chain chain) {
@@ -77,7 +50,6 @@ Step present_card(const Projected& part, Chain chain) {
             return {cache_outline(plan, part, 0).axes,
                     append_tokens(ledger[past].as<T>(), ledger.latest(chain, name).as<T>())};
         }),
-        .note = [part](const Subject& subject) { return present_note(subject, part); },
     };
 }
 
@@ -92,34 +64,7 @@ StepTable cache_cards() {
 
 namespace {
 
-using namespace notes;
-
 // repeated_key and repeated_value: of grouped-query attention, once for each head of queries.
-
-/// `heads 0 to 1 hold the same numbers here`; of some heads, which one the first of them is.
-std::string same_numbers_text(const Subject& subject, const Projected& part) {
-    const std::size_t times = subject.plan.queries_per_key();
-    if (subject.excerpt.has_all("head")) {
-        return "heads 0 to " + std::to_string(times - 1) + " hold the same numbers here";
-    }
-    const std::size_t head = subject.excerpt.index("head", 0);
-    return "head " + std::to_string(head) + " here is " + part.name + " head " +
-           std::to_string(head / times);
-}
-
-std::string repeated_note(const Subject& subject, const Projected& part) {
-    const Plan& plan = subject.plan;
-    const std::string times = std::to_string(plan.queries_per_key());
-    std::string note = counted(plan.kv_heads, part.name + " head") + " for " +
-                       counted(plan.heads, "query head") + ": each is read by " + times + ", so " +
-                       same_numbers_text(subject, part) + ". Nothing is computed.";
-    // The part of a latent that a cache keeps is told where it is made.
-    if (part.letter() == 'v' || subject.has("latent")) return note;
-    say(note, "Keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
-                  std::to_string(plan.heads) + " make a cache of them " + times +
-                  " times smaller.");
-    return note;
-}
 
 Step repeated_card(const Projected& part, Chain chain) {
     const std::string name = "repeated_" + part.name;
@@ -145,7 +90,6 @@ Step repeated_card(const Projected& part, Chain chain) {
                 const Tensor& shared = ledger.latest(chain, name);
                 return {shared.axes(), repeat_heads(shared.as<T>(), plan.queries_per_key())};
             }),
-        .note = [part](const Subject& subject) { return repeated_note(subject, part); },
         .code = field_lines({{"{step} = {before}.repeat_interleave({group}, dim=-3)",
                               "{step} = np.repeat({before}, {group}, axis=-3)"}}),
     };

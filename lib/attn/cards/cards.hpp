@@ -2,17 +2,13 @@
 #include <span>
 #include <string>
 
-#include "attn/codegen/field_lines.hpp"
-#include "attn/notes/findings.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/notes/notes.hpp"
+#include "attn/cards/field_lines.hpp"
 #include "attn/plan/plan.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/steps/sink.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/walk/step.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 
@@ -69,11 +65,8 @@ inline Step called(Step card, std::string names) {
     return card;
 }
 
-/// A parameter that the list of draws has a row for, and what is said of it.
-Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies,
-                std::function<std::string(const notes::Subject&)> note);
-inline constexpr const char* of_a_gain =
-    "Multiplies each feature of the normed rows; training starts it at 1.";
+/// A parameter that the list of draws has a row for.
+Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies);
 
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);
@@ -87,7 +80,6 @@ Step sink_weight_card();
 /// Attention block by block, for the card of the context.
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
 std::string blockwise_context_rule(const PlannedStep& of);
-std::string blockwise_context_note(const notes::Subject& subject);
 
 /// The tokens of x, or those of the memory, and the names of the steps on their positions.
 struct Standing {
@@ -118,7 +110,6 @@ struct ProductStep {
     std::function<Input(const Plan&)> source;
     std::function<Outline(const Plan&)> outline;
     std::function<bool(const Plan&)> applies;
-    std::function<std::string(const notes::Subject&)> note;
     std::function<bool(const Plan&)> has_bias = [](const Plan&) { return false; };
     Chain chain = Chain::none;  ///< that it extends
 };
@@ -130,12 +121,14 @@ struct RmsStep {
     Input before;  ///< what it normalises
     std::string gain;
     double eps;
-    std::string why_here;  ///< a sentence for the note
     std::function<bool(const Plan&)> applies;
     std::function<Outline(const Plan&)> outline;
     Chain chain = Chain::none;     ///< that it extends
     std::string tokens = "query";  ///< whose positions a token axis counts
 };
+
+/// What keeps the roots of such steps from 0: of latents, and of the context.
+inline constexpr double latent_norm_eps = 1e-6, context_norm_eps = 1e-5;
 
 /// The parameter and the step.
 Step rms_gain_card(const RmsStep& rms);
@@ -145,6 +138,9 @@ Step rms_card(const RmsStep& rms);
 
 bool is_alibi(const Plan& plan);
 bool is_t5(const Plan& plan);
+
+/// The heads that take every slope of a power of two; the others take every second of the next.
+std::size_t regular_heads(const Plan& plan);
 
 /// The lines that make the buckets.
 std::string buckets_code(const StepLines& of);
@@ -161,13 +157,17 @@ Step embedded_card(const std::string& name);
 std::vector<Input> embedded_x_inputs(const Plan& plan);
 std::string embedded_x_rule(const Plan& plan);
 std::string embedded_x_formula(const Plan& plan);
-std::string embedded_x_note(const notes::Subject& subject);
 
 /// True where attention keeps a score for each query and key.
 inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }
 
 /// Whether the loop twins are asked for.
 inline bool is_loop(const Plan& plan) { return plan.config.variant == Variant::loop; }
+
+/// Whether scores are divided by their scale, not multiplied.
+inline bool divides(const Plan& plan) {
+    return plan.scale.operation == ScaleFactor::Operation::divide;
+}
 
 /// Of two twins the one that the plan asks for.
 template <class Function>
@@ -189,11 +189,6 @@ inline Outline score_outline(const Plan& plan) {
 /// A formula that is the same for every plan.
 inline std::function<std::string(const PlannedStep&)> always(std::string formula) {
     return [formula = std::move(formula)](const PlannedStep&) { return formula; };
-}
-
-/// A note that is the same for every walk.
-inline std::function<std::string(const notes::Subject&)> says(std::string note) {
-    return [note = std::move(note)](const notes::Subject&) { return note; };
 }
 
 /// A tensor in the type of the walk: `make` is called with a number of that type.
@@ -289,15 +284,5 @@ std::string product_rule(const Plan& plan, const std::string& left, const std::s
 /// in the projected tensor; `h` is empty where there is no head axis.
 std::string fused_index(const Plan& plan, const Projected& part, const std::string& h);
 std::string split_index(const Projected& part, const Plan& plan, const std::string& h);
-
-/// In which order the features of qkv stand: `what` lies along `axis` of the subject.
-std::string qkv_order(const notes::Subject& subject, const std::string& what,
-                      const std::string& axis);
-
-/// Which features of a projected tensor are which head's.
-std::string head_features(const notes::Subject& subject, const Projected& part);
-
-/// `The bias b_query adds the same vector to each token.` where the projection has one.
-std::string bias_sentence(const PlannedStep& of, const std::string& parameter);
 
 }  // namespace attn

@@ -1,24 +1,10 @@
 #include "attn/cards/cards.hpp"
+#include "attn/cards/starts.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
-namespace {
-
-using namespace notes;
-
-bool learns_positions(const Plan& plan) {
-    return plan.config.position_embedding == PositionEmbedding::learned;
-}
-
-std::string position_note(const Subject& subject) {
-    return learns_positions(subject.plan)
-               ? "Each position has a row of its own, as each word has: training would learn them."
-               : "A fixed pattern that training does not change: early features swing fast from "
-                 "one position to the next, late ones slowly.";
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Step position_table_card() {
     return {
@@ -29,14 +15,6 @@ Step position_table_card() {
         .applies = learns_positions,
         .outline = drawn_outline("position_table"),
         .formula = learned,
-        .note =
-            [](const Subject& subject) {
-                return "One row for each of " +
-                       counted(subject.excerpt.length(subject.tensor.axes()[0],
-                                                      subject.tensor.shape()[0]),
-                               "position") +
-                       ": a longer input would have no row to take.";
-            },
     };
 }
 
@@ -60,7 +38,6 @@ Step position_embedding_card() {
             {{learns_positions, "position_embedding[t,c] = position_table[positions[t], c]"},
              {"position_embedding[t,c] = if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
               "else cos(positions[t] / 10000 ^ ((c - 1) / C))"}}),
-        .note = position_note,
         .code = field_lines(
             {{learns_positions, nullptr, nullptr},
              {"angles_of_positions = positions{as_type}[:, None] * "
@@ -75,9 +52,6 @@ Step position_sum_card(const Step& x) {
     Step sum = x;
     sum.reads = these({"token_embedding", "position_embedding"});
     sum.rule = always("x[t,c] = token_embedding[t,c] + position_embedding[t,c]");
-    sum.note = says(
-        "Token and position, added feature by feature: equal tokens at other places are no "
-        "longer equal.");
     sum.code = lines_by_rule;
     return sum;
 }
@@ -103,29 +77,9 @@ Step either(bool (*meant)(const Plan&), const Step& first, const Step& second) {
     }
     step.rule = choose(first.rule, second.rule, its_plan);
     step.formula = choose(first.formula, second.formula, its_plan);
-    step.note = choose(first.note, second.note, its_plan);
-    step.remark = choose(first.remark, second.remark, its_plan);
     step.code = choose(first.code, second.code, its_plan);
     return step;
 }
-
-namespace {
-
-using namespace notes;
-
-/// Whether x is given: earlier layers have made it, or a norm of the model's own.
-bool is_given(const Plan& plan) { return plan.config.parameters.has("x"); }
-
-bool has_positions(const Plan& plan) { return plan.config.parameters.has("position_embedding"); }
-
-/// `layer 0`, `layers 0 to 3`; in front of the first layer a norm, as BERT has it.
-std::string earlier_layers(const Plan& plan) {
-    if (plan.config.layer == 0) return "the norm of the embeddings";
-    const std::int64_t last = plan.config.layer - 1;
-    return last == 0 ? "layer 0" : "layers 0 to " + std::to_string(last);
-}
-
-}  // namespace
 
 Step embedded_card(const std::string& name) {
     const bool is_token = name == "token_embedding";
@@ -136,45 +90,26 @@ Step embedded_card(const std::string& name) {
         .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
         .formula = always(is_token ? "the row of the model's embedding table for each id"
                                    : "the row of the model's position table for each position"),
-        .note =
-            [is_token](const Subject&) {
-                return std::string(is_token ? "Learned in training: tokens that are used alike "
-                                              "have similar rows."
-                                            : "Learned in training: the same row at a position, "
-                                              "whatever token stands there.");
-            },
     };
 }
 
 std::vector<Input> embedded_x_inputs(const Plan& plan) {
-    if (is_given(plan)) return {};
-    if (!has_positions(plan)) return {"token_embedding"};
+    if (is_given_x(plan)) return {};
+    if (!reads_positions(plan)) return {"token_embedding"};
     return {"token_embedding", "position_embedding"};
 }
 
 std::string embedded_x_rule(const Plan& plan) {
-    if (is_given(plan)) return {};
+    if (is_given_x(plan)) return {};
     return std::string("x[t,c] = token_embedding[t,c]") +
-           (has_positions(plan) ? " + position_embedding[t,c]" : "");
+           (reads_positions(plan) ? " + position_embedding[t,c]" : "");
 }
 
 std::string embedded_x_formula(const Plan& plan) {
-    if (is_given(plan))
+    if (is_given_x(plan))
         return "x = the embeddings, and what " + earlier_layers(plan) + " made of them";
-    return has_positions(plan) ? "x = token_embedding + position_embedding" : "x = token_embedding";
-}
-
-std::string embedded_x_note(const Subject& subject) {
-    const Plan& plan = subject.plan;
-    const std::string model = visible(plan.config.model_file);
-    if (is_given(plan)) {
-        return "Made by " + earlier_layers(plan) + " of " + model +
-               (plan.config.layer == 0 ? "."
-                                       : ": each layer adds its attention and its MLP to the rows "
-                                         "that it is given.");
-    }
-    return "What " + model + " begins with: a row for each token" +
-           (has_positions(plan) ? ", and one for its position." : ".");
+    return reads_positions(plan) ? "x = token_embedding + position_embedding"
+                                 : "x = token_embedding";
 }
 
 }  // namespace attn

@@ -5,8 +5,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 /// query, key or value: cut out of qkv, split into heads, projected, or x itself.
 Tensor compute_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
     const Axes axes = plan.per_head_axes(part.axis(plan), "feature");
@@ -62,76 +60,6 @@ std::vector<Input> part_inputs(const Plan& plan, const Projected& part) {
     return {};
 }
 
-/// How this part came to be, whatever the projection.
-std::string origin(const Subject& subject, const Projected& part) {
-    const Plan& plan = subject.plan;
-    const std::string source = part.source(plan);
-    const std::size_t width = part.width(plan);
-    const std::string mixed = "the " + counted(part.inputs(plan), "feature") + " of " + source +
-                              " into " + std::to_string(width);
-    if (splits_projected(plan)) {
-        return "Cut into " + counted(part.heads(plan), "head") + " of " +
-               counted(width, "feature") + ": of projected_" + part.name + ", " +
-               head_features(subject, part) + ".";
-    }
-    if (one_product(plan)) {
-        return "Taken out of qkv: " + counted(width, "feature") + " for each of " +
-               counted(part.heads(plan), "head") + ".";
-    }
-    if (!projects(plan)) {
-        if (!plan.has_x()) return "Drawn directly at random: there is no x and no projection.";
-        return "No projection: these are the features of " + source + " themselves" +
-               (plan.has_head
-                    ? ", cut into " + counted(plan.heads, "head") + " of " + std::to_string(width)
-                    : "") +
-               ".";
-    }
-    if (plan.head_axis_on_weight()) {
-        return "Each head has a matrix of its own, which mixes " + mixed + ".";
-    }
-    return "The matrix w_" + part.parameter(plan) + " mixes " + mixed + ".";
-}
-
-/// The token whose row is longest: its dot products can be largest.
-std::string longest_sentence(const Subject& subject, Side side) {
-    const std::optional<MatrixCell> longest = longest_row(subject.tensor, 0);
-    if (!longest) return {};
-    const std::string name =
-        side == Side::key ? column_label(subject, longest->row) : row_label(subject, longest->row);
-    return of_first_matrix(subject, name + " has the longest " + subject.step.name +
-                                        shown_here(subject) + " (" + number(longest->value) +
-                                        "): the longer it is, the larger its scores can be.");
-}
-
-std::string zero_queries_sentence(const Subject& subject, const Rows& zero) {
-    return of_first_matrix(
-        subject, named(subject, zero) + (zero.count == 1
-                                             ? " has a zero query, so all its scores are 0."
-                                             : " have zero queries, so all their scores are 0."));
-}
-
-std::string part_note(const Subject& subject, const Projected& part) {
-    const Plan& plan = subject.plan;
-    std::string note = origin(subject, part);
-    if (projects(plan) && !splits_projected(plan) && !one_product(plan)) {
-        say(note, bias_sentence(subject, part.parameter(plan)));
-    }
-    if (part.letter() == 'v') {
-        say(note, "A query that attended to " + column_label(subject, 0) +
-                      " alone would receive exactly its row.");
-        return note;
-    }
-    if (!Matrices(subject.tensor).readable() || !subject.excerpt.has_all("feature")) return note;
-    const Side side = part.letter() == 'q' ? Side::query : Side::key;
-    const Rows zero = zero_rows(subject.tensor, 0);
-    if (side == Side::query && zero.count > 0) {
-        say(note, zero_queries_sentence(subject, zero));
-    } else {
-        say(note, longest_sentence(subject, side));
-    }
-    return note;
-}
-
 Step part_card(const Projected& part) {
     static constexpr std::array titles{"what each token looks for", "what a query is compared with",
                                        "what each token contributes when it is attended to"};
@@ -151,7 +79,6 @@ Step part_card(const Projected& part) {
         .formula = [part](const PlannedStep& of) { return part_formula(of.plan, part); },
         .compute = [part](const Plan& plan,
                           const Ledger& ledger) { return compute_part(plan, ledger, part); },
-        .note = [part](const Subject& subject) { return part_note(subject, part); },
     };
 }
 

@@ -4,14 +4,10 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 // Multi-head latent attention: one short row for each token, of which keys and values are made.
 
 bool has_query_latent(const Plan& plan) { return plan.config.latent.query_rank.has_value(); }
 bool expands(const Plan& plan) { return has_latents(plan) && !is_absorbed(plan); }
-
-constexpr double latent_eps = 1e-6;
 
 const Projected& key_part() { return projected_of('k'); }
 
@@ -35,14 +31,6 @@ ProductStep query_latent() {
             return token_outline(plan, static_cast<std::size_t>(*plan.config.latent.query_rank));
         },
         has_query_latent,
-        [](const Subject& subject) {
-            const Plan& plan = subject.plan;
-            return "The " + counted(plan.embed_dim, "feature") +
-                   " of each token are pressed into " +
-                   std::to_string(*plan.config.latent.query_rank) +
-                   ", of which all heads make their queries: two small matrices in the place of a "
-                   "large one.";
-        },
     };
 }
 
@@ -56,15 +44,6 @@ ProductStep projected_latent() {
             return latent_outline(plan, plan.latent_rank() + 2 * plan.rotary_pairs());
         },
         has_latents,
-        [](const Subject& subject) {
-            const Plan& plan = subject.plan;
-            const std::size_t kept = plan.latent_rank() + 2 * plan.rotary_pairs();
-            const std::size_t usual =
-                plan.heads * (still_dim(plan) + plan.value_dim + 2 * plan.rotary_pairs());
-            return "This is all that a cache keeps of a token: " + counted(kept, "number") +
-                   ", where keys and values of " + counted(plan.heads, "head") + " would be " +
-                   std::to_string(usual) + ".";
-        },
     };
 }
 
@@ -76,12 +55,6 @@ ProductStep projected_key_value() {
         [](const Plan&) { return "normed_latent"; },
         [](const Plan& plan) { return latent_outline(plan, plan.heads * pair_width(plan)); },
         expands,
-        [](const Subject& subject) {
-            const Plan& plan = subject.plan;
-            return "Head by head, " + counted(pair_width(plan), "feature") + " a head: first " +
-                   std::to_string(still_dim(plan)) + " for its key, then " +
-                   std::to_string(plan.value_dim) + " for its value.";
-        },
     };
 }
 
@@ -94,8 +67,7 @@ std::size_t width_of_part(const Plan& plan, bool rotates) {
     return rotates ? 2 * plan.rotary_pairs() : plan.latent_rank();
 }
 
-Step cut_card(const std::string& name, const std::string& title, bool rotates,
-              const std::string& note) {
+Step cut_card(const std::string& name, const std::string& title, bool rotates) {
     return {
         .name = name,
         .title = title,
@@ -110,7 +82,6 @@ Step cut_card(const std::string& name, const std::string& title, bool rotates,
                 return name + "[t,f] = projected_latent[t, " +
                        std::to_string(first_of_part(of.plan, rotates)) + " + f]";
             },
-        .note = [note](const Subject&) { return note; },
     };
 }
 
@@ -120,8 +91,7 @@ RmsStep latent_norm() {
         .title = "the latent, every row brought to one length",
         .before = "latent",
         .gain = "g_latent",
-        .eps = latent_eps,
-        .why_here = "Only the latent is normalised, not the part of the key that rotates.",
+        .eps = latent_norm_eps,
         .applies = has_latents,
         .outline = [](const Plan& plan) { return latent_outline(plan, plan.latent_rank()); },
     };
@@ -133,8 +103,7 @@ RmsStep query_latent_norm() {
         .title = "the latent of each query, every row brought to one length",
         .before = "query_latent",
         .gain = "g_query_latent",
-        .eps = latent_eps,
-        .why_here = "The queries of all heads are made of this row.",
+        .eps = latent_norm_eps,
         .applies = has_query_latent,
         .outline = query_latent().outline,
     };
@@ -145,29 +114,20 @@ RmsStep query_latent_norm() {
 StepTable latent_cards() {
     return {
         drawn_card("w_query_latent", "the weight matrix that makes the latents of queries",
-                   has_query_latent,
-                   says("Each row holds the factors that make one feature of query_latent.")),
-        drawn_card("w_latent", "the weight matrix that makes the latents", has_latents,
-                   says("Its first rows make the latent, the last ones the part of the key "
-                        "that rotates.")),
+                   has_query_latent),
+        drawn_card("w_latent", "the weight matrix that makes the latents", has_latents),
         drawn_card("w_key_value", "the weight matrix that makes keys and values of latents",
-                   has_latents,
-                   says("Head by head: the rows of its key, then those of its value.")),
+                   has_latents),
         called(product_card(query_latent()), "q_latent c_q q_c q_compressed compressed_q"),
         rms_gain_card(query_latent_norm()),
         rms_card(query_latent_norm()),
         called(product_card(projected_latent()), "kv_a compressed_kv_pe kv_a_out"),
-        called(cut_card(
-                   "latent", "the short row that keys and values are made of", false,
-                   "Keys and values of all heads are linear in this row: what it does not hold, no "
-                   "head can see."),
+        called(cut_card("latent", "the short row that keys and values are made of", false),
                "compressed_kv c_kv kv_c ckv kv_latent latents"),
         rms_gain_card(latent_norm()),
         called(rms_card(latent_norm()), "kv_norm kv_a_norm normed_kv c_kv_normed"),
-        called(cut_card(
-                   "rotary_key", "the part of the key that will rotate, one for all heads", true,
-                   "Positions cannot go through the latent, for a rotation would stand between the "
-                   "two matrices: they have features of their own, which all heads share."),
+        called(cut_card("rotary_key", "the part of the key that will rotate, one for all heads",
+                        true),
                "k_pe k_rope key_rope k_rot"),
         called(product_card(projected_key_value()), "kv kv_b kv_up kv_b_out"),
     };

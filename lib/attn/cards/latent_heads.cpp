@@ -6,8 +6,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 // key and value: made of the latents, or these themselves.
 
 std::string latent_part_rule(const Plan& plan, const Projected& part) {
@@ -21,26 +19,6 @@ std::string latent_part_rule(const Plan& plan, const Projected& part) {
     return part.name + "[h,t,f] = " +
            (is_key ? "if f < " + own + " then " + rows + " else rotary_key[t, f - " + own + "]"
                    : rows);
-}
-
-std::string latent_part_note(const Plan& plan, const Projected& part) {
-    const bool is_key = part.letter() == 'k';
-    if (is_absorbed(plan)) {
-        return is_key
-                   ? "One key for all heads: the latent itself, and the part that rotates behind "
-                     "it. Keys of " +
-                         counted(plan.heads, "head") +
-                         " are never made, for the queries have taken their matrix up."
-                   : "The latent itself, in the place of the values of all heads: what makes "
-                     "values of it comes behind the weighted sum.";
-    }
-    if (!is_key) {
-        return "Cut into " + counted(plan.heads, "head") + " of " +
-               counted(plan.value_dim, "feature") + ", each from behind the key of its head.";
-    }
-    return counted(still_dim(plan), "feature") + " of each head's own, then " +
-           std::to_string(2 * plan.rotary_pairs()) +
-           " that are the same in all heads: the part that will rotate.";
 }
 
 // absorbed_query and expanded_context: the matrices that the latents have not met.
@@ -68,13 +46,6 @@ Step absorbed_query_card() {
                        ": queries[h,t,g] * w_key_value[" + (out_in ? out + ", f" : "f, " + out) +
                        "]) else queries[h,t,f - " + rank + " + " + still + "]";
             },
-        .note = [](const Subject& subject) -> std::string {
-            return "q . (W c) is (q W) . c: the query takes the key matrix of its head up, so "
-                   "that it meets the latents, " +
-                   std::to_string(subject.plan.latent_rank()) +
-                   " features wide, without a key for each head. The scale stays that of " +
-                   std::to_string(subject.plan.head_dim) + " features.";
-        },
     };
 }
 
@@ -98,10 +69,6 @@ Step expanded_context_card() {
                 return "expanded_context[h,t,f] = sum c: contexts[h,t,c] * w_key_value[" +
                        (out_in ? out + ", c]" : "c, " + out + "]");
             },
-        .note =
-            says("A weighted sum of W c is W times the weighted sum of c: the same context as "
-                 "from values of every head, to rounding, with one product a query in the place "
-                 "of one a key."),
     };
 }
 
@@ -114,7 +81,6 @@ Step latent_part_card(const Projected& part, const Step& projected) {
     };
     card.rule = [part](const PlannedStep& of) { return latent_part_rule(of.plan, part); };
     card.compute = by_rule(card);
-    card.note = [part](const Subject& subject) { return latent_part_note(subject.plan, part); };
     return card;
 }
 

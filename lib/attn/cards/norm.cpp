@@ -9,33 +9,7 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 bool is_rms(const Plan& plan) { return *plan.config.x_norm == NormKind::rms; }
-
-/// The mean and the size of row `row` of x.
-RowSize size_of_row(const Plan& plan, const Tensor& x, std::size_t row) {
-    return with_floating(plan.compute_dtype, [&](auto zero) {
-        const std::size_t features = x.shape().back();
-        return row_size(x.as<decltype(zero)>().data() + row * features, features,
-                        *plan.config.x_norm, plan.config.x_norm_eps);
-    });
-}
-
-std::string norm_note(const Subject& subject) {
-    const Tensor* x = subject.ledger.find("x");  // with all features, which its size is made of
-    std::string note = "Every token gets rows of the same size, whatever has been added to x.";
-    if (x == nullptr || x->shape() != subject.tensor.shape()) return note;
-    const RowSize size = size_of_row(subject.plan, *x, 0);
-    say(note,
-        of_first_matrix(
-            subject,
-            "the row of " + row_label(subject, 0) + " is divided by " + number(size.root) +
-                (is_rms(subject.plan) ? ""
-                                      : ", after its mean " + number(size.mean) + " is taken off") +
-                "; then each feature is multiplied by its gain."));
-    return note;
-}
 
 std::optional<std::string> norm_word(std::string_view word, const StepLines& of) {
     const Plan& plan = of.plan;
@@ -50,16 +24,12 @@ std::optional<std::string> norm_word(std::string_view word, const StepLines& of)
 
 StepTable norm_cards() {
     return {
-        drawn_card(
-            "g_x", "the gain of the norm of x",
-            [](const Plan& plan) { return plan.config.x_norm.has_value(); },
-            says("Each feature of the norm is multiplied by its own.")),
-        drawn_card(
-            "b_x", "the bias of the norm of x",
-            [](const Plan& plan) {
-                return plan.config.x_norm && plan.config.parameters.has("b_x");
-            },
-            says("Added to each feature of the norm.")),
+        drawn_card("g_x", "the gain of the norm of x",
+                   [](const Plan& plan) { return plan.config.x_norm.has_value(); }),
+        drawn_card("b_x", "the bias of the norm of x",
+                   [](const Plan& plan) {
+                       return plan.config.x_norm && plan.config.parameters.has("b_x");
+                   }),
         {
             .name = "normed_x",
             .title = "x with rows of one size, which query, key and value are made of",
@@ -83,7 +53,6 @@ StepTable norm_cards() {
                                                  bias ? bias->as<T>() : Array<T>(),
                                                  *plan.config.x_norm, plan.config.x_norm_eps)};
             }),
-            .note = norm_note,
             .code = field_lines(
                 {{is_rms, nullptr, nullptr},
                  {"normed_x = F.layer_norm(x, g_x.shape, g_x, {bias}, {eps})", nullptr}},
@@ -92,33 +61,8 @@ StepTable norm_cards() {
     };
 }
 
-namespace {
-
-using namespace notes;
-
-/// The root that divides row `row`.
-double root_of_row(const RmsStep& rms, const Plan& plan, const Tensor& before, std::size_t row) {
-    return with_floating(plan.compute_dtype, [&](auto zero) {
-        const std::size_t features = before.shape().back();
-        const auto* first = before.as<decltype(zero)>().data() + row * features;
-        return row_size(first, features, NormKind::rms, rms.eps).root;
-    });
-}
-
-std::string rms_note(const RmsStep& rms, const Subject& subject) {
-    std::string note = rms.why_here;
-    const Tensor& before = tensor_of(rms.before, subject.ledger, rms.name);
-    if (before.shape() != subject.tensor.shape() || before.size() == 0) return note;
-    say(note, of_first_matrix(subject, "the row of " + row_label(subject, 0) + " is divided by " +
-                                           number(root_of_row(rms, subject.plan, before, 0)) +
-                                           "; then each feature is multiplied by its gain."));
-    return note;
-}
-
-}  // namespace
-
 Step rms_gain_card(const RmsStep& rms) {
-    return drawn_card(rms.gain, "the gain of " + rms.name, rms.applies, says(of_a_gain));
+    return drawn_card(rms.gain, "the gain of " + rms.name, rms.applies);
 }
 
 Step rms_card(const RmsStep& rms) {
@@ -144,13 +88,10 @@ Step rms_card(const RmsStep& rms) {
                         norm(before.as<T>(), gain.as<T>(), Array<T>(), NormKind::rms, rms.eps)};
             });
         },
-        .note = [rms](const Subject& subject) { return rms_note(rms, subject); },
     };
 }
 
 namespace {
-
-using namespace notes;
 
 /// Query or key, and the gain of its norm.
 struct NormedPart {
@@ -189,34 +130,6 @@ std::string normed_rule(const NormedPart& normed, const PlannedStep& of) {
            over + "[f]";
 }
 
-/// The longest row before and after.
-std::string longest_row_sentence(const NormedPart& normed, const Subject& subject) {
-    const Ledger::Entry* before = subject.ledger.find_latest(normed.chain, subject.step.name);
-    if (before == nullptr || before->tensor.shape() != subject.tensor.shape()) return {};
-    const std::optional<MatrixCell> longest = longest_row(before->tensor, 0);
-    if (!longest || !subject.excerpt.has_all("feature") || !Matrices(subject.tensor).readable())
-        return {};
-    const std::size_t width = subject.tensor.shape().back();
-    const Cells cells(subject.tensor);
-    double squares = 0;
-    for (std::size_t f = 0; f < width; ++f) {
-        squares += cells[longest->row * width + f] * cells[longest->row * width + f];
-    }
-    const bool is_key = normed.chain == Chain::keys;
-    return in_matrix(subject) + "the row of " +
-           (is_key ? column_label(subject, longest->row) : row_label(subject, longest->row)) +
-           " had length " + number(longest->value) + " and has " + number(std::sqrt(squares)) + ".";
-}
-
-std::string normed_note(const NormedPart& normed, const Subject& subject) {
-    const std::optional<NormOver> over = norm_of(subject.plan).over;
-    std::string note = over == NormOver::l2 ? "Each row is divided by its length."
-                                            : "Each row is divided by its root mean square "
-                                              "(RMSNorm), then multiplied by the gain.";
-    say(note, capitalised(longest_row_sentence(normed, subject)));
-    return note;
-}
-
 std::optional<std::string> normed_word(std::string_view word, const StepLines& of) {
     return word == "eps" ? std::optional(json_number(norm_of(of.plan).eps)) : std::nullopt;
 }
@@ -228,7 +141,7 @@ bool is_plain_l2(const Plan& plan) {
 
 Step gain_card(const NormedPart& normed) {
     return drawn_card(normed.gain(), "the gain of the norm of the " + normed.part.name,
-                      &Plan::has_gains, says(of_a_gain));
+                      &Plan::has_gains);
 }
 
 Step normed_card(const NormedPart& normed) {
@@ -252,7 +165,6 @@ Step normed_card(const NormedPart& normed) {
         .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
         .compute = [normed](const Plan& plan,
                             const Ledger& ledger) { return compute_normed(normed, plan, ledger); },
-        .note = [normed](const Subject& subject) { return normed_note(normed, subject); },
         .code = field_lines(
             {{is_plain_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
             normed_word),

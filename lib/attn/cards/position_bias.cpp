@@ -11,8 +11,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 bool is_file(const Plan& plan) {
     return plan.biases() && plan.config.position_bias->kind == PositionBias::Kind::file;
 }
@@ -53,18 +51,6 @@ std::string position_bias_rule(const PlannedStep& of) {
     const std::string h = of.plan.has_head ? "h" : "0";
     if (is_t5(of.plan)) return left + "relative_attention_bias[buckets[q,k], " + h + "]";
     return left + "-abs(q + offset - k) * slopes[" + h + "]";
-}
-
-std::string position_bias_note(const Subject& subject) {
-    if (is_alibi(subject.plan)) {
-        return "The further away a key stands, the more is taken from its score. Nothing is "
-               "learned, and query and key stay as they are.";
-    }
-    if (is_t5(subject.plan)) {
-        return "A learned number for each distance and head. T5 scales no scores and adds none in "
-               "cross-attention.";
-    }
-    return "Added to the scores as it was given.";
 }
 
 std::optional<std::string> position_bias_word(std::string_view word, const StepLines& of) {
@@ -124,7 +110,6 @@ StepTable bias_cards() {
             .varies_where_hidden = true,
             .rule = position_bias_rule,
             .compute = compute_position_bias,
-            .note = position_bias_note,
             .code = field_lines({{is_file, "position_bias = {given}"},
                                  {is_t5, "{buckets}\n{by_rule}"},
                                  {"position_bias = -{np}.abs({np}.arange({offset}, {end})[:, None] "
@@ -141,24 +126,17 @@ StepTable bias_cards() {
             .varies_where_hidden = true,
             .rule = always("biased_scores[q,k] = scores[q,k] + position_bias[q,k]"),
             .compute = compute_biased_scores,
-            .note = says("Softmax sees content and position in one number: exp(score + bias) = "
-                         "exp(score) * exp(bias)."),
         },
     };
 }
 
 namespace {
 
-using namespace notes;
-
 bool has_kind(const Plan& plan, PositionBias::Kind kind) {
     return plan.biases() && plan.config.position_bias->kind == kind;
 }
 
 // slopes of ALiBi, one for each head.
-
-/// The heads that take every slope of a power of two; the others take every second of the next.
-std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 
 std::optional<std::string> slope_word(std::string_view word, const StepLines& of) {
     if (word == "regular") return std::to_string(regular_heads(of.plan));
@@ -167,25 +145,6 @@ std::optional<std::string> slope_word(std::string_view word, const StepLines& of
 }
 
 bool has_regular_heads(const Plan& plan) { return regular_heads(plan) == plan.heads; }
-
-std::string slopes_note(const Subject& subject) {
-    const Cells slopes(subject.tensor);
-    const Excerpt& excerpt = subject.excerpt;
-    const std::size_t last = subject.tensor.size() - 1;
-    const std::size_t heads = excerpt.length("head", last + 1);
-    const auto head = [&](std::size_t i) {
-        return "head " + std::to_string(excerpt.index("head", i)) + " ";
-    };
-    std::string note =
-        capitalised(head(0)) + "loses " + number(slopes[0]) + " for each token of distance";
-    if (last > 0) note += ", " + head(last) + number(slopes[last]);
-    note += ": a small slope looks far back.";
-    if (regular_heads(subject.plan) != heads) {
-        say(note,
-            std::to_string(heads) + " heads are no power of two, so the slopes are not in order.");
-    }
-    return note;
-}
 
 // buckets of T5: which row of its table each query and key read.
 
@@ -223,18 +182,9 @@ std::optional<std::string> bucket_word(std::string_view word, const StepLines& o
 
 bool looks_both_ways(const Plan& plan) { return bucket_rule(plan).bidirectional; }
 
-std::string buckets_note(const Subject& subject) {
-    const BucketRule rule = bucket_rule(subject.plan);
-    return "Distances below " + std::to_string(rule.exact()) +
-           " have a bucket each, larger ones share one, and from " +
-           std::to_string(rule.max_distance) + " on all are in the last." +
-           (rule.bidirectional ? " Later keys have buckets of their own."
-                               : " A causal mask hides later keys, so all buckets are for earlier "
-                                 "ones.");
-}
-
 }  // namespace
 
+std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 bool is_alibi(const Plan& plan) { return has_kind(plan, PositionBias::Kind::alibi); }
 bool is_t5(const Plan& plan) { return has_kind(plan, PositionBias::Kind::t5); }
 
@@ -279,12 +229,9 @@ StepTable slope_cards() {
                 for (std::size_t h = 0; h < plan.heads; ++h) result(h) = static_cast<T>(slopes[h]);
                 return {{"head"}, std::move(result)};
             }),
-            .note = slopes_note,
         },
         drawn_card("relative_attention_bias",
-                   "a number for each bucket of distances and each head (T5)", is_t5,
-                   says("One row for each bucket of distances. T5 has it in the first layer, and "
-                        "all layers share it.")),
+                   "a number for each bucket of distances and each head (T5)", is_t5),
     };
 }
 
@@ -305,7 +252,6 @@ Step buckets_card() {
                        {"buckets[q,k] = {sorted}"}},
                       bucket_word),
         .compute = compute_buckets,
-        .note = buckets_note,
         .code = buckets_code,
     };
 }

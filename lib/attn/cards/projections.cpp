@@ -6,8 +6,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 /// The rows (out) of a fused parameter that belong to one part.
 template <class T>
 Array<T> part_of_fused(const Plan& plan, const Array<T>& parameter, const Projected& part) {
@@ -28,25 +26,6 @@ std::vector<Input> product_inputs(const Plan& plan, const std::string& source,
     std::vector<Input> inputs{source, "w_" + parameter};
     if (plan.config.bias) inputs.push_back("b_" + parameter);
     return inputs;
-}
-
-/// Whether one of `count` indices of an axis, from `first` on, is looked at.
-bool looks_at(const Subject& subject, const std::string& axis, std::size_t first,
-              std::size_t count) {
-    for (std::size_t i = 0; i < subject.tensor.extent(axis); ++i) {
-        const std::size_t index = subject.excerpt.index(axis, i);
-        if (index >= first && index < first + count) return true;
-    }
-    return false;
-}
-
-std::string projected_note(const Subject& subject, const Projected& part) {
-    const Plan& plan = subject.plan;
-    std::string note = "Each token's " + counted(part.inputs(plan), "feature") + " of " +
-                       part.source(plan) + " are mixed into the " + part.name +
-                       " features of all heads: " + head_features(subject, part) + ".";
-    say(note, bias_sentence(subject, part.parameter(plan)));
-    return note;
 }
 
 Step projected_card(const Projected& part) {
@@ -71,7 +50,6 @@ Step projected_card(const Projected& part) {
                 return project_part(plan, ledger, part,
                                     plan.per_batch_axes(part.axis(plan), "feature"));
             },
-        .note = [part](const Subject& subject) { return projected_note(subject, part); },
     };
 }
 
@@ -87,12 +65,6 @@ Step qkv_card() {
                                plan.per_batch_shape(plan.query_len, plan.qkv_features())};
             },
         .applies = one_product,
-        .note =
-            [](const Subject& subject) {
-                std::string note = qkv_order(subject, "feature", "feature") + ".";
-                say(note, bias_sentence(subject, "qkv"));
-                return note;
-            },
         .has_bias = [](const Plan& plan) { return plan.config.bias; },
     });
 }
@@ -134,7 +106,6 @@ Step product_card(const ProductStep& product) {
                             added ? added->as<T>() : empty_array<T>({0}),
                             *plan.config.weight_layout, plan.arithmetic)};
         }),
-        .note = product.note,
     };
 }
 
@@ -210,81 +181,12 @@ std::string projection_formula(const Plan& plan, const Projected& part) {
                            plan.config.bias ? bias : "");
 }
 
-std::string qkv_order(const Subject& subject, const std::string& what, const std::string& axis) {
-    const Plan& plan = subject.plan;
-    const std::size_t d = plan.head_dim;
-    if (plan.config.projection == Projection::fused_by_head && plan.heads > 1) {
-        const std::size_t each = 2 * d + plan.value_dim;
-        return capitalised(what) + "s go head by head, " + std::to_string(each) +
-               " a head: first " + std::to_string(d) + " for its query, then " + std::to_string(d) +
-               " for its key and " + std::to_string(plan.value_dim) + " for its value";
-    }
-    std::string text;
-    std::size_t first = 0;
-    for (const Projected& part : query_key_value()) {
-        const std::size_t count = part.all_features(plan);
-        if (looks_at(subject, axis, first, count)) {
-            text += (text.empty() ? capitalised(numbered(what, first, count)) +
-                                        (count == 1 ? " makes " : " make ")
-                                  : ", " + numbered(what, first, count) + " ") +
-                    part.name;
-        }
-        first += count;
-    }
-    return text;
-}
-
-std::string head_features(const Subject& subject, const Projected& part) {
-    if (part.heads(subject.plan) == 1) return "all of them belong to the one head";
-    const std::size_t width = part.width(subject.plan);
-    return features_of_heads(heads_in(subject, width), width, "belong", "to");
-}
-
-std::string bias_sentence(const PlannedStep& of, const std::string& parameter) {
-    const std::string name = "b_" + parameter;
-    if (!find_step(of.table, name).applies(of.plan)) return {};
-    return "The bias " + name + " adds the same vector to each token.";
-}
-
 StepTable projection_cards() {
     StepTable cards;
     for (const Projected& part : query_key_value()) cards.push_back(projected_card(part));
     cards.push_back(qkv_card());
     return cards;
 }
-
-namespace {
-
-using namespace notes;
-
-std::string weight_note(const std::string& part, const Subject& subject) {
-    const Plan& plan = subject.plan;
-    const std::string line = *plan.config.weight_layout == WeightLayout::out_in ? "row" : "column";
-    const std::string source = part == "output"
-                                   ? subject.ledger.find_latest(Chain::contexts, "output")->name
-                               : part == "qkv" ? plan.projected_x()
-                                               : projected_of(part.front()).source(plan);
-    const bool headed = subject.tensor.has_axis("head");
-    std::string note = "Each " + line + (headed ? " of each head's matrix" : "") +
-                       " holds the factors that make one feature of " +
-                       (part == "qkv" ? "query, key or value" : part) + " from those of " + source +
-                       (part == "qkv" && plan.has_memory ? " or memory" : "") + ".";
-    if (part == "qkv") say(note, qkv_order(subject, line, "out") + ".");
-    return note;
-}
-
-std::string bias_note(const Subject& subject) {
-    const bool headed = subject.tensor.has_axis("head");
-    std::string note = std::string("Added to each token alike: one number for each feature") +
-                       (headed ? " of each head." : ".");
-    const Matrices matrices(subject.tensor);
-    if (matrices.all_readable() && zero_rows(subject.tensor, 0).count == matrices.rows) {
-        say(note, "All of them are 0, so nothing changes yet.");
-    }
-    return note;
-}
-
-}  // namespace
 
 std::string learned(const PlannedStep& of) {
     const DrawList list = draw_list(of.plan);
@@ -306,8 +208,7 @@ std::function<Outline(const Plan&)> drawn_outline(const std::string& name) {
     };
 }
 
-Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies,
-                std::function<std::string(const notes::Subject&)> note) {
+Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies) {
     return {
         .name = name,
         .title = std::move(title),
@@ -316,7 +217,6 @@ Step drawn_card(std::string name, std::string title, std::function<bool(const Pl
         .applies = std::move(applies),
         .outline = drawn_outline(name),
         .formula = learned,
-        .note = std::move(note),
     };
 }
 
@@ -331,9 +231,6 @@ Step parameter_card(const std::string& part, bool bias) {
             const bool is_one = part == "qkv";
             return projects(plan) && is_one == plan.one_weight() && (!bias || config.bias) &&
                    (!plan.has_latent() || (part == "query" && !bias));
-        },
-        [part, bias](const Subject& subject) {
-            return bias ? bias_note(subject) : weight_note(part, subject);
         });
 }
 

@@ -10,8 +10,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 /// Query or key: what rotates.
 struct Rotated {
     std::string name;
@@ -48,52 +46,6 @@ std::string rotated_rule(const Rotated& rotated, const PlannedStep& of) {
            "[t,f] = " + (still.empty() ? "" : "if " + still + " then " + before + "[t,f] else ") +
            "if " + (half ? feature + " < " + count : feature + " % 2 == 0") + " then " +
            turned(" - ", " + ") + " else " + turned(" + ", " - ");
-}
-
-/// The first token that rotates, its first pair before and after.
-std::string rotated_pair(const Rotated& rotated, const Subject& subject) {
-    const Plan& plan = subject.plan;
-    const Ledger::Entry* before = subject.ledger.find_latest(rotated.chain, subject.step.name);
-    if (before == nullptr || before->tensor.shape() != subject.tensor.shape()) return {};
-    if (!subject.excerpt.has_all_in_order("feature")) return {};
-    const std::vector<std::int64_t>& positions = rotated.standing(plan).positions(plan);
-    const std::string& rows = subject.tensor.axes()[subject.tensor.dimension() - 2];
-    const std::size_t tokens = Matrices(subject.tensor).rows;
-    const auto position = [&](std::size_t token) {
-        return positions[subject.excerpt.index(rows, token)];
-    };
-    std::size_t token = 0;
-    while (token < tokens && position(token) == 0) ++token;
-    if (token == tokens) {
-        return tokens > 1 ? "All tokens stand at position 0, where nothing rotates."
-                          : "The token stands at position 0, where nothing rotates.";
-    }
-    auto [a, b] = feature_pair(*plan.config.rotary.pairing, 0, 2 * plan.rotary_pairs());
-    const std::size_t width = subject.tensor.shape().back();
-    a += plan.first_rotated(width);
-    b += plan.first_rotated(width);
-    const std::size_t row = token * width;
-    const auto pair = [&, a = a, b = b](const Tensor& tensor) {
-        const Cells cells(tensor);
-        return "(" + number(cells[row + a]) + ", " + number(cells[row + b]) + ")";
-    };
-    const std::string who =
-        rotated.is_key ? column_label(subject, token) : row_label(subject, token);
-    return in_matrix(subject) + "features " + std::to_string(a) + " and " + std::to_string(b) +
-           " of " + who + ", at position " + std::to_string(position(token)) + ", rotate from " +
-           pair(before->tensor) + " to " + pair(subject.tensor) + ".";
-}
-
-std::string rotated_note(const Rotated& rotated, const Subject& subject) {
-    const double factor = subject.plan.rotary_factor();
-    std::string note =
-        "Each pair of features rotates by its angle and " +
-        (factor == 1 ? "keeps its length." : "becomes " + brief(factor) + " times as long.");
-    say(note, capitalised(rotated_pair(rotated, subject)));
-    if (rotated.is_key) {
-        say(note, "A score now depends on how far apart query and key stand, not on where.");
-    }
-    return note;
 }
 
 /// The features that rotate, one after the other: `4:8:2`.
@@ -147,7 +99,6 @@ Step rotated_card(const Rotated& rotated) {
                            ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing,
                            plan.first_rotated(before.shape().back()))};
         }),
-        .note = [rotated](const Subject& subject) { return rotated_note(rotated, subject); },
         .code = field_lines(
             {{rotates_some,
               "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"

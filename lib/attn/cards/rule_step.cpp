@@ -159,7 +159,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         require_own_letters(told, step.outline(plan));
         follow_rule(step, {plan, table, step}, told);
         step.replaces_given = true;
-        step.note = nullptr;
+        step.is_told = false;
         step.mistake_ids = users_rule;
         step.of_user = true;
         step.mistake = "Your rule makes this step and what follows from it.";

@@ -4,8 +4,6 @@
 namespace attn {
 namespace {
 
-using namespace notes;
-
 // sink: one logit for each head. sink_weight: what it takes of each query's attention.
 
 bool keeps_sink_weight(const Plan& plan) { return keeps_scores(plan) && has_sink(plan); }
@@ -19,35 +17,6 @@ Outline sink_weight_outline(const Plan& plan) {
     outline.axes.pop_back();
     outline.shape.pop_back();
     return outline;
-}
-
-std::string sink_note(const Subject& subject) {
-    std::string note =
-        "One logit for each head that joins every softmax of the head as a further key would, with "
-        "a value of 0: a query that finds nothing can attend to it. It is not scaled and not "
-        "masked, and has no position.";
-    if (*subject.plan.config.sink == SinkLogit::zero) {
-        say(note,
-            "A sink of 0 is softmax off by one: each exponential is divided by 1 + the sum of "
-            "all.");
-    }
-    return note;
-}
-
-std::string sink_weight_note(const Subject& subject) {
-    std::string note =
-        "What the sink takes of each query's attention: with it, the weights of a row sum to 1.";
-    if (subject.tensor.size() == 0 || subject.tensor.size() > most_cells) return note;
-    const Cells cells(subject.tensor);
-    const std::size_t queries = subject.tensor.shape().back();
-    std::size_t most = 0;
-    for (std::size_t q = 1; q < queries; ++q) {
-        if (cells[q] > cells[most]) most = q;
-    }
-    say(note, "It takes most" + shown_here(subject) +
-                  within_matrix(subject, subject.ledger["weights"]) + " from " +
-                  row_label(subject, most) + ": " + number(cells[most]) + ".");
-    return note;
 }
 
 }  // namespace
@@ -69,7 +38,6 @@ StepTable sink_cards() {
         .formula = texts({{is_off_by_one, "sink = 0 for each head"},
                           {is_given_sink, "a parameter: learned in training, given here"},
                           {"a parameter: learned in training, drawn here"}}),
-        .note = sink_note,
     }};
 }
 
@@ -85,7 +53,6 @@ Step sink_weight_card() {
         .exponentiates = true,
         .rule = texts({{has_heads, "sink_weight[h,q] = exp(sink[h] - row_max[h,q]) / row_sum[h,q]"},
                        {"sink_weight[q] = exp(sink[0] - row_max[q]) / row_sum[q]"}}),
-        .note = sink_weight_note,
         .code = field_lines({{"sink_weight = F.softmax(with_sink, dim=-1)[..., -1]",
                               "sink_weight = shares[..., -1]"}}),
     };

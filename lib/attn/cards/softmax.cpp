@@ -4,7 +4,6 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/notes/attention_rows.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -79,22 +78,6 @@ bool adds_sink(const PlannedStep& of) { return of.has("sink"); }
 bool is_sigmoid(const Plan& plan) { return plan.config.sigmoid; }
 bool zeroes_empty_rows(const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }
 
-std::string note_of_weights(const notes::Subject& subject) {
-    if (!subject.plan.config.sigmoid) return notes::weights_note(subject);
-    std::string note =
-        "Each score became a weight by itself: 0 gives 0.5, and no key takes from another.";
-    const bool is_whole =
-        notes::has_readable_rows(subject.tensor) && subject.excerpt.has_all("key");
-    if (!is_whole) return note;
-    const std::vector<notes::AttentionRow> rows = notes::attention_rows(subject.ledger, 0);
-    const auto most = std::ranges::max_element(rows, {}, &notes::AttentionRow::sum);
-    if (most == rows.end() || most->has_nan) return note;
-    const auto row = static_cast<std::size_t>(most - rows.begin());
-    notes::say(note, "The weights of " + notes::row_label(subject, row) + " add up to " +
-                         notes::number(most->sum) + "; softmax would make that 1.");
-    return note;
-}
-
 Step weights_card() {
     return {
         .name = "weights",
@@ -122,7 +105,6 @@ Step weights_card() {
             return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
                                         plan.config.empty_row, sink_of<T>(ledger))};
         }),
-        .note = note_of_weights,
         .code = field_lines(
             {{adds_sink,
               "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], "
@@ -178,7 +160,6 @@ StepTable softmax_part_cards() {
                 if (ledger.has("sink")) raise_to_sink(sink_of<T>(ledger), one_a_query(largest));
                 return {without(scores.axes(), axis), std::move(largest)};
             }),
-            .note = notes::row_max_note,
         },
         {
             .name = "exponentials",
@@ -199,7 +180,6 @@ StepTable softmax_part_cards() {
                         is_loop(plan) ? loop::exponentials(scores.as<T>(), row_max, along)
                                       : vectorized::exponentials(scores.as<T>(), row_max, along)};
             }),
-            .note = notes::exponentials_note,
         },
         {
             .name = "row_sum",
@@ -226,7 +206,6 @@ StepTable softmax_part_cards() {
                 }
                 return {without(exponentials.axes(), axis), std::move(sums)};
             }),
-            .note = notes::row_sum_note,
         },
     };
 }

@@ -3,14 +3,11 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/cards/step_lines.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/text/number_text.hpp"
-#include "attn/walk/step.hpp"
 
 namespace attn {
-
-/// The library that generated lines are written for.
-enum class CodeLanguage { torch, numpy };
 
 /// Whether generated PyTorch lines record gradients, which shows in the printed form.
 enum class Gradients { off, on };
@@ -38,10 +35,6 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
 /// The lines of one step.  Errors  ConfigError when the walk has no such step.
 std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,
                       CodeLanguage language, Gradients gradients = Gradients::off);
-
-/// Whether the lines of a walk leave its way back to PyTorch: not where a gradient is another than
-/// PyTorch's.
-bool goes_back_by_itself(const StepTable& table, CodeLanguage language);
 
 /// The line that sets print options which are not the default; empty when all are.
 std::string print_option_code(CodeLanguage language, const PrintOptions& options);

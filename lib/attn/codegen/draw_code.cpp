@@ -1,6 +1,6 @@
 #include "attn/codegen/code.hpp"
 
-#include "attn/codegen/step_lines.hpp"
+#include "attn/cards/step_lines.hpp"
 #include "attn/text/json.hpp"
 
 namespace attn {

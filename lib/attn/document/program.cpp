@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "attn/codegen/step_lines.hpp"
+#include "attn/cards/step_lines.hpp"
 
 namespace attn {
 namespace {

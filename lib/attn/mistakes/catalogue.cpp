@@ -3,8 +3,8 @@
 #include <cmath>
 #include <memory>
 
+#include "attn/cards/step_lines.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -144,7 +144,7 @@ StepTable with_mistakes_hidden(StepTable right, const StepTable& wrong) {
         const Step& made = find_step(wrong, step.name);
         step.compute = made.compute;
         step.replaces_given = made.replaces_given;
-        step.note = nullptr;
+        step.is_told = false;
     }
     return right;
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "attn/cards/step_lines.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/rules/complete.hpp"
 #include "attn/rules/completed_rule.hpp"
 #include "attn/rules/rule.hpp"
@@ -92,7 +92,6 @@ void follow(Step& step, const WrongRule& instead) {
         if (own == right->name + " = " + right->name) return lines_of(*right, of);
         return (reads_tensor(rule, right->name) ? lines_of(*right, of) + "\n" : "") + own;
     };
-    step.remark = nullptr;
 }
 
 /// Whether a step behind this one reads the tensor.
@@ -197,7 +196,6 @@ void read_instead(Step& step, const Instead& other) {
         if (!is_read_later(of, name)) return line;
         return "right_" + name + " = " + name + "\n" + line + "\n" + name + " = right_" + name;
     };
-    step.remark = nullptr;
 }
 
 /// Edits the steps of these names, or all that are computed.

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 
+#include "attn/cards/step_lines.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/tensor/xtensor.hpp"

@@ -1,7 +1,7 @@
 #include <bit>
 
+#include "attn/cards/step_lines.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/score_bias.hpp"

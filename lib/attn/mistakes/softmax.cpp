@@ -5,8 +5,8 @@
 #include <span>
 
 #include "attn/cards/cards.hpp"
+#include "attn/cards/step_lines.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/rules/complete.hpp"
 #include "attn/rules/print.hpp"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "attn/notes/labels.hpp"
+#include "attn/notes/told.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
@@ -11,7 +13,8 @@ bool has_note(const PlannedStep& of) {
         if (!step.mistake.empty() && step.applies(of.plan)) return false;
         if (step.name == of.step.name) break;
     }
-    return of.step.note != nullptr;
+    const Step& step = of.step;
+    return step.note || !step.file_note.empty() || !step.remarks.empty() || notes::told_of(step);
 }
 
 std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
@@ -45,7 +48,12 @@ std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt
                       std::span<const Ledger> chunks) {
     const Tensor* tensor = ledger.find(of.step.name);
     if (tensor == nullptr || tensor->size() == 0 || !has_note(of)) return {};
-    return of.step.note({of, ledger, *tensor, excerpt, chunks});
+    const notes::Subject subject{of, ledger, *tensor, excerpt, chunks};
+    if (of.step.note) return of.step.note(subject);
+    if (const notes::Told* told = notes::told_of(of.step)) return told->note(subject);
+    std::string note = notes::file_note(of.step.file_note, *tensor);
+    notes::say(note, of.step.remarks);
+    return note;
 }
 
 std::string step_note(const PlannedStep& of, const Ledger& ledger,

@@ -11,7 +11,6 @@ namespace attn {
 
 struct Step;
 struct StepLines;
-struct WalkView;
 namespace notes {
 struct Subject;
 }
@@ -113,11 +112,13 @@ struct Step {
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
     std::string file{};         ///< the attention file that says it
     bool of_user = false;       ///< it follows a rule of the user, or of an attention file
-    /// One or two sentences on its numbers (attn/notes/notes.hpp).
+    /// Whether what attn/notes has under its name is true of its numbers.
+    bool is_told = true;
+    /// What its attention file says of them, and what there is to say of a rule of the user.
+    std::string file_note{}, remarks{};
+    /// One or two sentences on the numbers of a step that a walk alone has, as a gradient.
     std::function<std::string(const notes::Subject&)> note{};
-    /// A remark on a cell that its rule does not make (attn/why/why.hpp).
-    std::function<std::string(const WalkView&)> remark{};
-    /// The lines of Python that make it (attn/codegen/step_lines.hpp).
+    /// The lines of Python that make it (attn/cards/step_lines.hpp).
     std::function<std::string(const StepLines&)> code{};
 };
 

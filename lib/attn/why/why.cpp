@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "attn/notes/told.hpp"
 #include "attn/plan/tokenize.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
@@ -112,7 +113,8 @@ void add_remarks(const WalkView& view, Derivation& derivation) {
         view.ledger.has("mask") && view.at("mask").value != 0) {
         remark("the mask hides this cell");
     }
-    if (view.step.remark) remark(view.step.remark(view));
+    const notes::Told* told = notes::told_of(view.step);
+    if (told != nullptr && told->remark) remark(told->remark(view));
     const std::string reader = used_by(view);
     if (!reader.empty()) remark("used by " + reader);
 }

@@ -1,11 +1,13 @@
 #pragma once
 #include <string>
 
-#include "attn/codegen/code.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
+
+/// The library that generated lines are written for.
+enum class CodeLanguage { torch, numpy };
 
 /// A step that writes its lines in one language, which read the variables of the steps before it.
 struct StepLines : PlannedStep {
@@ -27,6 +29,10 @@ struct StepLines : PlannedStep {
         return x + " @ " + weight + (out_in() ? ".T" : "") + (has_bias ? " + " + bias : "");
     }
 };
+
+/// Whether the lines of a walk leave its way back to PyTorch: not where a gradient is another than
+/// PyTorch's.
+bool goes_back_by_itself(const StepTable& table, CodeLanguage language);
 
 /// The type in which a step is computed: float32 where 16 bits are only what the result is rounded
 /// to.

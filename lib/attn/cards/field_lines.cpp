@@ -1,4 +1,4 @@
-#include "attn/codegen/field_lines.hpp"
+#include "attn/cards/field_lines.hpp"
 
 #include <array>
 #include <stdexcept>

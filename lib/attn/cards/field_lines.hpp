@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "attn/codegen/step_lines.hpp"
+#include "attn/cards/step_lines.hpp"
 
 namespace attn {
 
