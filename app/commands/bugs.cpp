@@ -7,6 +7,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/mistakes/gradient_mistakes.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/attention_file.hpp"
 #include "attn/text/json.hpp"

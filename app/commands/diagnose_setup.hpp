@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/backward/diagnose_gradients.hpp"
+#include "attn/diagnose/diagnose_gradients.hpp"
 #include "attn/plan/config.hpp"
 #include "attn/text/json.hpp"
 

@@ -7,6 +7,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "attn/models/model_loss.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/walk.hpp"

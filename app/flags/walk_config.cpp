@@ -9,6 +9,7 @@
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "attn/mistakes/gradient_mistakes.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/models/without.hpp"
 #include "attn/plan/memory.hpp"

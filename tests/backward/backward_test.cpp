@@ -1,4 +1,5 @@
 #include "attn/backward/backward.hpp"
+#include "attn/mistakes/gradient_mistakes.hpp"
 
 #include <doctest/doctest.h>
 

@@ -13,11 +13,11 @@ namespace fs = std::filesystem;
 /// The floor of each room of lib/attn: an include goes to the same room or to one below it.
 /// `tensor` stands below `text`, whose errors are its own, and `simd` below the other two.
 const std::map<std::string, int> floors{
-    {"tensor", 0},    {"text", 1},    {"simd", 2},       {"random", 3}, {"io", 3},
-    {"fused", 4},     {"steps", 5},   {"plan", 6},       {"walk", 7},   {"notes", 8},
-    {"rules", 3},     {"codegen", 8}, {"why", 9},        {"cards", 10}, {"mistakes", 11},
-    {"backward", 14}, {"models", 12}, {"compare", 12},   {"lint", 12},  {"diagnose", 13},
-    {"document", 14}, {"render", 15}, {"notebooks", 16}, {"bench", 16}, {"quiz", 16}};
+    {"tensor", 0},    {"text", 1},      {"simd", 2},       {"random", 3},   {"io", 3},
+    {"rules", 3},     {"fused", 4},     {"steps", 5},      {"plan", 6},     {"walk", 7},
+    {"cards", 8},     {"notes", 9},     {"codegen", 9},    {"why", 10},     {"backward", 11},
+    {"mistakes", 12}, {"document", 13}, {"models", 13},    {"compare", 13}, {"lint", 13},
+    {"diagnose", 14}, {"render", 15},   {"notebooks", 16}, {"bench", 16},   {"quiz", 16}};
 
 /// The room in `attn/ROOM/file`; empty for a header beside the rooms.
 std::string room_in(const std::string& path) {

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/mistakes/mistake.hpp"
-#include "attn/models/model.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -72,34 +71,5 @@ void tell_cost(const std::string& what, double seconds, std::size_t walks,
 /// together take minutes: that of one walk, measured, times two for each cell.
 StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Told& tell = {},
                                const std::function<bool(const std::string&)>& wanted = {});
-
-/// A loss behind the attention of one layer, and its gradient there.
-struct ModelLoss {
-    double loss = 0;
-    Array<double> gradient;  ///< by each cell of that attention's output
-};
-
-/// The cross-entropy of a token behind the last one: what the rest of a model, its layer's MLP, the
-/// layers behind it and the logits, makes of the output of a layer's attention.
-///
-///     loss = -log(softmax(logits of the last row)[id])
-///
-/// Shapes  x and output (tokens, embed_dim): what the layer starts from, and what its attention
-/// adds. Errors  ConfigError for a model that says no next token, or that has experts, and for a
-/// layer or an id that it has not; ShapeError for other shapes.
-ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int64_t id,
-                        const Array<double>& x, const Array<double>& output);
-
-/// Mistakes of people who write the way back by hand. Each is made in a table that goes back
-/// (with_gradients), as another rule for a gradient; none in others.
-const std::vector<Mistake>& gradient_mistakes();
-
-/// The one of that id, or nullptr.
-const Mistake* find_gradient_mistake(const std::string& id);
-
-/// The table with these made.  Errors  ConfigError for an unknown one, one that cannot show in
-/// this walk and a table that does not go back.
-StepTable with_gradient_mistakes(StepTable table, const Plan& plan,
-                                 const std::vector<std::string>& ids);
 
 }  // namespace attn

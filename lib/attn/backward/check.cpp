@@ -5,10 +5,10 @@
 #include <ctime>
 #include <memory>
 
-#include "attn/compare/compare.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/tolerance.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"

@@ -4,17 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "attn/tensor/tolerance.hpp"
 #include "attn/text/text_pieces.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
-
-/// How far two numbers may lie apart and still count as the same:
-/// |a - b| <= absolute + relative * |b|.
-struct Tolerance {
-    double absolute = 0;
-    double relative = 0;
-};
 
 /// How far apart two tensors of the same shape are. Two nan are equal, and so are equal
 /// infinities.

@@ -8,7 +8,7 @@
 #include "attn/notes/labels.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/visibility.hpp"
-#include "attn/why/why.hpp"
+#include "attn/walk/cell.hpp"
 
 namespace attn::notes {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/mistakes/gradient_mistakes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/text/json.hpp"

@@ -1,4 +1,4 @@
-#include "attn/backward/gradient_search.hpp"
+#include "attn/diagnose/gradient_search.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +6,7 @@
 
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/search.hpp"
+#include "attn/mistakes/gradient_mistakes.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/text/number_text.hpp"
 
@@ -279,9 +280,9 @@ void GradientSearch::follow(const TheirGradient& each, const Ledger& ours, const
         return;
     }
     const auto is_theirs = [&](const Tensor& made) { return is_near(each, step, tensor, made); };
-    const auto found = mutation_behind({tensor.axes(), tensor.shape()},
-                                       {way_.plan, table, find_step(table, step)},
-                                       ours.without(step), is_theirs);
+    const auto found =
+        mutation_behind({tensor.axes(), tensor.shape()}, {way_.plan, table, find_step(table, step)},
+                        ours.without(step), is_theirs);
     if (!found) return;
     finding.follows = found->told;
     finding.followed_by = found->kind;

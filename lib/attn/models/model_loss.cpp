@@ -1,8 +1,9 @@
-#include "attn/backward/backward.hpp"
+#include "attn/models/model_loss.hpp"
 
 #include <cmath>
 #include <numbers>
 
+#include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/layer.hpp"

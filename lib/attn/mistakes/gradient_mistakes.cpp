@@ -1,4 +1,4 @@
-#include "attn/backward/backward.hpp"
+#include "attn/mistakes/gradient_mistakes.hpp"
 
 #include <algorithm>
 #include <map>

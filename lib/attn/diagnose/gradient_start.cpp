@@ -1,4 +1,4 @@
-#include "attn/backward/gradient_search.hpp"
+#include "attn/diagnose/gradient_search.hpp"
 
 #include <algorithm>
 #include <cmath>

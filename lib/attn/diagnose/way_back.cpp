@@ -1,4 +1,4 @@
-#include "attn/backward/way_back.hpp"
+#include "attn/diagnose/way_back.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
-#include "attn/backward/diagnose_gradients.hpp"
+#include "attn/diagnose/diagnose_gradients.hpp"
 
 #include <algorithm>
 
-#include "attn/backward/gradient_search.hpp"
+#include "attn/diagnose/gradient_search.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 

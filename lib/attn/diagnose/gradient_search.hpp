@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "attn/backward/diagnose_gradients.hpp"
-#include "attn/backward/way_back.hpp"
+#include "attn/diagnose/diagnose_gradients.hpp"
 #include "attn/diagnose/their_tensors.hpp"
+#include "attn/diagnose/way_back.hpp"
 
 namespace attn {
 
