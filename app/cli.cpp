@@ -8,7 +8,7 @@
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/version.hpp"
 
 extern "C" const char attn_verified[];

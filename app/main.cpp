@@ -8,8 +8,8 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/io/temporaries.hpp"
-#include "attn/tensor/error.hpp"
+#include "attn/files/io/temporaries.hpp"
+#include "attn/ground/tensor/error.hpp"
 
 namespace {
 

@@ -5,12 +5,12 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/compare/forms.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/plan/attention_file.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/text/json.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/judge/compare/forms.hpp"
 
 namespace app {
 namespace {

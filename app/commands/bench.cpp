@@ -1,4 +1,4 @@
-#include "attn/bench/bench.hpp"
+#include "attn/learn/bench/bench.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,8 +9,8 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/bench/attend.hpp"
-#include "attn/io/output_files.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/learn/bench/attend.hpp"
 
 template <>
 inline constexpr std::array<std::pair<std::string_view, attn::InstructionSet>, 4>

@@ -5,13 +5,13 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/backward/backward.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/mistakes/gradient_mistakes.hpp"
-#include "attn/mistakes/mistake.hpp"
-#include "attn/plan/attention_file.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/explain/backward/backward.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/mistakes/gradient_mistakes.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
 
 namespace app {
 namespace {

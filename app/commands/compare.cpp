@@ -1,4 +1,4 @@
-#include "attn/compare/compare.hpp"
+#include "attn/judge/compare/compare.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,9 +16,9 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/cards/step_table.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

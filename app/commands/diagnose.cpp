@@ -1,4 +1,4 @@
-#include "attn/diagnose/diagnose.hpp"
+#include "attn/judge/diagnose/diagnose.hpp"
 
 #include <algorithm>
 
@@ -10,13 +10,13 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/diagnose/replay.hpp"
-#include "attn/diagnose/their_tensors.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/plan/given_sizes.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/given_sizes.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/replay.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace app {
 namespace {

@@ -4,8 +4,8 @@
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/ground/text/strings.hpp"
 
 // The gradients among somebody's tensors.
 

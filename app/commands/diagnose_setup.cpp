@@ -6,13 +6,13 @@
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/diagnose/replay.hpp"
-#include "attn/diagnose/their_tensors.hpp"
-#include "attn/mistakes/mistake.hpp"
-#include "attn/plan/attention_file.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/plan/given_sizes.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/given_sizes.hpp"
+#include "attn/judge/diagnose/replay.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
 
 namespace app {
 namespace {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/diagnose/diagnose_gradients.hpp"
-#include "attn/plan/config.hpp"
-#include "attn/text/json.hpp"
+#include "attn/core/plan/config.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/judge/diagnose/diagnose_gradients.hpp"
 
 namespace app {
 

@@ -5,10 +5,10 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/io/array_files.hpp"
-#include "attn/io/gguf.hpp"
-#include "attn/io/input_file.hpp"
-#include "attn/io/output_files.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/gguf.hpp"
+#include "attn/files/io/input_file.hpp"
+#include "attn/files/io/output_files.hpp"
 #include "attn/models/open_model.hpp"
 
 namespace app {

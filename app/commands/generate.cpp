@@ -7,11 +7,11 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/io/output_files.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/model_mistakes.hpp"
-#include "attn/render/svg.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/show/render/svg.hpp"
 #include "attn/version.hpp"
 
 namespace app {

@@ -10,13 +10,13 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/learn/notebooks/notebook.hpp"
 #include "attn/models/branches.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/notebooks/notebook.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

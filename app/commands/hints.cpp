@@ -4,9 +4,9 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
-#include "attn/compare/compare.hpp"
-#include "attn/lint/lint.hpp"
-#include "attn/plan/plan.hpp"
+#include "attn/core/plan/plan.hpp"
+#include "attn/judge/compare/compare.hpp"
+#include "attn/judge/lint/lint.hpp"
 
 namespace app {
 namespace {

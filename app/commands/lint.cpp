@@ -1,5 +1,5 @@
-#include "attn/lint/lint.hpp"
-#include "attn/cards/step_table.hpp"
+#include "attn/judge/lint/lint.hpp"
+#include "attn/core/cards/step_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -1,5 +1,5 @@
-#include "attn/notebooks/notebook.hpp"
-#include "attn/document/document.hpp"
+#include "attn/learn/notebooks/notebook.hpp"
+#include "attn/explain/document/document.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/stepper/step_commands.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/text/json.hpp"
+#include "attn/ground/text/json.hpp"
 
 namespace app {
 namespace {

@@ -8,9 +8,9 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/notes/notes.hpp"
-#include "attn/tensor/tensor.hpp"
-#include "attn/text/json.hpp"
+#include "attn/explain/notes/notes.hpp"
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/ground/text/json.hpp"
 
 namespace app {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 #include "app/flags/output_flags.hpp"
-#include "attn/notebooks/notebook.hpp"
+#include "attn/learn/notebooks/notebook.hpp"
 
 namespace app {
 

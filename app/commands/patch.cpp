@@ -7,9 +7,9 @@
 #include "app/commands/written_text.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/branches.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -13,14 +13,14 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/backward/backward.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/cards/step_lines.hpp"
-#include "attn/diagnose/their_tensors.hpp"
-#include "attn/io/array_files.hpp"
-#include "attn/io/read_tensor.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/core/cards/step_lines.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/explain/backward/backward.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 /// A program that runs the user's own attention on a probe; as it stands, it is right.
 extern "C" const char attn_probe_program[];
@@ -281,16 +281,15 @@ const std::vector<Flag>& probe_flags() {
 }  // namespace
 
 Command probe_command() {
-    return {
-        "probe",
-        "write inputs for your own code, on which mistakes show",
-        {probe_flags, json_flags, walk_flags},
-        run_probe,
-        {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
-         {"attn-explain probe --preset mistral -o probe.npz",
-          "The same for attention as Mistral has it."},
-         {"attn-explain probe --code torch -o probe.py",
-          "The same with a PyTorch program to put your own attention into."}}};
+    return {"probe",
+            "write inputs for your own code, on which mistakes show",
+            {probe_flags, json_flags, walk_flags},
+            run_probe,
+            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
+             {"attn-explain probe --preset mistral -o probe.npz",
+              "The same for attention as Mistral has it."},
+             {"attn-explain probe --code torch -o probe.py",
+              "The same with a PyTorch program to put your own attention into."}}};
 }
 
 }  // namespace app

@@ -10,9 +10,9 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/quiz/question.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/learn/quiz/question.hpp"
 
 namespace app {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/io/output_files.hpp"
+#include "attn/files/io/output_files.hpp"
 
 namespace app {
 namespace {

@@ -7,11 +7,11 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/compare/tolerances.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/compare/tolerances.hpp"
 
 namespace app {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/document/document.hpp"
+#include "attn/explain/document/document.hpp"
 
 namespace app {
 

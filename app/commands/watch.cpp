@@ -15,7 +15,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/read_tensor.hpp"
 
 namespace app {
 namespace {

@@ -12,14 +12,14 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/cards/step_table.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/explain/why/why.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/text/strings.hpp"
-#include "attn/why/why.hpp"
 
 namespace app {
 namespace {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/io/array_files.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/ground/text/json.hpp"
 #include "attn/models/generate.hpp"
-#include "attn/render/color_scale.hpp"
-#include "attn/text/json.hpp"
+#include "attn/show/render/color_scale.hpp"
 
 namespace app {
 

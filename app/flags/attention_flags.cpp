@@ -3,9 +3,9 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/io/input_file.hpp"
-#include "attn/plan/attention_file.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/files/io/input_file.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -10,13 +10,13 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/io/input_file.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/io/read_tensor.hpp"
-#include "attn/io/settings_file.hpp"
-#include "attn/io/zip.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/files/io/input_file.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/files/io/settings_file.hpp"
+#include "attn/files/io/zip.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "app/terminal/messages.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

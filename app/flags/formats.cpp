@@ -4,9 +4,9 @@
 #include <cctype>
 
 #include "app/flags/parse.hpp"
-#include "attn/document/document.hpp"
-#include "attn/io/array_files.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/explain/document/document.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/io/output_files.hpp"
-#include "attn/render/figures.hpp"
-#include "attn/render/render.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/show/render/figures.hpp"
+#include "attn/show/render/render.hpp"
 
 namespace app {
 

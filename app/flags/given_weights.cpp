@@ -1,10 +1,10 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/io/input_file.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/core/plan/given_sizes.hpp"
+#include "attn/files/io/input_file.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/hugging_face.hpp"
-#include "attn/plan/given_sizes.hpp"
-#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

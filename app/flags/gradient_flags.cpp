@@ -5,12 +5,12 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/backward/backward.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/explain/backward/backward.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/model_loss.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/text/strings.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace app {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "app/terminal/messages.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/files/io/read_tensor.hpp"
 
 namespace app {
 namespace {

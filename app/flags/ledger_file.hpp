@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/compare/compare.hpp"
+#include "attn/judge/compare/compare.hpp"
 
 namespace app {
 

@@ -6,11 +6,11 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "attn/ground/text/json.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/render/page/page_files.hpp"
-#include "attn/text/json.hpp"
+#include "attn/show/render/page/page_files.hpp"
 
 namespace app {
 namespace {

@@ -12,9 +12,9 @@
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/plan/words.hpp"
+#include "attn/core/plan/words.hpp"
 
 namespace attn {
 enum class FigureKind;
@@ -32,9 +32,9 @@ namespace flags {
 inline constexpr Name all{"--all"}, all_bugs{"--all-bugs"}, as_flags{"--as-flags"},
     backward{"--backward"}, bounds{"--bounds"}, causal_align{"--causal-align"},
     check_gradient{"--check-gradient"}, corrected{"--corrected"}, detail{"--detail"},
-    embed{"--embed"}, embed_dim{"--embed-dim"}, forms{"--forms"}, full_screen{"--full-screen"}, effect{"--effect"},
-    hide_mistake{"--hide-mistake"}, json{"--json"}, keep_case{"--keep-case"}, lines{"--lines"},
-    list{"--list"}, list_layers{"--list-layers"}, list_presets{"--list-presets"},
+    embed{"--embed"}, embed_dim{"--embed-dim"}, forms{"--forms"}, full_screen{"--full-screen"},
+    effect{"--effect"}, hide_mistake{"--hide-mistake"}, json{"--json"}, keep_case{"--keep-case"},
+    lines{"--lines"}, list{"--list"}, list_layers{"--list-layers"}, list_presets{"--list-presets"},
     list_rules{"--list-rules"}, list_steps{"--list-steps"}, live{"--live"}, merge{"--merge"},
     no_merge{"--no-merge"}, no_notes{"--no-notes"}, pace{"--pace"}, pairs{"--pairs"},
     partial{"--partial"}, position_bias{"--position-bias"}, power{"--power"}, rope{"--rope"},
@@ -46,12 +46,13 @@ inline constexpr Name all{"--all"}, all_bugs{"--all-bugs"}, as_flags{"--as-flags
 using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
     cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
-    digits{"--digits"}, dtype{"--dtype"}, explain{"--explain"}, file{"FILE"}, form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"},
-    given{"--given"}, heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"},
-    loss{"--loss"}, mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"},
-    memory{"--memory"}, memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"},
-    name{"NAME"}, notebook{"--notebook"}, only{"--only"}, output{"--output"}, pad_id{"--pad-id"},
-    plot{"--plot"}, preset{"--preset"}, projection{"--projection"}, save_config{"--save-config"},
+    digits{"--digits"}, dtype{"--dtype"}, explain{"--explain"}, file{"FILE"}, form{"--form"},
+    format{"--format"}, fresh{"--new"}, from{"--from"}, given{"--given"}, heatmap{"--heatmap"},
+    html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"}, loss{"--loss"}, mask{"--mask"},
+    mask_file{"--mask-file"}, mask_true{"--mask-true"}, memory{"--memory"},
+    memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"}, name{"NAME"},
+    notebook{"--notebook"}, only{"--only"}, output{"--output"}, pad_id{"--pad-id"}, plot{"--plot"},
+    preset{"--preset"}, projection{"--projection"}, save_config{"--save-config"},
     save_dir{"--save-dir"}, sci_mode{"--sci-mode"}, script{"--script"}, seq_len{"--seq-len"},
     shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, tested_step{"--step"},
     text{"--text"}, text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"},
@@ -62,12 +63,14 @@ inline constexpr Key<std::optional<std::string>> chosen{"--token"}, most_memory{
 
 using Texts = Key<std::vector<std::string>>;
 inline constexpr Texts attentions{"--attention"}, settings{"--set"};
-inline constexpr Texts bugs{"--bug"}, learn{"--learn"}, map{"--map"}, memory_texts{"--memory-text"}, rules{"--rule"},
-    shapes{"--shape"}, texts{"--text"}, what_ifs{"--what-if"}, without{"--without"};
+inline constexpr Texts bugs{"--bug"}, learn{"--learn"}, map{"--map"}, memory_texts{"--memory-text"},
+    rules{"--rule"}, shapes{"--shape"}, texts{"--text"}, what_ifs{"--what-if"},
+    without{"--without"};
 
 using Count = Key<std::size_t>;
 inline constexpr Count batch{"--batch"}, depth{"--depth"}, head_dim{"--head-dim"}, heads{"--heads"},
-    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, page{"PAGE"}, rounds{"--rounds"}, top{"--top"};
+    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, page{"PAGE"}, rounds{"--rounds"},
+    top{"--top"};
 using MaybeCount = Key<std::optional<std::size_t>>;
 inline constexpr MaybeCount columns{"--columns"}, edgeitems{"--edgeitems"}, kv_heads{"--kv-heads"},
     likeliest{"--top"}, linewidth{"--linewidth"}, repeat{"--repeat"}, top_k{"--top-k"},

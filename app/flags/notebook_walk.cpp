@@ -6,8 +6,8 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/compare/compare.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/compare/compare.hpp"
 
 namespace app {
 namespace {

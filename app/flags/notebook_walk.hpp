@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/notebooks/notebook.hpp"
+#include "attn/learn/notebooks/notebook.hpp"
 
 namespace app {
 

@@ -1,7 +1,7 @@
 #include "app/flags/setting.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/plan/plan.hpp"
-#include "attn/tensor/tensor.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/plan.hpp"
+#include "attn/ground/tensor/tensor.hpp"
 
 namespace attn {
 static bool operator==(const Burn& a, const Burn& b) {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "attn/cards/step_table.hpp"
-#include "attn/notes/notes.hpp"
-#include "attn/plan/tokenize.hpp"
-#include "attn/tensor/slice.hpp"
-#include "attn/text/number_text.hpp"
-#include "attn/text/strings.hpp"
-#include "attn/walk/step_rule.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/tokenize.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/notes/notes.hpp"
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "app/flags/flag.hpp"
 #include "app/flags/formats.hpp"
-#include "attn/codegen/code.hpp"
-#include "attn/text/json.hpp"
+#include "attn/explain/codegen/code.hpp"
+#include "attn/ground/text/json.hpp"
 
 namespace app {
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "app/flags/output_flags.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

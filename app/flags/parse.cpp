@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

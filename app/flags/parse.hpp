@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/plan/words.hpp"
+#include "attn/core/plan/words.hpp"
 
 namespace app {
 

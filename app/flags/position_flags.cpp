@@ -3,7 +3,7 @@
 
 #include "app/flags/setting.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/read_tensor.hpp"
 
 namespace app {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/flags/output_flags.hpp"
-#include "attn/text/json.hpp"
+#include "attn/ground/text/json.hpp"
 
 namespace app {
 namespace {

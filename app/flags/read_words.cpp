@@ -4,7 +4,7 @@
 #include <set>
 
 #include "app/flags/walk_flags.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

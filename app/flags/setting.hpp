@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/plan/plan.hpp"
-#include "attn/text/json.hpp"
+#include "attn/core/plan/plan.hpp"
+#include "attn/ground/text/json.hpp"
 
 namespace app {
 

@@ -1,7 +1,7 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/setting.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/read_tensor.hpp"
 
 namespace app {
 namespace {

@@ -6,15 +6,15 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/backward/backward.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/io/read_tensor.hpp"
-#include "attn/mistakes/gradient_mistakes.hpp"
-#include "attn/mistakes/mistake.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/memory.hpp"
+#include "attn/core/plan/tokenize.hpp"
+#include "attn/explain/backward/backward.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/mistakes/gradient_mistakes.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
 #include "attn/models/without.hpp"
-#include "attn/plan/memory.hpp"
-#include "attn/plan/tokenize.hpp"
-#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/setting.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/mistakes/mistake.hpp"
-#include "attn/plan/mask_kinds.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/mask_kinds.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
 
 namespace app {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/backward/backward.hpp"
-#include "attn/walk/step.hpp"
+#include "attn/core/walk/step.hpp"
+#include "attn/explain/backward/backward.hpp"
 
 namespace attn {
 struct AttentionFile;

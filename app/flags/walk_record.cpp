@@ -4,7 +4,7 @@
 
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/text/json.hpp"
+#include "attn/ground/text/json.hpp"
 
 namespace app {
 

@@ -8,11 +8,11 @@
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "app/tour/tour.hpp"
-#include "attn/document/document.hpp"
-#include "attn/io/array_files.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/explain/document/document.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/reference/reference.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 
 // The scripts around what the flags say, laid into the program by texts.S.
 extern "C" const char attn_bash_completion[], attn_zsh_completion[], attn_fish_completion[];

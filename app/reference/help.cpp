@@ -3,8 +3,8 @@
 
 #include "app/flags/output_flags.hpp"
 #include "app/reference/reference.hpp"
-#include "attn/rules/rule.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/core/rules/rule.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -1,6 +1,6 @@
 #include "app/reference/reference.hpp"
 #include "app/stepper/step_commands.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/version.hpp"
 
 namespace app {

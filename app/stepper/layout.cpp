@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "attn/render/cell_view.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/show/render/cell_view.hpp"
 
 namespace app {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "app/stepper/session.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/render/cell_view.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/show/render/cell_view.hpp"
 
 namespace app {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "app/flags/notebook_walk.hpp"
-#include "attn/notes/notes.hpp"
-#include "attn/tensor/tensor.hpp"
+#include "attn/explain/notes/notes.hpp"
+#include "attn/ground/tensor/tensor.hpp"
 
 namespace app {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/why/why.hpp"
+#include "attn/explain/why/why.hpp"
 
 namespace app {
 

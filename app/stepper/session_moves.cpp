@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "app/stepper/session.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 void Session::leave_trail() {

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include "app/stepper/session.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/number_text.hpp"
+#include "attn/explain/notes/labels.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
 
 namespace app {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "attn/render/shown.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/show/render/shown.hpp"
 
 namespace app {
 namespace {

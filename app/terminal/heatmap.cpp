@@ -5,10 +5,10 @@
 #include <cmath>
 #include <optional>
 
-#include "attn/render/cell_view.hpp"
-#include "attn/render/render.hpp"
-#include "attn/render/shown.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/show/render/cell_view.hpp"
+#include "attn/show/render/render.hpp"
+#include "attn/show/render/shown.hpp"
 
 namespace app {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

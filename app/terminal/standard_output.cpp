@@ -13,8 +13,8 @@
 
 #include "app/terminal/messages.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

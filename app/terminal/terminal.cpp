@@ -15,8 +15,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "attn/io/output_files.hpp"
-#include "attn/tensor/error.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/tensor/error.hpp"
 
 namespace app {
 namespace {

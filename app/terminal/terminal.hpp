@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "attn/render/cell_view.hpp"
-#include "attn/render/color_scale.hpp"
-#include "attn/text/text_pieces.hpp"
+#include "attn/ground/text/text_pieces.hpp"
+#include "attn/show/render/cell_view.hpp"
+#include "attn/show/render/color_scale.hpp"
 
 namespace app {
 

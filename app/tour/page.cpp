@@ -6,12 +6,12 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/notebooks/notebook.hpp"
-#include "attn/notes/labels.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
-#include "attn/why/why.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/explain/notes/labels.hpp"
+#include "attn/explain/why/why.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/learn/notebooks/notebook.hpp"
 
 extern "C" const char attn_tour[];
 

@@ -12,10 +12,10 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/render/render.hpp"
-#include "attn/render/svg.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/show/render/render.hpp"
+#include "attn/show/render/svg.hpp"
 
 namespace app {
 namespace {

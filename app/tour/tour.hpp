@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/terminal/terminal.hpp"
-#include "attn/quiz/question.hpp"
-#include "attn/text/text_pieces.hpp"
+#include "attn/ground/text/text_pieces.hpp"
+#include "attn/learn/quiz/question.hpp"
 
 namespace app {
 

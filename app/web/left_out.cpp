@@ -14,15 +14,15 @@
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "app/web/core.hpp"
-#include "attn/io/array_files.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/simd/matmul.hpp"
+#include "attn/ground/text/pattern.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/render/page/page_files.hpp"
-#include "attn/render/render.hpp"
-#include "attn/render/svg.hpp"
-#include "attn/simd/matmul.hpp"
-#include "attn/text/pattern.hpp"
+#include "attn/show/render/page/page_files.hpp"
+#include "attn/show/render/render.hpp"
+#include "attn/show/render/svg.hpp"
 
 // --- numbers as text
 

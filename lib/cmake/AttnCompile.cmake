@@ -2,7 +2,7 @@
 # that builds: the printed digits depend on which operations are fused.
 add_library(attn_compile INTERFACE)
 target_compile_features(attn_compile INTERFACE cxx_std_20)
-# fmt's headers alone: lib/attn/text/fmt.cpp is the rest of it.
+# fmt's headers alone: lib/attn/ground/text/fmt.cpp is the rest of it.
 target_include_directories(attn_compile SYSTEM INTERFACE
     $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 # Only an explicit std::fma may fuse a product and a sum.

@@ -1,6 +1,6 @@
 #include <sstream>
 
-#include "attn/mistakes/mistake.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;

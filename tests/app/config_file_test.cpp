@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/array_files.hpp"
+#include "attn/files/io/array_files.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;

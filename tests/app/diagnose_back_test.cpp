@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "attn/io/array_files.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;

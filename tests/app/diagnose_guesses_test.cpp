@@ -6,8 +6,8 @@
 #include <fstream>
 #include <map>
 
-#include "attn/io/array_files.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;

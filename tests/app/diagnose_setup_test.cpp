@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "attn/diagnose/their_tensors.hpp"
-#include "attn/io/array_files.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "attn/io/output_files.hpp"
-#include "attn/text/number_text.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "tests/support/program.hpp"
 
 // Several test files are compiled as one.

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "attn/document/document.hpp"
-#include "attn/tensor/xtensor.hpp"
+#include "attn/explain/document/document.hpp"
+#include "attn/ground/tensor/xtensor.hpp"
 #include "tests/support/terminal.hpp"
 
 using program::has;

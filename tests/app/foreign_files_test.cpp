@@ -1,7 +1,7 @@
 // Files as other programs and people leave them, given to the program.
 
-#include "attn/io/output_files.hpp"
-#include "attn/text/json.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/text/json.hpp"
 #include "tests/support/program.hpp"
 
 using program::check_refused;

@@ -8,11 +8,11 @@
 #include <set>
 #include <sstream>
 
-#include "attn/io/array_files.hpp"
-#include "attn/io/elements.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/io/read_tensor.hpp"
-#include "attn/tensor/slice.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/elements.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/tensor/slice.hpp"
 #include "tests/support/program.hpp"
 
 using program::check_refused;

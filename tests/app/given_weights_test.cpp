@@ -1,9 +1,9 @@
 // Parameters out of files: those of this program, and those of models.
 #include <nlohmann/json.hpp>
 
-#include "attn/io/array_files.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
 #include "tests/support/program.hpp"
 
 using program::check_refused;

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "attn/lint/lint.hpp"
+#include "attn/judge/lint/lint.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "attn/render/render.hpp"
+#include "attn/show/render/render.hpp"
 #include "tests/support/program.hpp"
 
 using program::has;

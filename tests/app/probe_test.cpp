@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "attn/mistakes/mistake.hpp"
-#include "tests/mistakes/configurations.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
+#include "tests/judge/mistakes/configurations.hpp"
 #include "tests/support/program.hpp"
 
 using program::check_refused;

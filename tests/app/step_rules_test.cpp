@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "attn/rules/evaluate.hpp"
-#include "attn/rules/print.hpp"
-#include "attn/tensor/error.hpp"
+#include "attn/core/rules/evaluate.hpp"
+#include "attn/core/rules/print.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "tests/support/program.hpp"
 
 using namespace attn;

@@ -1,7 +1,7 @@
 // Computes attention over three tokens with the installed library, prints who looks at whom, and
 // what is said of settings that cannot be.
-#include <attn/cards/step_table.hpp>
-#include <attn/render/torch_text.hpp>
+#include <attn/core/cards/step_table.hpp>
+#include <attn/show/render/torch_text.hpp>
 #include <iostream>
 
 int main() {

@@ -26,13 +26,13 @@
 
 #include "app/cli.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/plan/attention_file.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/walk/walk.hpp"
 #include "tests/fuzz/mutate.hpp"
 
 namespace {
@@ -421,7 +421,8 @@ std::string content(const fs::path& path) {
 std::vector<std::string> seeds_of(const Target& target) {
     std::vector<fs::path> paths;
     std::vector<fs::path> folders{corpus_folder + target.name};
-    if (target.run == fuzz_readers) folders.emplace_back(ATTN_SOURCE_DIR "/tests/io/fixtures");
+    if (target.run == fuzz_readers)
+        folders.emplace_back(ATTN_SOURCE_DIR "/tests/files/io/fixtures");
     for (const fs::path& folder : folders) {
         for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
     }

@@ -10,17 +10,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The floor of each room of lib/attn: an include goes to the same room or to one below it.
-/// `tensor` stands below `text`, whose errors are its own, and `simd` below the other two.
-const std::map<std::string, int> floors{
-    {"tensor", 0},    {"text", 1},      {"simd", 2},       {"random", 3},   {"io", 3},
-    {"rules", 3},     {"fused", 4},     {"steps", 5},      {"plan", 6},     {"walk", 7},
-    {"cards", 8},     {"notes", 9},     {"codegen", 9},    {"why", 10},     {"backward", 11},
-    {"mistakes", 12}, {"document", 13}, {"models", 13},    {"compare", 13}, {"lint", 13},
-    {"diagnose", 14}, {"render", 15},   {"notebooks", 16}, {"bench", 16},   {"quiz", 16}};
+/// The floor of each wing of lib/attn: an include stays in its wing or goes to one on a floor
+/// below.
+const std::map<std::string, int> floors{{"ground", 0}, {"files", 1}, {"core", 1},   {"explain", 2},
+                                        {"judge", 3},  {"show", 3},  {"models", 4}, {"learn", 4}};
 
-/// The room in `attn/ROOM/file`; empty for a header beside the rooms.
-std::string room_in(const std::string& path) {
+/// The wing in `attn/WING/...`; empty for a header beside the wings.
+std::string wing_in(const std::string& path) {
     const std::size_t begin = path.find("attn/") + 5;
     const std::size_t end = path.find('/', begin);
     return end == std::string::npos ? "" : path.substr(begin, end - begin);
@@ -35,18 +31,18 @@ TEST_SUITE("house") {
         for (const auto& entry : fs::recursive_directory_iterator(ATTN_SOURCE_DIR "/lib/attn")) {
             const std::string path = entry.path().string();
             if (!path.ends_with("pp")) continue;
-            const std::string room = room_in(path.substr(path.rfind("/lib/attn/") + 1));
-            if (room.empty()) continue;
+            const std::string wing = wing_in(path.substr(path.rfind("/lib/attn/") + 1));
+            if (wing.empty()) continue;
             INFO(path);
-            REQUIRE(floors.contains(room));
+            REQUIRE(floors.contains(wing));
             std::ifstream file(path);
             for (std::string line; std::getline(file, line);) {
                 if (!line.starts_with(begin)) continue;
-                const std::string other = room_in(line);
-                if (other.empty() || other == room) continue;
+                const std::string other = wing_in(line);
+                if (other.empty() || other == wing) continue;
                 INFO(line);
                 REQUIRE(floors.contains(other));
-                CHECK(floors.at(other) < floors.at(room));
+                CHECK(floors.at(other) < floors.at(wing));
                 ++includes;
             }
         }

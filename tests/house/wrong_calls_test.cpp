@@ -5,15 +5,15 @@
 #include <functional>
 #include <limits>
 
-#include "attn/cards/step_table.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/plan/memory.hpp"
-#include "attn/quiz/question.hpp"
-#include "attn/steps/heads.hpp"
-#include "attn/steps/softmax.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/tensor/slice.hpp"
-#include "attn/walk/walk.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/memory.hpp"
+#include "attn/core/steps/heads.hpp"
+#include "attn/core/steps/softmax.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/learn/quiz/question.hpp"
 #include "tests/support/refusal.hpp"
 
 using namespace attn;

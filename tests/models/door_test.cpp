@@ -8,10 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/output_files.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/tensor/error.hpp"
-#include "tests/io/scratch.hpp"
+#include "tests/files/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 
 // Its names are its own: files of a folder are compiled together.

@@ -11,13 +11,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/output_files.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/tensor/error.hpp"
-#include "tests/io/scratch.hpp"
+#include "tests/files/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/walked.hpp"
 

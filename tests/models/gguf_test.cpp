@@ -7,14 +7,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/gguf.hpp"
-#include "attn/io/output_files.hpp"
-#include "attn/io/read_tensor.hpp"
+#include "attn/files/io/gguf.hpp"
+#include "attn/files/io/output_files.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/gguf.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/tensor/error.hpp"
-#include "tests/io/scratch.hpp"
+#include "tests/files/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 
 // The files are made by make_gguf.py, as llama.cpp's converter makes them of the checkpoints
@@ -26,7 +26,7 @@ using namespace attn::models;
 namespace fs = std::filesystem;
 
 const fs::path gguf_checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
-const fs::path gguf_blocks = ATTN_SOURCE_DIR "/tests/io/fixtures";
+const fs::path gguf_blocks = ATTN_SOURCE_DIR "/tests/files/io/fixtures";
 
 std::string bytes_of_file(const fs::path& path) {
     std::ifstream stream(path, std::ios::binary);

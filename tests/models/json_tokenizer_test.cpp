@@ -5,11 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/text_cuts.hpp"
 #include "attn/models/tokenizer.hpp"
-#include "attn/tensor/error.hpp"
-#include "tests/io/scratch.hpp"
+#include "tests/files/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace {

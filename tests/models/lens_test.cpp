@@ -3,15 +3,15 @@
 #include <cmath>
 #include <filesystem>
 
-#include "attn/cards/step_table.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/branches.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/layer_walk.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/walk/step_rule.hpp"
-#include "attn/walk/walk.hpp"
 #include "tests/support/refusal.hpp"
 
 // Its names are its own: files of a folder are compiled together.

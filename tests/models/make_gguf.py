@@ -3,7 +3,7 @@
 lays them out, blocks of each quantised type with the numbers that their formulas give, and stories
 in four bits.
 
-    tests/models/make_gguf.py tests/models/fixtures tests/io/fixtures data/models
+    tests/models/make_gguf.py tests/models/fixtures tests/files/io/fixtures data/models
 """
 import json
 import math

@@ -1,6 +1,6 @@
 // The cross-entropy of a model's next word, and its gradient by the output of one attention.
 #include "attn/models/model_loss.hpp"
-#include "attn/backward/backward.hpp"
+#include "attn/explain/backward/backward.hpp"
 
 #include <doctest/doctest.h>
 

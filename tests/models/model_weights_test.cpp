@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "attn/tensor/error.hpp"
-#include "tests/io/messages.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "tests/files/io/messages.hpp"
 
 using namespace attn;
 using namespace attn::models;

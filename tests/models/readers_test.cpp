@@ -4,8 +4,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/tensor/error.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace {

@@ -7,11 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace {
 

@@ -2,13 +2,13 @@
 
 #include <cmath>
 
-#include "attn/cards/step_table.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/walk/walk.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace {
 

@@ -2,9 +2,9 @@
 // weights.
 #include <string_view>
 
-#include "attn/bench/attend.hpp"
-#include "attn/bench/bench.hpp"
-#include "attn/fused/fused_attention.hpp"
+#include "attn/core/fused/fused_attention.hpp"
+#include "attn/learn/bench/attend.hpp"
+#include "attn/learn/bench/bench.hpp"
 #include "tests/peers/peer.hpp"
 
 namespace {

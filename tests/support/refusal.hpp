@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "attn/tensor/error.hpp"
+#include "attn/ground/tensor/error.hpp"
 
 /// The message of the error that `action` throws.
 template <class Error = attn::InputError>

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/cards/step_table.hpp"
-#include "attn/plan/draw_list.hpp"
-#include "attn/tensor/tensor.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/ground/tensor/tensor.hpp"
 
 /// Whole walks, and how far apart two of their tensors are.
 namespace attn::testing {

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync, inflateSync } from "node:zlib";
 
 const [program, file] = process.argv.slice(2);
-const page = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/render/page");
+const page = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/show/render/page");
 const text = (name) => readFileSync(join(page, name), "utf8");
 const times = (count, act) => Array.from({ length: count }, (_, i) => act(i));
 const { Core, bytesOf } = new Function("times", `${text("core.js")}; return { Core, bytesOf };`)(times);

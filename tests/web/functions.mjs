@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const folder = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/render/page");
+const folder = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/show/render/page");
 // What root.js asks of a browser as soon as it is read.
 const nothing = { querySelectorAll: () => [], createElement: () => ({ append() {}, setAttribute() {} }) };
 const told = { fixed: 0, scientific: 0, exact: 0, fourDecimals: 0, Section: 0, Walk: 0, derive: 0, Decimals: 0 };

@@ -4,9 +4,9 @@
 #include <numeric>
 #include <utility>
 
-#include "attn/mistakes/change.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/judge/mistakes/change.hpp"
 #include "attn/models/generate.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace attn::models {
 namespace {

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <utility>
 
-#include "attn/io/number_lists.hpp"
+#include "attn/files/io/number_lists.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace attn::models {
 namespace {

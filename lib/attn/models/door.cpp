@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "attn/io/input_file.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/files/io/input_file.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/hf_config.hpp"
 #include "attn/models/hugging_face.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

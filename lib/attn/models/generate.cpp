@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attn/tensor/error.hpp"
+#include "attn/ground/tensor/error.hpp"
 
 namespace attn::models {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "attn/ground/random/generator.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/random/generator.hpp"
 
 namespace attn::models {
 

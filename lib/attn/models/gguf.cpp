@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/hf_config.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -2,7 +2,7 @@
 #include <memory>
 #include <string>
 
-#include "attn/io/gguf.hpp"
+#include "attn/files/io/gguf.hpp"
 #include "attn/models/model.hpp"
 
 namespace attn::models {

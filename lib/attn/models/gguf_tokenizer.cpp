@@ -6,11 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/gguf.hpp"
 #include "attn/models/hf_config.hpp"
 #include "attn/models/text_cuts.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -6,10 +6,10 @@
 #include <functional>
 #include <utility>
 
+#include "attn/ground/random/generator.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/random/generator.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

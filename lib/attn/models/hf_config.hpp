@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/elements.hpp"
+#include "attn/files/io/elements.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/model.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/hf_config.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/tensor/tensor.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -8,14 +8,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/array_files.hpp"
-#include "attn/io/json.hpp"
-#include "attn/io/number_lists.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/json.hpp"
+#include "attn/files/io/number_lists.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/door.hpp"
 #include "attn/models/hf_config.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

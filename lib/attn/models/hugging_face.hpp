@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "attn/io/elements.hpp"
+#include "attn/files/io/elements.hpp"
 #include "attn/models/model.hpp"
 
 namespace attn::models {

@@ -5,12 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/json.hpp"
+#include "attn/files/io/json.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/pattern.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/text_cuts.hpp"
 #include "attn/models/tokenizer.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/pattern.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

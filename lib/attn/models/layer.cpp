@@ -7,9 +7,9 @@
 #include <numbers>
 #include <numeric>
 
+#include "attn/ground/simd/kernels.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/layer_walk.hpp"
-#include "attn/simd/kernels.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace attn::models {
 namespace {

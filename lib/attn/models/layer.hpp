@@ -6,9 +6,9 @@
 #include <variant>
 #include <vector>
 
+#include "attn/core/plan/config.hpp"
+#include "attn/ground/tensor/tensor.hpp"
 #include "attn/models/model.hpp"
-#include "attn/plan/config.hpp"
-#include "attn/tensor/tensor.hpp"
 
 namespace attn::models {
 

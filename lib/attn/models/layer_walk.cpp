@@ -3,10 +3,10 @@
 #include <cmath>
 #include <utility>
 
-#include "attn/cards/step_table.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/plan.hpp"
+#include "attn/core/walk/walk.hpp"
 #include "attn/models/layer.hpp"
-#include "attn/plan/plan.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace attn::models {
 namespace {

@@ -3,9 +3,9 @@
 #include <functional>
 #include <optional>
 
+#include "attn/core/walk/step.hpp"
 #include "attn/models/model.hpp"
 #include "attn/models/model_mistakes.hpp"
-#include "attn/walk/step.hpp"
 
 namespace attn::models {
 

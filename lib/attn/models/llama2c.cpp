@@ -2,9 +2,9 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "attn/io/elements.hpp"
+#include "attn/files/io/elements.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace attn::models {
 namespace {

@@ -2,11 +2,11 @@
 #include <array>
 #include <cstring>
 
-#include "attn/io/json.hpp"
+#include "attn/files/io/json.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/hf_config.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

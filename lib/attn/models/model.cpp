@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "attn/io/elements.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/files/io/elements.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn::models {
 

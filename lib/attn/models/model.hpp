@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/core/steps/norm.hpp"
+#include "attn/core/steps/qk_norm.hpp"
+#include "attn/core/steps/rope_scaling.hpp"
+#include "attn/core/steps/rotary.hpp"
+#include "attn/ground/tensor/tensor.hpp"
 #include "attn/models/tokenizer.hpp"
-#include "attn/steps/norm.hpp"
-#include "attn/steps/qk_norm.hpp"
-#include "attn/steps/rope_scaling.hpp"
-#include "attn/steps/rotary.hpp"
-#include "attn/tensor/tensor.hpp"
 
 namespace attn::models {
 

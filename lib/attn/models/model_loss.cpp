@@ -3,12 +3,12 @@
 #include <cmath>
 #include <numbers>
 
-#include "attn/backward/backward.hpp"
-#include "attn/cards/step_table.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/explain/backward/backward.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/layer.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace attn {
 namespace {

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "attn/ground/tensor/array.hpp"
 #include "attn/models/model.hpp"
-#include "attn/tensor/array.hpp"
 
 namespace attn {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/layer_walk.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

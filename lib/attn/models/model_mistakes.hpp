@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/mistakes/mistake.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
 #include "attn/models/layer.hpp"
 #include "attn/models/model.hpp"
 

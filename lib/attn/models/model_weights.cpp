@@ -1,10 +1,10 @@
 #include <optional>
 #include <set>
 
-#include "attn/io/number_lists.hpp"
+#include "attn/files/io/number_lists.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/hugging_face.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -9,12 +9,12 @@
 
 #include <zlib.h>
 
-#include "attn/io/array_files.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/door.hpp"
 #include "attn/models/gguf.hpp"
 #include "attn/models/hugging_face.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

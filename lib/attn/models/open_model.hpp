@@ -6,10 +6,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "attn/io/elements.hpp"
-#include "attn/io/input_file.hpp"
+#include "attn/files/io/elements.hpp"
+#include "attn/files/io/input_file.hpp"
+#include "attn/ground/text/text_pieces.hpp"
 #include "attn/models/model.hpp"
-#include "attn/text/text_pieces.hpp"
 
 namespace attn::models {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "attn/ground/tensor/error.hpp"
 #include "attn/models/layer.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace attn::models {
 namespace {

@@ -9,9 +9,9 @@
 #include <utf8proc.h>
 #include <nlohmann/json.hpp>
 
-#include "attn/tensor/error.hpp"
-#include "attn/text/pattern.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/pattern.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -8,10 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/models/text_cuts.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "attn/io/input_file.hpp"
+#include "attn/files/io/input_file.hpp"
 
 namespace attn::models {
 

@@ -3,10 +3,10 @@
 #include <memory>
 #include <utility>
 
-#include "attn/io/number_lists.hpp"
-#include "attn/mistakes/change.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/files/io/number_lists.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/mistakes/change.hpp"
 
 namespace attn::models {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/mistakes/mistake.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
 #include "attn/models/model.hpp"
 
 namespace attn::models {

@@ -1,0 +1,417 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+
+// Attention files as cards: a step that is there follows another rule, others are put in.
+
+namespace attn {
+namespace {
+
+using Node = RuleNode::Kind;
+
+/// An axis of a new step, whose length follows from the plan.
+struct AxisSource {
+    std::string name;
+    std::function<std::size_t(const Plan&)> length;
+};
+
+/// A cell of a step before it that has a letter as an index by itself.
+struct LetterPlace {
+    const Step* step;
+    std::size_t axis;
+    std::size_t length;
+    bool is_asked;  ///< on one side of an `if`
+};
+
+bool reads(const RuleNode& node, const std::string& name, bool in_index) {
+    if (!in_index && node.kind == Node::cell && node.word == name) return true;
+    return std::ranges::any_of(node.parts, [&](const RuleTree& part) {
+        return reads(*part, name, in_index && node.kind != Node::cell);
+    });
+}
+
+class Builder {
+public:
+    Builder(StepTable& table, const Plan& plan, const std::shared_ptr<const AttentionFile>& file)
+        : table_(table), plan_(plan), file_(file), steps_(file->steps_of(plan.config.form)) {}
+
+    void build() {
+        add_parameters();
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            const std::string& name = steps_[i].rule.step;
+            const bool replaces = is_there(name);
+            file_->at(steps_[i].line, [&] { replaces ? replace(i) : add(i); });
+            put_in_ = replaces ? std::string() : name;
+        }
+        for (const AttentionMistake& each : file_->mistakes) {
+            file_->at(each.line, [&] { check(each); });
+        }
+    }
+
+private:
+    std::size_t place_of(const std::string& name) const {
+        return static_cast<std::size_t>(std::ranges::find(table_, name, &Step::name) -
+                                        table_.begin());
+    }
+    bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
+
+    void add_parameters() {
+        std::size_t at = place_of(plan_.has_x() ? "b_qkv" : "value") + 1;  // as they are drawn
+        while (at < table_.size() && !table_[at].file.empty()) ++at;
+        for (const AttentionParameter& each : file_->parameters) {
+            if (place_of(each.name) < table_.size()) {
+                file_->refuse(each.line, "there is a step " + each.name +
+                                             " already: choose "
+                                             "another name");
+            }
+            std::string title = each.title;
+            if (title.empty()) title = "a parameter of " + file_->name;
+            Step card = drawn_card(each.name, title, always_so);
+            card.is_told = false;
+            card.file = file_->name;
+            if (each.value != nullptr) card.formula = always("as " + file_->label + " says");
+            table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at++), std::move(card));
+        }
+    }
+
+    /// Errors  ConfigError for the mistake of a step that no form has, and for a rule that is none.
+    void check(const AttentionMistake& mistake) {
+        const bool is_own = std::ranges::any_of(file_->steps, [&](const AttentionStep& each) {
+            return each.rule.step == mistake.step;
+        });
+        if (!is_own && place_of(mistake.step) == table_.size()) {
+            throw ConfigError("there is no step " + mistake.step + " to be mistaken in");
+        }
+        if (!is_there(mistake.step)) return;
+        const Step& step = table_[place_of(mistake.step)];
+        if (is_own && step.file.empty()) return;  // another form makes it
+        const RuleNames names = rule_names({plan_, table_, step});
+        for (const std::string& name : tensors_read(mistake.rule)) {
+            const bool is_elsewhere =  // in another form
+                std::ranges::any_of(file_->steps, [&](const AttentionStep& each) {
+                    return each.rule.step == name && !is_there(name);
+                });
+            if (is_elsewhere) return;
+        }
+        require_order(completed(mistake.rule, step.outline(plan_), names));
+    }
+
+    void replace(std::size_t i) {
+        const AttentionStep& said = steps_[i];
+        if (!said.extends.empty() || !said.after.empty()) {
+            throw ConfigError(said.rule.step +
+                              " is there and keeps its place: extends and after are said of new "
+                              "steps");
+        }
+        Step& step = table_[place_of(said.rule.step)];
+        const bool computes =
+            step.compute && step.outline &&
+            (step.kind == Step::Kind::computed || step.kind == Step::Kind::detail);
+        if (!computes || !step.file.empty()) {
+            throw ConfigError(step.file.empty()
+                                  ? step.name + " is drawn or given: rules are for what is computed"
+                                  : "two files make " + step.name + ": leave one out");
+        }
+        require_own_letters(said.rule, step.outline(plan_));
+        finish(step, said);
+    }
+
+    void add(std::size_t i) {
+        const AttentionStep& said = steps_[i];
+        const std::string& name = said.rule.step;
+        if (place_of(name) < table_.size()) {
+            throw ConfigError("this walk has no step " + name + ", which others have: choose " +
+                              "another name, or say in begins what makes it");
+        }
+        const std::size_t at = place_for(i);
+        Step card;
+        card.name = name;
+        card.title = "a step of " + file_->name;
+        card.called = lower(said.called);
+        if (!said.extends.empty()) card.chain = chain_of(said.extends);
+        table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at), std::move(card));
+        Step& step = table_[at];
+        step.outline = outline_of(said.rule, step);
+        const Rule whole =
+            completed(said.rule, step.outline(plan_), rule_names({plan_, table_, step}));
+        if (gives_truth(*whole.value)) step.holds = RuleType::truth;
+        std::set<std::string> asked;
+        if (whole.value->type == RuleType::whole && is_place(name, asked)) {
+            step.holds = RuleType::whole;
+        }
+        finish(step, said);
+    }
+
+    /// Whether a step is an index of a cell, or goes into one that is.
+    bool is_place(const std::string& name, std::set<std::string>& asked) const {
+        if (!asked.insert(name).second) return false;
+        return std::ranges::any_of(file_->steps, [&](const AttentionStep& other) {
+            const RuleNode& rule = *other.rule.value;
+            return reads_as_index(rule, name) ||
+                   (reads(rule, name, false) && is_place(other.rule.step, asked));
+        });
+    }
+
+    static bool reads_as_index(const RuleNode& node, const std::string& name) {
+        return std::ranges::any_of(node.parts, [&](const RuleTree& part) {
+            return (node.kind == Node::cell && reads(*part, name, false)) ||
+                   reads_as_index(*part, name);
+        });
+    }
+
+    /// What a card says beside its rule, and what it is made of.
+    void finish(Step& step, const AttentionStep& said) {
+        follow_rule(step, {plan_, table_, step}, said.rule);
+        step.file = file_->name;
+        step.of_user = true;
+        if (!said.title.empty()) step.title = said.title;
+        step.is_told = false;
+        step.file_note = said.note;
+        const Outline made = step.outline(plan_);
+        const Rule whole = completed(said.rule, made, rule_names({plan_, table_, step}));
+        step.remarks = joined(remarks_on(whole, made, plan_.compute_dtype == DType::float32), " ");
+        step.code = [torch = said.torch, numpy = said.numpy,
+                     by_rule = step.code](const StepLines& of) {
+            const std::string& line = of.torch() ? torch : numpy;
+            return (line.empty() ? "" : "# " + line + "\n") + by_rule(of);
+        };
+        step.compute = [file = file_, line = said.line, by_rule = step.compute](
+                           const Plan& plan, const Ledger& ledger) {
+            return file->at(line, [&] { return by_rule(plan, ledger); });
+        };
+    }
+
+    static Chain chain_of(const std::string& name) {
+        const Chain chain = chain_called(name);
+        if (chain != Chain::none) return chain;
+        throw ConfigError(
+            "a step extends queries, keys, values, scores, weights or contexts, not " + name);
+    }
+
+    /// Where a new step goes: after the one that it names, or after all that it reads and before
+    /// the first of the walk's own steps that the file goes on to.
+    std::size_t place_for(std::size_t i) const {
+        const AttentionStep& said = steps_[i];
+        if (!said.after.empty()) {
+            std::size_t at = place_of(said.after);
+            if (at == table_.size()) throw ConfigError("there is no step " + said.after + " here");
+            while (at + 1 < table_.size() && i > 0 &&
+                   table_[at + 1].name == steps_[i - 1].rule.step) {
+                ++at;
+            }
+            return at + 1;
+        }
+        std::size_t last = 0;
+        const std::vector<std::string> names = tensors_read(said.rule);
+        for (std::size_t at = 0; at < table_.size(); ++at) {
+            const Step& step = table_[at];
+            if (!step.applies(plan_)) continue;
+            const bool is_read = std::ranges::any_of(names, [&](const std::string& name) {
+                const Chain chain = chain_called(name);
+                return name == step.name || (chain != Chain::none && chain == step.chain &&
+                                             step.name != "masked_scores");
+            });
+            const bool is_before = step.name == put_in_;
+            if (is_read || is_before || (last == 0 && step.name == "x")) last = at;
+        }
+        std::size_t place = table_.size();
+        for (std::size_t next = i + 1; next < steps_.size(); ++next) {
+            const std::string& name = steps_[next].rule.step;
+            const std::size_t at = is_there(name) ? place_of(name) : 0;
+            if (at > last && table_[at].file.empty()) place = std::min(place, at);
+        }
+        return place < table_.size() ? place : last + 1;
+    }
+
+    /// The axes of a new step: its letters, and what leads them in the tensors that it reads.
+    std::function<Outline(const Plan&)> outline_of(const Rule& rule, const Step& step) {
+        const RuleNames names = rule_names({plan_, table_, step});
+        std::vector<AxisSource> sources;
+        for (const std::string& letter : rule.indices) {
+            sources.push_back(source_of(letter, rule, names));
+        }
+        std::vector<AxisSource> leading;
+        add_leading(*rule.value, names, leading, rule.step);
+        for (AxisSource& each : leading) {
+            const bool is_own =
+                std::ranges::find(sources, each.name, &AxisSource::name) != sources.end();
+            if (is_own) each.name.clear();
+        }
+        std::erase_if(leading, [](const AxisSource& each) { return each.name.empty(); });
+        sources.insert(sources.begin(), leading.begin(), leading.end());
+        return [sources](const Plan& plan) {
+            Outline outline;
+            for (const AxisSource& each : sources) {
+                outline.axes.push_back(each.name);
+                outline.shape.push_back(each.length(plan));
+            }
+            return outline;
+        };
+    }
+
+    /// The step that a cell reads; nothing where there is none, which completing tells.
+    const Step* read_by(const RuleNode& cell, const RuleNames& names,
+                        const std::string& own) const {
+        try {
+            const std::string name = names.step(cell.word);
+            return name == own ? nullptr : &find_step(table_, name);
+        } catch (const ConfigError&) {
+            return nullptr;
+        }
+    }
+
+    void find_places(const RuleNode& node, const std::string& letter, const RuleNames& names,
+                     const std::string& own, bool is_asked, std::vector<LetterPlace>& found) const {
+        const Step* const step = node.kind == Node::cell ? read_by(node, names, own) : nullptr;
+        for (std::size_t i = 0; i < node.parts.size(); ++i) {
+            const RuleNode& part = *node.parts[i];
+            if (step != nullptr && part.kind == Node::name && part.word == letter) {
+                const Shape shape = step->outline(plan_).shape;
+                const std::size_t axis = shape.size() - node.parts.size() + i;
+                if (axis < shape.size()) found.push_back({step, axis, shape[axis], is_asked});
+            }
+            find_places(part, letter, names, own, is_asked || (node.kind == Node::choose && i > 0),
+                        found);
+        }
+    }
+
+    AxisSource source_of(const std::string& letter, const Rule& rule, const RuleNames& names) {
+        static const std::map<std::string, std::string> called{
+            {"b", "batch"}, {"h", "head"},    {"q", "query"},   {"k", "key"},
+            {"t", "token"}, {"f", "feature"}, {"c", "feature"}, {"i", "pair"}};
+        const auto own_name = called.find(letter);
+        const bool is_declared =
+            std::ranges::find(file_->axes, letter, &AttentionNumber::name) != file_->axes.end();
+        std::vector<LetterPlace> places;
+        if (!is_declared) find_places(*rule.value, letter, names, rule.step, false, places);
+        // One row may serve all, and one side of an if may leave the axis.
+        std::ranges::stable_sort(places, {}, [](const LetterPlace& each) {
+            return (each.length == 1 ? 2 : 0) + (each.is_asked ? 1 : 0);
+        });
+        if (!places.empty()) {
+            const LetterPlace& best = places.front();
+            const std::string axis = best.step->outline(plan_).axes[best.axis];
+            return {own_name == called.end() ? axis : own_name->second,
+                    [outline = best.step->outline, at = best.axis](const Plan& plan) {
+                        return outline(plan).shape[at];
+                    }};
+        }
+        const std::optional<Extent> known = axis_of(letter, *file_, plan_);
+        if (!known) {
+            throw ConfigError("how far " + letter + " goes is not known: say it, as in axis " +
+                              letter + " < H * Dv");
+        }
+        return {own_name == called.end() || is_declared ? known->axis : own_name->second,
+                [letter, file = file_](const Plan& plan) {
+                    return axis_of(letter, *file, plan)->length();
+                }};
+    }
+
+    void add_leading(const RuleNode& node, const RuleNames& names, std::vector<AxisSource>& longest,
+                     const std::string& own) const {
+        const Step* const step = node.kind == Node::cell ? read_by(node, names, own) : nullptr;
+        if (step != nullptr) {
+            const Axes axes = step->outline(plan_).axes;
+            const std::size_t count = axes.size() - std::min(axes.size(), node.parts.size());
+            if (count > longest.size()) {
+                longest.clear();
+                for (std::size_t axis = 0; axis < count; ++axis) {
+                    longest.push_back(
+                        {axes[axis], [outline = step->outline, axis](const Plan& plan) {
+                             return outline(plan).shape[axis];
+                         }});
+                }
+            }
+        }
+        for (const RuleTree& part : node.parts) add_leading(*part, names, longest, own);
+    }
+
+    StepTable& table_;
+    const Plan& plan_;
+    std::shared_ptr<const AttentionFile> file_;
+    std::vector<AttentionStep> steps_;
+    std::string put_in_;  ///< the step of the file before, where it is a new one
+};
+
+/// Errors  ConfigError for a form or a setting that no file has.
+void check_names(const WalkConfig& config) {
+    std::vector<std::string> forms, settings;
+    for (const auto& file : config.attentions) {
+        forms.insert(forms.end(), file->forms.begin(), file->forms.end());
+        for (const AttentionNumber& each : file->settings) settings.push_back(each.name);
+    }
+    const auto require = [](const std::string& name, const std::vector<std::string>& all,
+                            const std::string& what) {
+        if (std::ranges::find(all, name) != all.end()) return;
+        throw ConfigError("this attention has no " + what + " " + name +
+                          (all.empty() ? ": leave it out" : ": it has " + joined(all, " ")));
+    };
+    if (!config.form.empty()) require(config.form, forms, "form");
+    for (const auto& [name, number] : config.attention_settings) require(name, settings, "setting");
+}
+
+/// The steps that the last one of a walk is made of, with those that are shown on request.
+std::set<std::string> needed_steps(const StepTable& table, const Plan& plan) {
+    std::set<std::string> needed;
+    for (std::size_t i = table.size(); i-- > 0;) {
+        const Step& step = table[i];
+        const bool is_last = needed.empty() && step.kind == Step::Kind::computed;
+        if (!step.applies(plan) || (!is_last && !needed.contains(step.name))) continue;
+        needed.insert(step.name);
+        for (const Input& input : step.reads(plan)) {
+            try {
+                needed.insert(PlannedStep{plan, table, step}.name_of(input));
+            } catch (const ConfigError&) {
+                // A chain that this walk has not.
+            }
+        }
+    }
+    return needed;
+}
+
+}  // namespace
+
+StepTable with_attentions(StepTable table, const Plan& plan) {
+    if (plan.fused()) {
+        throw ConfigError(
+            "fused goes block by block and keeps no step that an attention file could "
+            "make: choose another variant");
+    }
+    if (plan.config.prefill) {
+        throw ConfigError("an attention file is walked all at once: leave $prefill out"_told);
+    }
+    check_names(plan.config);
+    const std::set<std::string> before = needed_steps(table, plan);
+    for (const auto& file : plan.config.attentions) Builder(table, plan, file).build();
+    let_parts_follow(table, plan);
+    const std::set<std::string> needed = needed_steps(table, plan);
+    // The parts of softmax are read by nobody: they go with it.
+    const bool has_softmax = needed.contains("weights") && !find_step(table, "weights").of_user;
+    for (Step& step : table) {
+        const bool was_read = step.kind == Step::Kind::detail
+                                  ? !has_softmax
+                                  : step.kind == Step::Kind::computed && before.contains(step.name);
+        const bool leaves = was_read && step.file.empty() && !needed.contains(step.name);
+        if (leaves) step.applies = [](const Plan&) { return false; };
+    }
+    for (const auto& file : plan.config.attentions) {
+        for (const std::string& name : file->same) {
+            if (!has_step(table, plan, name)) {
+                file->refuse(file->same_line, "this form makes no " + name);
+            }
+        }
+    }
+    return table;
+}
+
+}  // namespace attn

@@ -1,0 +1,75 @@
+#include "attn/core/steps/mask.hpp"
+
+#include <limits>
+#include <set>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/visibility.hpp"
+
+namespace attn {
+namespace {
+
+// mask: which keys each query may not see.
+
+bool masks(const Plan& plan) { return keeps_scores(plan) && plan.masks(); }
+
+/// The mask has no more axes than it needs: a causal one has those of the queries and the keys.
+Outline mask_outline(const Plan& plan) {
+    const Visibility visibility(plan);
+    return {visibility.mask_axes(), visibility.mask_shape()};
+}
+
+Tensor compute_mask(const Plan& plan, const Ledger&) { return Visibility(plan).mask(); }
+
+/// Hidden where any kind hides; an index is the first letter of its axis: b, h, q, k.
+std::string mask_rule(const PlannedStep& of) {
+    std::string hides;
+    for (const MaskKind& kind : mask_kinds()) {
+        if (!kind.chosen(of.plan.config.mask)) continue;
+        const std::string where = kind.rule(of.plan);
+        if (where.empty()) return {};
+        hides += (hides.empty() ? "" : " or ") + where;
+    }
+    std::string letters;
+    for (const std::string& axis : mask_outline(of.plan).axes) {
+        letters += (letters.empty() ? "" : ",") + axis.substr(0, 1);
+    }
+    return "mask[" + letters + "] = " + hides;
+}
+
+}  // namespace
+
+StepTable mask_cards() {
+    return {
+        {
+            .name = "mask",
+            .title = "which keys each query may not see (true = hidden)",
+            .holds = RuleType::truth,
+            .applies = masks,
+            .outline = mask_outline,
+            .rule = mask_rule,
+            .compute = compute_mask,
+            .code = mask_code,
+        },
+        {
+            .name = "masked_scores",
+            .title = "the scores, with -inf where the mask hides",
+            .chain = Chain::scores,
+            .applies = masks,
+            .reads = these({Chain::scores, "mask"}),
+            .outline = score_outline,
+            .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores, "masked_scores");
+                const Array<bool>& mask = ledger["mask"].as<bool>();
+                return {scores.axes(), is_loop(plan)
+                                           ? loop::apply_mask(scores.as<T>(), mask)
+                                           : vectorized::apply_mask(scores.as<T>(), mask)};
+            }),
+            .code = field_lines({{"masked_scores = {scores}.masked_fill(mask, float(\"-inf\"))",
+                                  "masked_scores = np.where(mask, -np.inf, {scores})"}}),
+        },
+    };
+}
+
+}  // namespace attn

@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <cmath>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/steps/norm.hpp"
+#include "attn/core/steps/qk_norm.hpp"
+
+namespace attn {
+namespace {
+
+bool is_rms(const Plan& plan) { return *plan.config.x_norm == NormKind::rms; }
+
+std::optional<std::string> norm_word(std::string_view word, const StepLines& of) {
+    const Plan& plan = of.plan;
+    if (word == "eps") return json_number(plan.config.x_norm_eps);
+    const bool has_bias = plan.config.parameters.has("b_x");
+    if (word == "bias") return has_bias ? "b_x" : "None";
+    if (word == "gained") return has_bias ? " * g_x[c] + b_x[c]" : " * g_x[c]";
+    return std::nullopt;
+}
+
+}  // namespace
+
+StepTable norm_cards() {
+    return {
+        drawn_card("g_x", "the gain of the norm of x",
+                   [](const Plan& plan) { return plan.config.x_norm.has_value(); }),
+        drawn_card("b_x", "the bias of the norm of x",
+                   [](const Plan& plan) {
+                       return plan.config.x_norm && plan.config.parameters.has("b_x");
+                   }),
+        {
+            .name = "normed_x",
+            .title = "x with rows of one size, which query, key and value are made of",
+            .applies = [](const Plan& plan) { return plan.has_x() && plan.config.x_norm; },
+            .reads =
+                [](const Plan& plan) {
+                    std::vector<Input> inputs{"x", "g_x"};
+                    if (plan.config.parameters.has("b_x")) inputs.push_back("b_x");
+                    return inputs;
+                },
+            .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
+            .at_once = [](const Plan& plan) { return plan.config.x_norm == NormKind::layer; },
+            .rule = texts(
+                {{is_rms, "normed_x[t,c] = x[t,c] / sqrt((mean i: x[t,i] ^ 2) + {eps}){gained}"},
+                 {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "
+                  "sqrt((mean j: (x[t,j] - (mean i: x[t,i])) ^ 2) + {eps}){gained}"}},
+                norm_word),
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor* bias = ledger.find("b_x");
+                return {ledger["x"].axes(), norm(ledger["x"].as<T>(), ledger["g_x"].as<T>(),
+                                                 bias ? bias->as<T>() : Array<T>(),
+                                                 *plan.config.x_norm, plan.config.x_norm_eps)};
+            }),
+            .code = field_lines(
+                {{is_rms, nullptr, nullptr},
+                 {"normed_x = F.layer_norm(x, g_x.shape, g_x, {bias}, {eps})", nullptr}},
+                norm_word),
+        },
+    };
+}
+
+Step rms_gain_card(const RmsStep& rms) {
+    return drawn_card(rms.gain, "the gain of " + rms.name, rms.applies);
+}
+
+Step rms_card(const RmsStep& rms) {
+    return {
+        .name = rms.name,
+        .title = rms.title,
+        .tokens = rms.tokens,
+        .chain = rms.chain,
+        .applies = rms.applies,
+        .reads = these({rms.before, rms.gain}),
+        .outline = rms.outline,
+        .rule =
+            [rms](const PlannedStep& of) {
+                const std::string before = of.name_of(rms.before) + "[t,";
+                return rms.name + "[t,f] = " + before + "f] / sqrt((mean g: " + before +
+                       "g] ^ 2) + " + json_number(rms.eps) + ") * " + rms.gain + "[f]";
+            },
+        .compute = [rms](const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& before = tensor_of(rms.before, ledger, rms.name);
+            const Tensor& gain = ledger[rms.gain];
+            return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
+                return {before.axes(),
+                        norm(before.as<T>(), gain.as<T>(), Array<T>(), NormKind::rms, rms.eps)};
+            });
+        },
+    };
+}
+
+namespace {
+
+/// Query or key, and the gain of its norm.
+struct NormedPart {
+    Projected part;
+    Chain chain;
+
+    std::string step() const { return "normed_" + part.name; }
+    std::string gain() const { return "g_" + part.name; }
+};
+
+const QkNorm& norm_of(const Plan& plan) { return plan.config.qk_norm; }
+
+Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
+        const Tensor& before = ledger.latest(normed.chain, normed.step());
+        const Tensor* gain = ledger.find(normed.gain());
+        return {before.axes(),
+                normalise(before.as<T>(), gain ? gain->as<T>() : Array<T>(), *norm_of(plan).over,
+                          norm_of(plan).eps, plan.has_head ? normed.part.heads(plan) : 1)};
+    });
+}
+
+std::string normed_rule(const NormedPart& normed, const PlannedStep& of) {
+    const std::string before = of.latest(normed.chain);
+    const std::string eps = json_number(norm_of(of.plan).eps);
+    if (norm_of(of.plan).over == NormOver::l2) {
+        return normed.step() + "[t,f] = " + before + "[t,f] / max(sqrt(sum g: " + before +
+               "[t,g] ^ 2), " + eps + ")";
+    }
+    const std::string over = " ^ 2) + " + eps + ") * " + normed.gain();
+    if (norm_of(of.plan).over == NormOver::all && of.plan.has_head) {
+        return normed.step() + "[h,t,f] = " + before + "[h,t,f] / sqrt((mean i: mean g: " + before +
+               "[i,t,g]" + over + "[h * D + f]";
+    }
+    return normed.step() + "[t,f] = " + before + "[t,f] / sqrt((mean g: " + before + "[t,g]" +
+           over + "[f]";
+}
+
+std::optional<std::string> normed_word(std::string_view word, const StepLines& of) {
+    return word == "eps" ? std::optional(json_number(norm_of(of.plan).eps)) : std::nullopt;
+}
+
+/// PyTorch's function does not round between its operations, as a walk in 16 bits does.
+bool is_plain_l2(const Plan& plan) {
+    return norm_of(plan).over == NormOver::l2 && !is_16_bit(plan.compute_dtype);
+}
+
+Step gain_card(const NormedPart& normed) {
+    return drawn_card(normed.gain(), "the gain of the norm of the " + normed.part.name,
+                      &Plan::has_gains);
+}
+
+Step normed_card(const NormedPart& normed) {
+    return {
+        .name = normed.step(),
+        .title = "the " + normed.part.name + ", every row brought to one length",
+        .chain = normed.chain,
+        .applies = [](const Plan& plan) { return plan.norms(); },
+        .reads =
+            [normed](const Plan& plan) {
+                std::vector<Input> inputs{normed.chain};
+                if (plan.has_gains()) inputs.push_back(normed.gain());
+                return inputs;
+            },
+        .outline =
+            [normed](const Plan& plan) {
+                return Outline{plan.per_head_axes(normed.part.axis(plan), "feature"),
+                               plan.per_head_shape(normed.part.length(plan), plan.head_dim,
+                                                   normed.part.heads(plan))};
+            },
+        .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
+        .compute = [normed](const Plan& plan,
+                            const Ledger& ledger) { return compute_normed(normed, plan, ledger); },
+        .code = field_lines(
+            {{is_plain_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
+            normed_word),
+    };
+}
+
+}  // namespace
+
+StepTable normed_cards() {
+    const NormedPart query{projected_of('q'), Chain::queries};
+    const NormedPart key{projected_of('k'), Chain::keys};
+    return {gain_card(query), gain_card(key), normed_card(query), normed_card(key)};
+}
+
+}  // namespace attn

@@ -1,0 +1,186 @@
+#include "attn/core/cards/step_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/rules/completed_rule.hpp"
+#include "attn/core/rules/print.hpp"
+#include "attn/core/rules/rule.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// The step of a rule, which a walk like this computes.
+Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
+    const auto step = std::ranges::find(table, rule.step, &Step::name);
+    if (step == table.end() || !step->applies(plan)) {
+        if (step != table.end() && (rule.step == "mask" || rule.step == "masked_scores")) {
+            refuse_rule(rule.text, 0,
+                        "this walk hides nothing: " + "pass $mask causal"_told +
+                            " first, and your rule makes its " + rule.step);
+        }
+        std::vector<std::string> names;
+        for (const Step& each : table) {
+            if (each.applies(plan) && each.compute && each.outline) names.push_back(each.name);
+        }
+        refuse_rule(rule.text, 0,
+                    "this walk has no step " + rule.step +
+                        did_you_mean(rule.step, names, ": it computes " + some_of(names)));
+    }
+    const bool is_computed = step->kind == Step::Kind::computed || step->kind == Step::Kind::detail;
+    if (!is_computed || !step->compute || !step->outline) {
+        refuse_rule(rule.text, 0,
+                    rule.step +
+                        " is drawn or given, and rules are for what is "
+                        "computed of it: query, scores, weights, ...");
+    }
+    return *step;
+}
+
+/// Whether a step is made of what a rule of the user made, and computes it again by itself, as
+/// softmax does with its parts.
+bool overlooks_rules(const PlannedStep& of) {
+    const bool is_computed = of.step.rule && of.step.compute && of.step.applies(of.plan);
+    if (!is_computed || of.step.of_user) return false;
+    const std::optional<Rule> rule = rule_of(of);
+    return rule && std::ranges::any_of(tensors_read(*rule), [&](const std::string& name) {
+               return find_step(of.table, name).of_user && !of.reads(name);
+           });
+}
+
+/// The numbers of a step that counts, as positions do.
+Tensor whole_numbers(const Rule& rule, const Tensor& made) {
+    constexpr double largest = 1e15;
+    Array<std::int64_t> whole = empty_array<std::int64_t>(made.shape());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        const double number = made.at(i);
+        if (number != std::floor(number) || std::abs(number) > largest) {
+            refuse_rule(
+                rule.text, 0,
+                rule.step + " holds whole numbers, not " + brief(number) + ": write floor(...)");
+        }
+        whole.data()[i] = static_cast<std::int64_t>(number);
+    }
+    return {made.axes(), std::move(whole)};
+}
+
+}  // namespace
+
+void require_own_letters(const Rule& rule, const Outline& made) {
+    if (rule.indices.empty() && !made.axes.empty()) {
+        refuse_rule(rule.text, 0,
+                    rule.step + " is " + described(made.axes, made.shape) +
+                        ": write the indices that its cells have");
+    }
+    std::vector<std::string> letters;
+    for (const std::string& axis : made.axes) letters.push_back(axis.substr(0, 1));
+    const auto left_out = letters.begin() + std::max<std::ptrdiff_t>(
+                                                std::ssize(letters) - std::ssize(rule.indices), 0);
+    const auto is_letter = [&](const std::string& index) {
+        return std::ranges::count(letters, index) > 0;
+    };
+    const bool misses = std::any_of(letters.begin(), left_out, [&](const std::string& letter) {
+        return std::ranges::count(rule.indices, letter) > 0;
+    });
+    if (misses && std::ranges::all_of(rule.indices, is_letter)) {
+        refuse_rule(rule.text, 0,
+                    rule.step + " is " + described(made.axes, made.shape) +
+                        ": write all indices, " + rule.step + "[" + joined(letters, ",") + "]");
+    }
+}
+
+void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
+    require_whole_rule(told);
+    const bool is_mask = step.holds == RuleType::truth;
+    if (gives_truth(*told.value) != is_mask) {
+        refuse_rule(told, told.value->at,
+                    step.name + (is_mask ? " is a truth, such as k > q, true where it hides"
+                                         : " is a number, and this is a truth: say if ... then 1 "
+                                           "else 0"));
+    }
+    require_order(completed(told, step.outline(of.plan), rule_names(of)));
+    const bool by_chain = !step.names_steps();
+    std::vector<Input> inputs;
+    for (const std::string& name : tensors_read(told)) {
+        if (name == step.name) continue;  // rows before
+        const Chain chain = by_chain ? chain_called(name) : Chain::none;
+        inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
+    }
+    step.reads = these(inputs);
+    const bool counts = step.holds == RuleType::whole;
+    const bool is_own = std::ranges::count(tensors_read(told), step.name) > 0;
+    step.compute = [told, by_chain, counts, is_own, name = step.name, outline = step.outline,
+                    completed = std::make_shared<CompletedRule>()](const Plan& plan,
+                                                                   const Ledger& ledger) {
+        const Outline made = outline(plan);
+        RuleScope scope = rule_scope(plan, ledger, name, !by_chain);
+        if (is_own) scope.own = made;
+        Tensor tensor = completed->evaluate(told, made, plan.compute_dtype, scope);
+        return counts ? whole_numbers(told, tensor) : tensor;
+    };
+    step.rule = [told](const PlannedStep&) { return told; };
+    step.formula = nullptr;
+    step.code = [told](const StepLines& lines) {
+        const Outline made = lines.step.outline(lines.plan);
+        return rule_lines(completed(told, made, rule_names(lines)), lines, made);
+    };
+}
+
+void show_parts(Step& step, StepTable& table, const Plan& plan) {
+    if (step.kind == Step::Kind::detail) {
+        step.kind = Step::Kind::computed;
+        step.shown = true;
+    }
+    for (const Input& input : step.reads(plan)) {
+        const auto part = std::ranges::find(table, input.step, &Step::name);
+        if (part != table.end() && part->kind == Step::Kind::detail) {
+            show_parts(*part, table, plan);
+        }
+    }
+}
+
+StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::string>& rules) {
+    for (const std::string& text : rules) {
+        const Rule told = parse_rule(text);
+        if (plan.fused()) {
+            refuse_rule(told.text, 0,
+                        "fused goes block by block and keeps no step that a rule could replace: "
+                        "choose another variant");
+        }
+        Step& step = step_of(told, table, plan);
+        if (step.mistake_ids == users_rule) {
+            refuse_rule(told.text, 0, "two rules make " + step.name + ": leave one out");
+        }
+        require_own_letters(told, step.outline(plan));
+        follow_rule(step, {plan, table, step}, told);
+        step.replaces_given = true;
+        step.is_told = false;
+        step.mistake_ids = users_rule;
+        step.of_user = true;
+        step.mistake = "Your rule makes this step and what follows from it.";
+        const Outline made = step.outline(plan);
+        const Rule whole = completed(told, made, rule_names({plan, table, step}));
+        for (const std::string& remark :
+             remarks_on(whole, made, plan.compute_dtype == DType::float32)) {
+            step.mistake += " " + remark;
+        }
+    }
+    let_parts_follow(table, plan);
+    return table;
+}
+
+void let_parts_follow(StepTable& table, const Plan& plan) {
+    for (Step& step : table) {
+        const PlannedStep of{plan, table, step};
+        const bool overlooks = overlooks_rules(of);
+        if (overlooks) follow_rule(step, of, step.rule(of));
+        if (overlooks || step.of_user) show_parts(step, table, plan);
+    }
+}
+
+}  // namespace attn

@@ -1,0 +1,220 @@
+#include "attn/core/steps/softmax.hpp"
+
+#include <algorithm>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/words.hpp"
+#include "attn/core/walk/step_rule.hpp"
+
+namespace attn {
+namespace {
+
+std::string softmax_axis(const Plan& plan) { return std::string(word(plan.config.softmax_axis)); }
+
+bool sums_rows(const Plan& plan) { return keeps_scores(plan) && !plan.config.sigmoid; }
+
+Axes without(Axes axes, const std::string& name) {
+    std::erase(axes, name);
+    return axes;
+}
+
+/// One number for each row that softmax ran over.
+Outline row_outline(const Plan& plan) {
+    Outline outline = score_outline(plan);
+    const auto axis = std::find(outline.axes.begin(), outline.axes.end(), softmax_axis(plan));
+    outline.shape.erase(outline.shape.begin() + (axis - outline.axes.begin()));
+    outline.axes.erase(axis);
+    return outline;
+}
+
+// What the texts of softmax are filled with.
+
+struct SoftmaxIndices {
+    explicit SoftmaxIndices(const PlannedStep& of) : along(softmax_axis(of.plan).substr(0, 1)) {
+        // Axes before the one that it goes along are the same everywhere, and left out.
+        std::string axes = "bhqk";
+        if (!of.plan.has_head) axes = "bqk";
+        const std::size_t first = of.has("sink") && of.plan.has_head
+                                      ? axes.size() - 3
+                                      : std::min(axes.find(along), axes.size() - 2);
+        for (const char letter : axes.substr(first)) {
+            cell += (cell.empty() ? "" : ",") + std::string(1, letter);
+            if (letter != along.front()) row += (row.empty() ? "" : ",") + std::string(1, letter);
+        }
+    }
+    std::string along, cell, row;
+};
+
+/// The cells that softmax runs over and the one number for all of them, its axis, the sink; in
+/// Python the softmax of NumPy, which has none.
+std::optional<std::string> softmax_word(std::string_view word, const StepLines& of) {
+    const SoftmaxIndices at(of);
+    if (word == "along") return at.along;
+    if (word == "cell") return at.cell;
+    if (word == "row") return at.row;
+    if (word == "sink") return sink_cell(of.plan);
+    if (word == "sinks") return of.plan.has_head ? "sink[:, None, None]" : "sink";
+    if (word == "axis") {
+        return at.along == "k" ? "-1" : at.along == "q" ? "-2" : at.along == "h" ? "-3" : "0";
+    }
+    if (word == "over") return softmax_axis(of.plan);
+    const bool rounds = type_within(of) != of.plan.compute_dtype;
+    if (word == "open") return rounds ? "(" : "";
+    if (word == "close") return rounds ? filled("){narrow}", of) : "";
+    if (word == "exponential") {
+        const bool are_users = find_step(of.table, "exponentials").of_user;
+        return filled(are_users ? "exponentials[{cell}]" : "exp(scores[{cell}] - row_max[{row}])",
+                      of, softmax_word);
+    }
+    if (word != "softmax") return std::nullopt;
+    return filled(
+        "exponentials = np.exp({scores}{wide} - {scores}.max(axis={axis}, keepdims=True))\n"
+        "weights = {open}exponentials / exponentials.sum(axis={axis}, keepdims=True){close}",
+        of, softmax_word);
+}
+
+bool adds_sink(const PlannedStep& of) { return of.has("sink"); }
+bool is_sigmoid(const Plan& plan) { return plan.config.sigmoid; }
+bool zeroes_empty_rows(const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }
+
+Step weights_card() {
+    return {
+        .name = "weights",
+        .title = "how much attention each query pays to each key",
+        .chain = Chain::weights,
+        .applies = keeps_scores,
+        .reads = these({Chain::scores, "sink"}),
+        .outline = score_outline,
+        .at_once = always_so,
+        .exponentiates = true,
+        .rule = texts({{is_sigmoid, "weights[q,k] = sigmoid(scores[q,k])"},
+                       {zeroes_empty_rows,
+                        "weights[{cell}] = if row_max[{row}] == -inf then 0 else {exponential} "
+                        "/ row_sum[{row}]"},
+                       {"weights[{cell}] = {exponential} / row_sum[{row}]"}},
+                      softmax_word),
+        .formula = texts(
+            {{is_sigmoid, "{scores}.sigmoid()"},
+             {adds_sink, "softmax({scores}, sink) over the {over} axis, without the sink's own"},
+             {"softmax({scores}) over the {over} axis"}},
+            softmax_word),
+        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& scores = ledger.latest(Chain::scores);
+            const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
+            return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
+                                        plan.config.empty_row, sink_of<T>(ledger))};
+        }),
+        .code = field_lines(
+            {{adds_sink,
+              "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], "
+              "dim=-1)\n"
+              "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
+              "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
+              "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
+              "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
+              "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
+              "weights = shares[..., :-1]"},
+             {is_sigmoid, nullptr, nullptr},
+             {zeroes_empty_rows,
+              "weights = F.softmax({scores}, dim={axis})\n"
+              "weights = weights.masked_fill({scores}.amax(dim={axis}, keepdim=True) == "
+              "float(\"-inf\"), 0)",
+              "{softmax}\n"
+              "weights = np.where({scores}.max(axis={axis}, keepdims=True) == -np.inf, 0, "
+              "weights)"},
+             {"weights = F.softmax({scores}, dim={axis})", "{softmax}"}},
+            softmax_word),
+    };
+}
+
+Step sigmoid_card() {
+    Step card = weights_card();
+    card.at_once = [](const Plan&) { return false; };
+    card.compute = by_rule(card);
+    return card;
+}
+
+}  // namespace
+
+StepTable softmax_part_cards() {
+    return {
+        {
+            .name = "row_max",
+            .title = "first part of softmax, the largest score of each row",
+            .kind = Step::Kind::detail,
+            .shown = false,
+            .applies = sums_rows,
+            .reads = these({Chain::scores, "sink"}),
+            .outline = row_outline,
+            .rule =
+                texts({{adds_sink, "row_max[{row}] = max((max {along}: scores[{cell}]), {sink})"},
+                       {"row_max[{row}] = max {along}: scores[{cell}]"}},
+                      softmax_word),
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores);
+                const std::string axis = softmax_axis(plan);
+                const std::size_t along = scores.axis(axis);
+                Array<T> largest = is_loop(plan) ? loop::row_max(scores.as<T>(), along)
+                                                 : vectorized::row_max(scores.as<T>(), along);
+                if (ledger.has("sink")) raise_to_sink(sink_of<T>(ledger), one_a_query(largest));
+                return {without(scores.axes(), axis), std::move(largest)};
+            }),
+        },
+        {
+            .name = "exponentials",
+            .title = "second part of softmax, the exponentials",
+            .kind = Step::Kind::detail,
+            .shown = false,
+            .applies = sums_rows,
+            .reads = these({Chain::scores, "row_max"}),
+            .outline = score_outline,
+            .exponentiates = true,
+            .rule = texts({"exponentials[{cell}] = exp(scores[{cell}] - row_max[{row}])"},
+                          softmax_word),
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& scores = ledger.latest(Chain::scores);
+                const Array<T>& row_max = ledger["row_max"].as<T>();
+                const std::size_t along = scores.axis(softmax_axis(plan));
+                return {scores.axes(),
+                        is_loop(plan) ? loop::exponentials(scores.as<T>(), row_max, along)
+                                      : vectorized::exponentials(scores.as<T>(), row_max, along)};
+            }),
+        },
+        {
+            .name = "row_sum",
+            .title = "third part of softmax, the sum of each row",
+            .kind = Step::Kind::detail,
+            .shown = false,
+            .applies = sums_rows,
+            .reads = summed_with_sink,
+            .outline = row_outline,
+            .rule = texts({{adds_sink,
+                            "row_sum[{row}] = (sum {along}: exponentials[{cell}]) + exp({sink} - "
+                            "row_max[{row}])"},
+                           {"row_sum[{row}] = sum {along}: exponentials[{cell}]"}},
+                          softmax_word),
+            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
+                const Tensor& exponentials = ledger["exponentials"];
+                const std::string axis = softmax_axis(plan);
+                const std::size_t along = exponentials.axis(axis);
+                Array<T> sums = is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
+                                              : vectorized::row_sum(exponentials.as<T>(), along);
+                if (ledger.has("sink")) {
+                    add_sink(sink_of<T>(ledger), one_a_query(ledger["row_max"].as<T>()),
+                             one_a_query(sums));
+                }
+                return {without(exponentials.axes(), axis), std::move(sums)};
+            }),
+        },
+    };
+}
+
+StepTable softmax_cards() {
+    StepTable cards = softmax_part_cards();
+    cards.push_back(either(is_sigmoid, sigmoid_card(), weights_card()));
+    cards.push_back(sink_weight_card());
+    return cards;
+}
+
+}  // namespace attn

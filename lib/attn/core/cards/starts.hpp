@@ -1,0 +1,63 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "attn/core/plan/plan.hpp"
+
+namespace attn {
+
+/// x or memory: where the walk starts, and the names of its steps.
+struct Start {
+    const char *ids, *embedding, *tensor;
+    bool of_memory;
+
+    bool exists(const Plan& plan) const { return plan.has_x() && (!of_memory || plan.has_memory); }
+    bool is_token_embedding() const { return tensor == std::string_view("token_embedding"); }
+    const Source& source(const Plan& plan) const {
+        return of_memory ? *plan.config.memory : plan.config.input;
+    }
+    bool has_ids(const Plan& plan) const {
+        return exists(plan) && std::holds_alternative<Tokens>(source(plan));
+    }
+    /// Whether a model has made it of its ids.
+    bool embedded(const Plan& plan) const {
+        return has_ids(plan) && std::get<Tokens>(source(plan)).embedded;
+    }
+    std::size_t length(const Plan& plan) const { return of_memory ? plan.key_len : plan.query_len; }
+    std::size_t features(const Plan& plan) const {
+        return of_memory ? plan.memory_dim : plan.embed_dim;
+    }
+};
+
+inline constexpr Start starts[]{{"ids", "embedding", "x", false},
+                                {"memory_ids", "memory_embedding", "memory", true}};
+/// x before positions are added.
+inline constexpr Start tokens_alone{"ids", "embedding", "token_embedding", false};
+
+/// The ids that it starts from; nothing where it has none.
+inline const Tokens* tokens_of(const Start& start, const Plan& plan) {
+    return std::get_if<Tokens>(&start.source(plan));
+}
+
+inline bool x_is_embedded(const Plan& plan) { return starts[0].embedded(plan); }
+
+// Of x as a model makes it.
+
+/// Whether x is given: earlier layers have made it, or a norm of the model's own.
+inline bool is_given_x(const Plan& plan) { return plan.config.parameters.has("x"); }
+inline bool learns_positions(const Plan& plan) {
+    return plan.config.position_embedding == PositionEmbedding::learned;
+}
+inline bool reads_positions(const Plan& plan) {
+    return plan.config.parameters.has("position_embedding");
+}
+
+/// `layer 0`, `layers 0 to 3`; in front of the first layer a norm, as BERT has it.
+inline std::string earlier_layers(const Plan& plan) {
+    if (plan.config.layer == 0) return "the norm of the embeddings";
+    const std::int64_t last = plan.config.layer - 1;
+    return last == 0 ? "layer 0" : "layers 0 to " + std::to_string(last);
+}
+
+}  // namespace attn

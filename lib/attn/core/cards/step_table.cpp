@@ -1,0 +1,99 @@
+#include "attn/core/cards/step_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/text/json.hpp"
+
+namespace attn {
+
+namespace {
+
+using Cards = StepTable (*)();
+
+StepTable joined(std::initializer_list<Cards> parts) {
+    StepTable all;
+    for (const Cards cards : parts) {
+        for (Step& card : cards()) {
+            if (card.rule && !card.code) card.code = lines_by_rule;
+            if (card.rule && !card.compute) card.compute = by_rule(card);
+            all.push_back(std::move(card));
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+const StepTable& step_table() {
+    static const StepTable& table = *[] {
+        StepTable all = joined({input_cards,      norm_cards,
+                                parameter_cards,  latent_cards,
+                                projection_cards, head_cards,
+                                normed_cards,     angle_cards,
+                                rotary_cards,     absorbed_cards,
+                                cache_cards,      repeated_cards,
+                                slope_cards,      score_cards,
+                                bias_cards,       mask_cards,
+                                sink_cards,       softmax_cards,
+                                difference_cards, block_cards,
+                                context_cards,    difference_context_cards,
+                                expanded_cards,   merged_cards});
+        take_from_latents(all);
+        return new StepTable(std::move(all));
+    }();
+    return table;
+}
+
+namespace {
+
+const StepTable& in_order(const Plan& plan) {
+    if (plan.config.qk_norm.place == QkNorm::Place::before) return step_table();
+    static const StepTable norms_last = [] {
+        StepTable table = step_table();
+        const auto place_of = [&](const char* name) {
+            return std::ranges::find(table, name, &Step::name);
+        };
+        std::rotate(place_of("g_query"), place_of("normed_key") + 1, place_of("rotated_key") + 1);
+        return table;
+    }();
+    return norms_last;
+}
+
+}  // namespace
+
+const StepTable& step_table(const Plan& plan) {
+    const WalkConfig& config = plan.config;
+    if (config.rules.empty() && config.attentions.empty()) return in_order(plan);
+    // Kept, as all hold on to a table; a walk has one set of rules and of files.
+    static std::map<std::vector<std::string>, StepTable> tables;
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
+    const StepTable& table = in_order(plan);
+    std::vector<std::string> key = config.rules;
+    key.push_back(&table == &step_table() ? "" : "norms last");
+    if (!config.attentions.empty()) {
+        key.push_back(config.form);
+        for (const auto& file : config.attentions) key.push_back(file->text);
+        for (const auto& [name, number] : config.attention_settings) {
+            key.push_back(name + " " + json_number(number));
+        }
+        // What is put where, what leaves and which axes there are depends on the walk.
+        std::string applies = plan.has_batch ? "batch " : "";
+        for (const Step& step : table) applies += step.applies(plan) ? '1' : '0';
+        key.push_back(applies);
+    }
+    const auto known = tables.find(key);
+    if (known != tables.end()) return known->second;
+    StepTable made = config.attentions.empty() ? table : with_attentions(table, plan);
+    made = with_rules(std::move(made), plan, config.rules);
+    return tables.emplace(std::move(key), std::move(made)).first->second;
+}
+
+Ledger walk(const Plan& plan, const Ledger& given) { return walk(plan, given, step_table(plan)); }
+
+}  // namespace attn

@@ -1,0 +1,98 @@
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "attn/ground/simd/kernels.hpp"
+#include "attn/ground/tensor/attention_shape.hpp"
+
+namespace attn {
+
+struct FusedOptions {
+    /// Multiplies every score.
+    double scale = 1.0;
+    /// Bounds the scaled scores by tanh; 0 does not.
+    double softcap = 0;
+    MaskView mask;
+    EmptyRow empty_row = EmptyRow::nan;
+    /// One logit for each head that joins its softmax with a value of zero; empty without.
+    std::span<const double> sink;
+    /// At most this many threads; 0: one for each core. Small work keeps to one.
+    std::size_t threads = 0;
+    InstructionSet instruction_set = InstructionSet::automatic;
+};
+
+/// Attention without its matrix of weights: no more than one block of scores exists at a time.
+///
+///     context(q) = sum over k of w(q,k) value(k);   w = softmax over keys of s(q,k)
+///     s(q,k) = scale * query(q) . key(k), then capped, then + bias(q,k), then hidden
+///
+/// The keys are read once, block by block. Each query keeps a running maximum m, a running sum l of
+/// exponentials and a running context o. When a block raises the maximum, what was gathered before
+/// is corrected by one factor, so that the end is the softmax over all keys:
+///
+///     m' = max(m, max over the block of s(q,k))
+///     c  = exp(m - m')
+///     l' = c l + sum over the block of exp(s(q,k) - m')
+///     o' = c o + sum over the block of exp(s(q,k) - m') value(k)
+///
+/// A sink counts as a key that all queries have read before the first block: m = s, l = 1, o = 0.
+///
+/// Shapes  query (batch, head, query_len, head_dim), key (batch, kv_head, key_len, head_dim),
+///         value (batch, kv_head, key_len, value_dim), context (batch, head, query_len,
+///         value_dim). Grouped keys and values are read where they are, not repeated.
+/// Range   agrees with softmax over the whole row to rounding. The digits depend on the instruction
+///         set, never on the number of threads. A hidden key weighs exactly 0; key blocks that are
+///         wholly hidden are not read, so that nan or inf in them does not reach the result.
+/// Errors  ConfigError when this processor lacks the instruction set, and for EmptyRow::error:
+///         the kernel fills fully masked rows, it does not look for them.
+/// Source  Milakov & Gimelshein 2018: the running maximum and sum.
+///         Rabe & Staats 2021: attention in little memory.
+///         Dao et al. 2022: blocks that stay in cache.
+void fused_attention(const float* query, const float* key, const float* value, float* context,
+                     const AttentionShape& shape, const FusedOptions& options,
+                     const BiasView<float>& bias = {});
+void fused_attention(const double* query, const double* key, const double* value, double* context,
+                     const AttentionShape& shape, const FusedOptions& options,
+                     const BiasView<double>& bias = {});
+
+/// The effect of one block of keys on one block of queries. Numbers of a query stand at its place
+/// in the block, cells at (query, key) and features at (query, feature), each row by row.
+struct FusedBlock {
+    std::size_t first_query, queries;
+    std::size_t first_key, keys;
+    /// Every cell is hidden: the block was not computed, and the numbers below are as they were.
+    bool skipped;
+
+    std::vector<double> scores;          ///< scaled; -inf where hidden; none if skipped
+    std::vector<double> exponentials;    ///< exp(score - maximum); none if skipped
+    std::vector<double> maximum_before;  ///< -inf while no key has been seen
+    std::vector<double> maximum;
+    std::vector<double> correction;  ///< exp(maximum_before - maximum)
+    std::vector<double> sum;         ///< of all exponentials so far, relative to `maximum`
+    std::vector<double> context;     ///< of all blocks so far, not yet divided by `sum`
+};
+
+struct FusedTrace {
+    std::vector<FusedBlock> blocks;  ///< by query block, then key block
+    std::vector<double> context;     ///< (query, feature): the last of each block over its sum
+};
+
+/// The algorithm of fused_attention for one head, in plain loops, with everything it passes
+/// through.
+///
+/// Shapes  query (query_len, head_dim), key (key_len, head_dim), value (key_len, value_dim); batch
+///         and heads of `shape` are 1. Of the options, threads and instruction set play no part.
+/// Range   computed in the type of the arguments; the context agrees with fused_attention to
+///         rounding, whatever the sizes of the blocks.
+/// Errors  ShapeError when shape is of more than one head, ConfigError when a block size is 0.
+FusedTrace fused_trace(const float* query, const float* key, const float* value,
+                       const AttentionShape& shape, const FusedOptions& options,
+                       std::size_t query_block, std::size_t key_block,
+                       const BiasView<float>& bias = {});
+FusedTrace fused_trace(const double* query, const double* key, const double* value,
+                       const AttentionShape& shape, const FusedOptions& options,
+                       std::size_t query_block, std::size_t key_block,
+                       const BiasView<double>& bias = {});
+
+}  // namespace attn

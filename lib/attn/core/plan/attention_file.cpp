@@ -1,0 +1,386 @@
+#include "attn/core/plan/attention_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "attn/core/rules/evaluate.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+/// The files of data/attentions, one behind the other.
+extern "C" const char attn_attentions[];
+
+namespace attn {
+namespace {
+
+constexpr std::size_t longest_file = 65536;
+
+/// One line of a file: its first word and what that says.
+struct Line {
+    std::size_t number = 0;
+    std::string word, says;
+};
+
+/// The line without its remark: `#` at its begin or behind a blank.
+std::string_view without_remark(std::string_view line) {
+    for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
+        if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
+    }
+    return line;
+}
+
+/// The first word of a text, which goes on behind it.
+std::string taken_word(std::string& text) {
+    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
+    std::string word = text.substr(0, end);
+    text = trimmed(text.substr(end));
+    return word;
+}
+
+class Reader {
+public:
+    Reader(const std::string& text, const std::string& label) {
+        file_.label = label;
+        file_.text = text;
+    }
+
+    AttentionFile file() {
+        if (file_.text.size() > longest_file) {
+            file_.refuse(1, "it is larger than 64 KB: an attention is a text of some lines");
+        }
+        std::size_t number = 0;
+        for (std::size_t at = 0; at < file_.text.size();) {
+            const std::size_t end = std::min(file_.text.find('\n', at), file_.text.size());
+            std::string says(
+                trimmed(without_remark(std::string_view(file_.text).substr(at, end - at))));
+            at = end + 1;
+            ++number;
+            if (number == 1 && says.starts_with("\xEF\xBB\xBF")) says = trimmed(says.substr(3));
+            if (says.empty()) continue;
+            line_.number = number;
+            line_.word = taken_word(says);
+            line_.says = says;
+            file_.at(number, [&] { read(); });
+        }
+        if (file_.name.empty()) {
+            file_.refuse(1, "an attention file begins with its name, as in attention mine");
+        }
+        check();
+        return std::move(file_);
+    }
+
+private:
+    /// Words of which each says one text of the file, a step or a mistake.
+    std::string* text_called(const std::string& word) {
+        if (mistake_ != nullptr) {
+            if (word == "title") return &mistake_->title;
+            if (word == "effect") return &mistake_->effect;
+            if (word == "lesson") return &mistake_->lesson;
+            return nullptr;
+        }
+        if (step_ != nullptr) {
+            if (word == "title") return &step_->title;
+            if (word == "note") return &step_->note;
+            if (word == "torch") return &step_->torch;
+            if (word == "numpy") return &step_->numpy;
+            if (word == "called") return &step_->called;
+            if (word == "extends") return &step_->extends;
+            if (word == "after") return &step_->after;
+            return nullptr;
+        }
+        if (parameter_ != nullptr && word == "title") return &parameter_->title;
+        if (word == "attention") return &file_.name;
+        if (word == "title") return &file_.title;
+        if (word == "source") return &file_.source;
+        return word == "begins" ? &file_.begins : nullptr;
+    }
+
+    void read() {
+        const std::string& word = line_.word;
+        if (std::string* const text = text_called(word)) {
+            if (line_.says.empty()) refuse(word + " says nothing: write what it is");
+            if (!text->empty()) refuse(word + " is said twice: leave one out");
+            if (word == "begins") file_.begins_line = line_.number;
+            if (word == "attention" || word == "extends" || word == "after") {
+                *text = name_in(line_.says);
+            } else {
+                *text = line_.says;
+            }
+        } else if (word == "setting" || word == "axis") {
+            read_number(word == "axis");
+        } else if (word == "parameter") {
+            read_parameter();
+        } else if (word == "form") {
+            leave();
+            form_ = name_in(line_.says);
+            if (has(file_.forms, form_)) refuse("form " + form_ + " is said twice");
+            file_.forms.push_back(form_);
+        } else if (word == "same") {
+            leave();
+            form_.clear();
+            file_.same_line = line_.number;
+            if (line_.says.empty()) refuse("same names what all forms make, as in same context");
+            for (std::string rest = line_.says; !rest.empty();) {
+                file_.same.push_back(name_in(taken_word(rest)));
+            }
+        } else if (word == "step") {
+            leave();
+            file_.steps.push_back({parse_rule(line_.says), line_.number, form_});
+            step_ = &file_.steps.back();
+        } else if (word == "mistake") {
+            read_mistake();
+        } else if (word == "rule" && mistake_ != nullptr) {
+            if (mistake_->rule.value != nullptr) refuse("rule is said twice: leave one out");
+            mistake_->rule = parse_rule(line_.says);
+            if (mistake_->rule.step != mistake_->step) {
+                refuse("the mistake is at " + mistake_->step + ", and its rule makes " +
+                       mistake_->rule.step);
+            }
+        } else if (word == "fix" && mistake_ != nullptr) {
+            std::string rest = line_.says;
+            const std::string language = taken_word(rest);
+            if (language != "torch:" && language != "numpy:") {
+                refuse("a fix is one of torch: or numpy:, as in fix torch: w = w / scale");
+            }
+            (language == "torch:" ? mistake_->torch : mistake_->numpy) = rest;
+        } else {
+            refuse_word();
+        }
+    }
+
+    [[noreturn]] void refuse_word() const {
+        const std::vector<std::string> words{
+            "attention", "title",   "source", "begins",  "setting", "parameter", "axis",
+            "step",      "form",    "same",   "mistake", "note",    "torch",     "numpy",
+            "called",    "extends", "after",  "rule",    "effect",  "lesson",    "fix"};
+        const bool is_known = std::ranges::find(words, line_.word) != words.end();
+        refuse(is_known ? line_.word + " is not said here: of a step it is said below the step"
+                        : "there is no word '" + line_.word + "' in attention files" +
+                              did_you_mean(line_.word, words, ": there are " + joined(words, " ")));
+    }
+
+    void leave() { step_ = nullptr, mistake_ = nullptr, parameter_ = nullptr; }
+
+    void read_number(bool is_axis) {
+        leave();
+        const char sign = is_axis ? '<' : '=';
+        const std::size_t at = line_.says.find(sign);
+        if (at == line_.says.npos) {
+            refuse(is_axis ? "an axis says how far its letter goes, as in axis o < H * Dv"
+                           : "a setting says its number, as in setting chunk = 2");
+        }
+        std::vector<AttentionNumber>& all = is_axis ? file_.axes : file_.settings;
+        const std::string name = name_in(std::string(trimmed(line_.says.substr(0, at))));
+        for (const AttentionNumber& each : all) {
+            if (each.name == name) refuse(name + " is said twice: leave one out");
+        }
+        all.push_back({name, parse_expression(line_.says.substr(at + 1)), line_.number});
+    }
+
+    void read_parameter() {
+        leave();
+        const std::size_t end = line_.says.find(']');
+        const std::size_t sign = line_.says.find_first_not_of(" \t", end + 1);
+        const bool draws =
+            end != line_.says.npos && sign != line_.says.npos && line_.says[sign] == '~';
+        if (!draws && (sign == line_.says.npos || line_.says[sign] != '=')) {
+            refuse(
+                "a parameter says its letters and how it is drawn, as in w_gate[o,c] ~ linear "
+                "or tau[h] = 1");
+        }
+        const Rule said = parse_rule(draws ? line_.says.substr(0, sign) + "= 0" : line_.says);
+        AttentionParameter made{said.step, said.indices};
+        made.line = line_.number;
+        for (const AttentionParameter& each : file_.parameters) {
+            if (each.name == made.name) refuse("two parameters are called " + made.name);
+        }
+        draws ? read_distribution(trimmed_text(line_.says.substr(sign + 1)), made)
+              : static_cast<void>(made.value = said.value);
+        file_.parameters.push_back(std::move(made));
+        parameter_ = &file_.parameters.back();
+    }
+
+    static std::string trimmed_text(const std::string& text) { return std::string(trimmed(text)); }
+
+    void read_distribution(const std::string& says, AttentionParameter& made) const {
+        const std::string word = says.substr(0, says.find('('));
+        const std::vector<std::string> words{"linear", "normal", "uniform", "ones", "zeros"};
+        const Initialisation hows[] = {Initialisation::linear_weight, Initialisation::normal,
+                                       Initialisation::uniform, Initialisation::ones,
+                                       Initialisation::zeros};
+        const auto known = std::ranges::find(words, word);
+        if (known == words.end()) {
+            refuse("there is no distribution '" + word + "'" +
+                   did_you_mean(word, words, ": there are " + joined(words, " ")));
+        }
+        made.how = hows[known - words.begin()];
+        if (word == says) return;
+        const std::size_t comma = says.find(',');
+        const bool may = word == "normal" || word == "uniform";
+        if (!may || comma == says.npos || says.back() != ')') {
+            refuse("normal(mean, deviation) and uniform(least, most) take two numbers, not " +
+                   says.substr(word.size()));
+        }
+        const double first =
+            number_of(parse_expression(says.substr(word.size() + 1, comma - word.size() - 1)), {});
+        const double second =
+            number_of(parse_expression(says.substr(comma + 1, says.size() - comma - 2)), {});
+        made.shift = first;
+        made.spread = word == "normal" ? second : second - first;
+    }
+
+    void read_mistake() {
+        leave();
+        std::string rest = line_.says;
+        AttentionMistake made{taken_word(rest), {}};
+        const bool says_place = taken_word(rest) == "at" && !rest.empty();
+        if (!says_place) refuse("a mistake says its step, as in mistake forget-late at state");
+        made.step = name_in(rest);
+        made.line = line_.number;
+        for (const AttentionMistake& each : file_.mistakes) {
+            if (each.id == made.id) refuse("two mistakes are called " + made.id);
+        }
+        file_.mistakes.push_back(std::move(made));
+        mistake_ = &file_.mistakes.back();
+    }
+
+    std::string name_in(const std::string& text) const {
+        const bool is_name = !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
+                             std::ranges::all_of(text, [&](char c) {
+                                 return is_of_name(c) || (c == '-' && line_.word != "setting" &&
+                                                          line_.word != "axis");
+                             });
+        if (!is_name) refuse("'" + text + "' is no name: letters, digits and _");
+        return text;
+    }
+
+    static bool has(const std::vector<std::string>& all, const std::string& name) {
+        return std::ranges::find(all, name) != all.end();
+    }
+
+    /// What only the whole file tells.
+    void check() const {
+        std::vector<std::string> read;
+        const auto add = [&](const auto& self, const RuleNode& node) -> void {
+            if (node.kind == RuleNode::Kind::name || node.kind == RuleNode::Kind::cell) {
+                read.push_back(node.word);
+            }
+            for (const RuleTree& part : node.parts) self(self, *part);
+        };
+        for (const AttentionStep& step : file_.steps) {
+            add(add, *step.rule.value);
+            std::size_t same = 0;
+            for (const AttentionStep& other : file_.steps) {
+                const bool meet =
+                    other.form.empty() || step.form.empty() || other.form == step.form;
+                same += other.rule.step == step.rule.step && meet ? 1 : 0;
+            }
+            if (same > 1) file_.refuse(step.line, "two steps make " + step.rule.step);
+        }
+        for (const AttentionParameter& each : file_.parameters) {
+            if (each.value != nullptr) add(add, *each.value);
+        }
+        for (const AttentionNumber& each : file_.axes) add(add, *each.value);
+        for (const AttentionNumber& each : file_.settings) add(add, *each.value);
+        for (const AttentionMistake& each : file_.mistakes) {
+            if (each.rule.value == nullptr || each.title.empty()) {
+                file_.refuse(each.line, "the mistake " + each.id + " lacks its rule or its title");
+            }
+            add(add, *each.rule.value);
+        }
+        for (const AttentionNumber& each : file_.settings) {
+            if (!has(read, each.name)) {
+                file_.refuse(each.line, "no rule reads the setting " + each.name);
+            }
+        }
+        for (const AttentionParameter& each : file_.parameters) {
+            if (!has(read, each.name)) {
+                file_.refuse(each.line, "no rule reads the parameter " + each.name);
+            }
+        }
+        if (file_.steps.empty())
+            file_.refuse(1, "it has no step: add one, step weights[q,k] = ...");
+        if (!file_.same.empty() && file_.forms.size() < 2) {
+            file_.refuse(file_.same_line, "there are no two forms that could make the same");
+        }
+    }
+
+    [[noreturn]] static void refuse(const std::string& message) { throw ConfigError(message); }
+
+    AttentionFile file_;
+    Line line_;
+    std::string form_;
+    AttentionStep* step_ = nullptr;
+    AttentionParameter* parameter_ = nullptr;
+    AttentionMistake* mistake_ = nullptr;
+};
+
+/// Where the file of that name begins among those that the program holds, and ends.
+std::string_view shipped(std::string_view all, std::string_view name) {
+    const std::string begin = "attention  ";
+    for (std::size_t at = 0; at < all.size();) {
+        const std::size_t next = std::min(all.find("\n" + begin, at), all.size() - 1) + 1;
+        std::string_view file = all.substr(at, next - at);
+        if (trimmed(file.substr(begin.size(), file.find('\n') - begin.size())) == name) return file;
+        at = next;
+    }
+    return {};
+}
+
+}  // namespace
+
+void AttentionFile::refuse(std::size_t number, const std::string& message) const {
+    if (message.starts_with(label + ":")) throw InputError(message);  // of another line of it
+    std::string first = message, shown;
+    if (!message.ends_with('^')) {
+        // The line itself, unless the message shows its rule and the place.
+        first = message.substr(0, message.find('\n'));
+        std::size_t at = 0;
+        for (std::size_t i = 1; i < number; ++i) at = text.find('\n', at) + 1;
+        const std::string line = text.substr(at, text.find('\n', at) - at);
+        shown = "\n  " + visible(std::string(trimmed(line))) + "\n  ^";
+    }
+    throw InputError(label + ":" + std::to_string(number) + ": " + first + shown);
+}
+
+std::vector<AttentionStep> AttentionFile::steps_of(const std::string& form) const {
+    std::vector<AttentionStep> chosen;
+    const bool has_it = std::ranges::find(forms, form) != forms.end();
+    const std::string meant = has_it ? form : forms.empty() ? std::string() : forms.front();
+    for (const AttentionStep& step : steps) {
+        if (step.form.empty() || step.form == meant) chosen.push_back(step);
+    }
+    return chosen;
+}
+
+AttentionFile parse_attention(const std::string& text, const std::string& label) {
+    return Reader(text, label).file();
+}
+
+std::string shipped_attention(std::string_view name) {
+    return std::string(shipped(attn_attentions, name));
+}
+
+std::vector<std::string> shipped_attention_names() {
+    std::vector<std::string> names;
+    const std::string_view all = attn_attentions;
+    const std::string begin = "attention  ";
+    for (std::size_t at = 0; at < all.size(); ++at) {
+        const bool is_begin = all.substr(at).starts_with(begin) && (at == 0 || all[at - 1] == '\n');
+        if (!is_begin) continue;
+        const std::size_t first = at + begin.size();
+        names.emplace_back(trimmed(all.substr(first, all.find('\n', first) - first)));
+    }
+    return names;
+}
+
+double number_of(const RuleTree& expression, const std::map<std::string, double>& settings) {
+    const RuleScope scope{[](const std::string& name) -> const Tensor& {
+                              throw ConfigError("no tensor stands here, as " + name + " is");
+                          },
+                          settings};
+    return evaluate_rule(Rule("", "number", {}, expression), {}, {}, DType::float64, scope).at(0);
+}
+
+}  // namespace attn

@@ -1,0 +1,107 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/core/rules/rule.hpp"
+#include "attn/ground/random/generator.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+
+struct Plan;
+
+/// A step of an attention file: its rule, and what its card says beside it.
+struct AttentionStep {
+    Rule rule;
+    std::size_t line = 0;
+    std::string form{};     ///< that it is a part of; empty: of all
+    std::string extends{};  ///< a chain: `scores`
+    std::string after{};    ///< the step before it
+    std::string title{}, note{}, torch{}, numpy{}, called{};
+};
+
+/// A parameter: drawn behind all others, or what an expression of its indices says.
+struct AttentionParameter {
+    std::string name;
+    std::vector<std::string> letters;
+    Initialisation how = Initialisation::zeros;
+    double shift = 0, spread = 1;  ///< of what is drawn
+    RuleTree value{};              ///< where nothing is drawn
+    std::size_t line = 0;
+    std::string title{};
+};
+
+/// A number with a name: `setting chunk = 2`, or how many places the letter of an axis has.
+struct AttentionNumber {
+    std::string name;
+    RuleTree value;
+    std::size_t line = 0;
+};
+
+/// A mistake that belongs to this attention.
+struct AttentionMistake {
+    std::string id, step;
+    Rule rule{};
+    std::size_t line = 0;
+    std::string title{}, effect{}, lesson{}, torch{}, numpy{};
+};
+
+/// An attention as a file says it.
+struct AttentionFile {
+    std::string label;  ///< what messages call it: the file, or its name
+    std::string text;   ///< all of it
+    std::string name, title{}, source{}, begins{};
+    std::size_t begins_line = 0;
+    std::vector<AttentionNumber> settings{}, axes{};
+    std::vector<AttentionParameter> parameters{};
+    std::vector<AttentionStep> steps{};
+    std::vector<std::string> forms{}, same{};
+    std::size_t same_line = 0;
+    std::vector<AttentionMistake> mistakes{};
+
+    /// The steps of a form and those of all; of the first form where it has none of that name.
+    std::vector<AttentionStep> steps_of(const std::string& form) const;
+    /// Calls `make`; what it refuses is said with the file and the line.
+    template <class Make>
+    auto at(std::size_t line, Make make) const {
+        try {
+            return make();
+        } catch (const Error& error) {
+            refuse(line, error.what());
+        }
+    }
+    [[noreturn]] void refuse(std::size_t line, const std::string& message) const;
+};
+
+/// Reads a file, line by line: a word and what it says; `#` begins a remark.
+///
+///     file        { line }
+///     line        attention NAME | title TEXT | source TEXT | begins FLAGS
+///                 | setting NAME = expression | axis LETTER < expression
+///                 | parameter cell ~ distribution | parameter cell = expression
+///                 | form NAME | same NAME { NAME } | step rule | mistake NAME at STEP
+///     of a step   title TEXT | note TEXT | torch TEXT | numpy TEXT | called TEXT
+///                 | extends CHAIN | after STEP
+///     mistake     rule rule | title TEXT | effect TEXT | lesson TEXT | fix torch: TEXT
+///
+/// Errors  InputError with the label, the line and a caret, for a text above 64 KB too.
+AttentionFile parse_attention(const std::string& text, const std::string& label);
+
+/// The text of an attention that the program holds, or nothing.
+std::string shipped_attention(std::string_view name);
+/// Their names, in the order of the program's list.
+std::vector<std::string> shipped_attention_names();
+
+/// The value of an expression of numbers and settings.
+double number_of(const RuleTree& expression, const std::map<std::string, double>& settings);
+
+/// The settings that a rule of this plan may name: `H` heads, `G` heads of keys and values, `group`
+/// queries for each of these, `D` head_dim, `Dv` value_dim, `C` embed_dim, `Tq` and `Tk` queries
+/// and keys, `P` keys of the past, `offset` keys before the first query's own, `scale` what scores
+/// are divided by, `cap` of the scores where there is one, `pi`, and those of attention files.
+std::map<std::string, double> rule_settings(const Plan& plan);
+
+}  // namespace attn

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/mask_kinds.hpp"
+#include "attn/core/rules/evaluate.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// Whether the sizes of a plan are known: the names of its parameters are asked for before.
+bool is_sized(const Plan& plan) { return plan.head_dim > 0; }
+
+/// The axis and the length of a letter that all rules know.
+std::optional<Extent> known_axis(const std::string& letter, const Plan& plan) {
+    if (letter == "b") return Extent{"batch", plan.batch};
+    if (letter == "h") return Extent{"head", plan.heads};
+    if (letter == "q") return Extent{"query", plan.query_len};
+    if (letter == "k") return Extent{"key", plan.key_len};
+    if (letter == "t") return Extent{"token", plan.query_len};
+    if (letter == "f") return Extent{"feature", plan.head_dim};
+    if (letter == "c") return Extent{"in", plan.embed_dim};
+    if (letter == "i" && plan.rotates()) return Extent{"pair", plan.rotary_pairs()};
+    return std::nullopt;
+}
+
+std::shared_ptr<const Tensor> tensor_of(const AttentionParameter& parameter, const Axes& axes,
+                                        const Shape& shape, const Plan& plan) {
+    const RuleScope scope{[](const std::string& name) -> const Tensor& {
+                              throw ConfigError("a parameter begins as numbers, not as " + name);
+                          },
+                          rule_settings(plan)};
+    const Rule rule("", parameter.name, parameter.letters, parameter.value);
+    return std::make_shared<const Tensor>(evaluate_rule(rule, axes, shape, plan.dtype, scope));
+}
+
+}  // namespace
+
+std::map<std::string, double> rule_settings(const Plan& plan) {
+    const auto number = [](std::size_t size) { return static_cast<double>(size); };
+    const bool divides = plan.scale.operation == ScaleFactor::Operation::divide;
+    std::map<std::string, double> settings{
+        {"H", number(plan.heads)},
+        {"G", number(plan.kv_heads)},
+        {"D", number(plan.head_dim)},
+        {"Dv", number(plan.value_dim)},
+        {"C", number(plan.embed_dim)},
+        {"Tq", number(plan.query_len)},
+        {"Tk", number(plan.key_len)},
+        {"P", number(plan.past_len)},
+        {"offset", static_cast<double>(causal_offset(plan))},
+        {"group", number(plan.queries_per_key())},
+        {"pi", std::numbers::pi},
+        {"scale", divides ? plan.scale.number : 1 / plan.scale.number}};
+    if (plan.caps()) settings["cap"] = plan.config.softcap;
+    for (const auto& file : plan.config.attentions) {
+        for (const AttentionNumber& each : file->settings) {
+            const auto& said = plan.config.attention_settings;
+            const auto own =
+                std::ranges::find(said, each.name, &std::pair<std::string, double>::first);
+            settings[each.name] = own != said.end() ? own->second : file->at(each.line, [&] {
+                return number_of(each.value, settings);
+            });
+        }
+    }
+    return settings;
+}
+
+std::optional<Extent> axis_of(const std::string& letter, const AttentionFile& file,
+                              const Plan& plan) {
+    const auto own = std::ranges::find(file.axes, letter, &AttentionNumber::name);
+    if (own == file.axes.end()) return known_axis(letter, plan);
+    if (!is_sized(plan)) return Extent{letter, 0};
+    return file.at(own->line, [&] {
+        const double length = number_of(own->value, rule_settings(plan));
+        if (!(length >= 1 && length <= 1e9 && length == std::floor(length))) {
+            throw ConfigError("the axis " + letter + " would have " + std::to_string(length) +
+                              " places: a whole number from 1 on");
+        }
+        return Extent{letter, static_cast<std::size_t>(length)};
+    });
+}
+
+void list_attention_parameters(const Plan& plan, DrawList& list) {
+    for (const auto& file : plan.config.attentions) {
+        for (const AttentionParameter& each : file->parameters) {
+            DrawnTensor row{each.name, each.name, {}, each.how};
+            row.shift = each.shift;
+            row.spread = each.spread;
+            for (const std::string& letter : each.letters) {
+                const std::optional<Extent> axis = axis_of(letter, *file, plan);
+                if (!axis) {
+                    file->refuse(each.line, "how far " + letter +
+                                                " goes is not known: say it, as in axis " + letter +
+                                                " < H * Dv");
+                }
+                row.extents.push_back(*axis);
+            }
+            const Shape shape = row.shape();
+            row.in = shape.empty() ? 1 : shape.back();
+            row.out = row.in == 0 ? 0 : element_count(shape) / row.in;
+            if (each.value != nullptr && is_sized(plan)) {
+                file->at(each.line, [&] { row.value = tensor_of(each, row.axes(), shape, plan); });
+            }
+            list.push_back(std::move(row));
+        }
+    }
+}
+
+}  // namespace attn

@@ -1,0 +1,128 @@
+#include "attn/core/plan/draw_list.hpp"
+
+#include <algorithm>
+
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+/// Draws the part of one turn.
+template <class T>
+void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType dtype,
+               Generator& generator) {
+    const std::size_t count = array.size() / row.turns;
+    const std::span<T> cells(array.data() + turn * count, count);
+    if (row.value) {
+        std::ranges::copy(row.value->as<T>(), cells.begin());
+        return;
+    }
+    initialise(cells, row.how, row.in, row.out, generator, dtype);
+    if (row.shift != 0 || row.spread != 1) {
+        const auto shift = static_cast<T>(row.shift), spread = static_cast<T>(row.spread);
+        for (T& cell : cells) cell = shift + spread * cell;
+    }
+    if (row.zero_row) {
+        const std::size_t width = row.extents.back().length();
+        std::ranges::fill(cells.subspan(*row.zero_row * width, width), T{0});
+    }
+    if (!row.diagonal) return;
+    const std::size_t rows = row.extents[row.extents.size() - 2].length();
+    const std::size_t columns = row.extents.back().length();
+    for (std::size_t first = 0; first < count; first += rows * columns) {
+        for (std::size_t i = 0; i < std::min(rows, columns); ++i)
+            cells[first + i * columns + i] = 1;
+    }
+}
+
+/// Whole numbers and booleans as float64: what a matrix of a file may hold.
+Tensor floating(const Tensor& tensor) {
+    if (tensor.is_floating()) return tensor;
+    Array<double> values = empty_array<double>(tensor.shape());
+    for (std::size_t i = 0; i < values.size(); ++i) values.data()[i] = tensor.at(i);
+    return {tensor.axes(), std::move(values)};
+}
+
+/// Puts given parameters in the place of drawn ones.
+void take_given(const Ledger& parameters, Ledger& ledger) {
+    for (const auto& [name, tensor] : parameters.entries()) {
+        const Tensor& drawn = ledger[name];
+        if (drawn.shape() != tensor.shape()) {
+            throw ShapeError("the given " + name + " has shape " + shape_text(tensor.shape()) +
+                             " but this walk needs " + drawn.described() +
+                             ": change the dimensions or the weight layout");
+        }
+        ledger.record(name, floating(tensor).renamed(drawn.axes()));
+    }
+}
+
+}  // namespace
+
+Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
+    const Shape shape = row.shape();
+    if (const auto* tokens = std::get_if<Tokens>(row.taken)) {
+        Array<std::int64_t> ids = empty_array<std::int64_t>(shape);
+        const auto& sequences = tokens->sequences;
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            ids.data()[i] = sequences[i / shape.back()][i % shape.back()];
+        }
+        return {row.axes(), std::move(ids)};
+    }
+    const Tensor& given = std::get<Tensor>(*row.taken);
+    const Tensor taken = with_floating(dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> array = empty_array<T>(shape);
+        for (std::size_t i = 0; i < array.size(); ++i) {
+            array.data()[i] = static_cast<T>(given.at(i % given.size()));
+        }
+        return {row.axes(), std::move(array)};
+    });
+    return cast(taken, dtype);
+}
+
+Ledger draw(const DrawList& list, DType dtype, Generator& generator) {
+    Ledger ledger;
+    with_floating(dtype, [&](auto zero) {
+        using T = decltype(zero);
+        std::vector<Array<T>> arrays;
+        for (const DrawnTensor& row : list) {
+            arrays.push_back(empty_array<T>(row.taken ? Shape{0} : row.shape()));
+        }
+        // Draw together the rows that take turns, or are drawn again, together.
+        for (std::size_t first = 0, end = 0; first < list.size(); first = end) {
+            const auto [turns, times] = std::pair(list[first].turns, list[first].times);
+            while (end < list.size() && list[end].turns == turns && list[end].times == times) ++end;
+            for (std::size_t turn = 0; turn < turns * times; ++turn) {
+                for (std::size_t i = first; i < end; ++i) {
+                    if (list[i].taken) continue;
+                    draw_turn(list[i], turn % turns, arrays[i], dtype, generator);
+                }
+            }
+        }
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            if (list[i].name.empty()) continue;
+            ledger.record(list[i].name,
+                          list[i].taken
+                              ? taken_tensor(list[i], dtype)
+                              : Tensor(list[i].axes(), std::move(arrays[i])).of_type(dtype));
+        }
+    });
+    return ledger;
+}
+
+Ledger draw(const Plan& plan, Generator& generator) {
+    Ledger drawn = draw(draw_list(plan), plan.dtype, generator);
+    take_given(plan.config.parameters, drawn);
+    Ledger given;
+    for (const auto& [name, tensor] : drawn.entries()) {
+        given.record(name, cast(cast(tensor, plan.dtype), plan.compute_dtype));
+    }
+    return given;
+}
+
+Ledger draw(const Plan& plan) {
+    const WalkConfig& config = plan.config;
+    return draw(plan, *make_generator(config.rng, config.seed, config.torch_build));
+}
+
+}  // namespace attn

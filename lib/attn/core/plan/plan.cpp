@@ -1,0 +1,414 @@
+#include "attn/core/plan/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/given_sizes.hpp"
+#include "attn/core/plan/mask_kinds.hpp"
+#include "attn/core/plan/memory.hpp"
+#include "attn/core/plan/resolve.hpp"
+#include "attn/core/plan/score_bias.hpp"
+#include "attn/core/plan/tokenize.hpp"
+#include "attn/core/plan/words.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/matrix_view.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+std::size_t positive(std::int64_t size, const char* what) {
+    if (size < 1) {
+        throw ConfigError(std::string(what) + " must be at least 1, not " + std::to_string(size));
+    }
+    return static_cast<std::size_t>(size);
+}
+
+/// Sizes as one source says them; 0 where it says nothing.
+struct SourceSizes {
+    std::size_t sequences = 0;
+    std::size_t length = 0;
+    std::size_t features = 0;
+    bool batch_axis = false;
+};
+
+/// Fills shorter sequences up with the padding id and checks the ids.
+void even_out(Source& source) {
+    if (!std::holds_alternative<Tokens>(source)) return;
+    auto& tokens = std::get<Tokens>(source);
+    std::size_t longest = 0;
+    std::int64_t largest = 0;
+    for (const auto& sequence : tokens.sequences) {
+        longest = std::max(longest, sequence.size());
+        for (const std::int64_t id : sequence) {
+            refuse_unless(id >= 0,
+                          "token id " + std::to_string(id) + " is negative: ids count from 0");
+            largest = std::max(largest, id);
+        }
+    }
+    refuse_unless(longest > 0, "there are no tokens: give at least one");
+    if (tokens.pad_id) largest = std::max(largest, *tokens.pad_id);
+    if (!tokens.vocab_size) tokens.vocab_size = largest + 1;
+    refuse_unless(largest < *tokens.vocab_size,
+                  "id " + std::to_string(largest) + " is beyond a vocabulary of " +
+                      std::to_string(*tokens.vocab_size) + ": pass $vocab-size "_told +
+                      std::to_string(largest + 1) + " or more");
+    for (auto& sequence : tokens.sequences) {
+        refuse_unless(
+            sequence.size() == longest || tokens.pad_id.has_value(),
+            "sequences of " + std::to_string(sequence.size()) + " and " + std::to_string(longest) +
+                " ids cannot stand in one batch: pass $pad-id to fill the shorter one up"_told);
+        sequence.resize(longest, tokens.pad_id.value_or(0));
+    }
+}
+
+/// One sequence of ids stands for all of the batch: from here on there are as many of them.
+void repeat_lone_sequence(Source& source, std::size_t batch) {
+    auto* tokens = std::get_if<Tokens>(&source);
+    if (tokens == nullptr || tokens->sequences.size() != 1) return;
+    tokens->sequences.resize(batch, tokens->sequences.front());
+    if (tokens->labels.size() == 1) tokens->labels.resize(batch, tokens->labels.front());
+}
+
+SourceSizes sizes_of(const Source& source) {
+    if (const auto* tokens = std::get_if<Tokens>(&source)) {
+        return {tokens->sequences.size(), tokens->sequences.front().size(), 0,
+                tokens->batch_axis || tokens->sequences.size() > 1};
+    }
+    if (const auto* tensor = std::get_if<Tensor>(&source)) {
+        const Shape shape = tensor->shape();
+        const std::string has = "x has shape " + shape_text(shape) + ": it ";
+        require_fit(shape.size() == 2 || shape.size() == 3,
+                    has + "must be (tokens, features) or (batch, tokens, features)");
+        require_fit(element_count(shape) > 0, has + "has no elements");
+        const bool batched = shape.size() == 3;
+        return {batched ? shape[0] : 1, shape[shape.size() - 2], shape.back(), batched};
+    }
+    return {};
+}
+
+/// Earlier keys stand in front of those of x, whose queries go on where they end.
+void resolve_past(Plan& plan) {
+    WalkConfig& config = plan.config;
+    if (!config.past) return;
+    plan.past_len = positive(*config.past, "past");
+    refuse_unless(!plan.has_memory,
+                  "past belongs to self-attention, whose keys come from x: leave the memory out");
+    plan.key_len += plan.past_len;
+    config.causal_align = CausalAlign::end;
+}
+
+void resolve_sequences(Plan& plan) {
+    WalkConfig& config = plan.config;
+    even_out(config.input);
+    if (config.memory) even_out(*config.memory);
+    const SourceSizes x = sizes_of(config.input);
+    const SourceSizes memory = config.memory ? sizes_of(*config.memory) : SourceSizes{};
+
+    // One source that knows its number of sequences decides for both.
+    std::size_t sequences = config.batch ? positive(*config.batch, "batch") : 1;
+    refuse_unless(x.sequences <= 1 || memory.sequences <= 1 || x.sequences == memory.sequences,
+                  "x has " + std::to_string(x.sequences) + " sequences and memory " +
+                      std::to_string(memory.sequences) + ": give as many, or one for all");
+    for (const std::size_t known : {x.sequences, memory.sequences}) {
+        if (known <= 1) continue;
+        refuse_unless(known == sequences || (!config.batch && sequences == 1),
+                      "the input has " + std::to_string(known) + " sequences but batch is " +
+                          std::to_string(sequences) + ": they must agree");
+        sequences = known;
+    }
+    plan.batch = sequences;
+    plan.has_batch = config.batch.has_value() || x.batch_axis || memory.batch_axis;
+
+    const auto length_of = [](const SourceSizes& source, std::optional<std::int64_t>& wanted,
+                              std::int64_t otherwise, const char* what) {
+        if (source.length == 0) return positive(wanted.value_or(otherwise), what);
+        refuse_unless(!wanted || *wanted == static_cast<std::int64_t>(source.length),
+                      std::string(what) + " " + std::to_string(wanted.value_or(0)) +
+                          " contradicts the input, which has " + std::to_string(source.length) +
+                          (source.length == 1 ? " token" : " tokens") + ": leave " +
+                          std::string(setting_prefix) + what + " out");
+        return source.length;
+    };
+    plan.query_len = length_of(x, config.query_len, 4, "seq-len");
+    plan.has_memory = config.memory.has_value();
+    plan.key_len = plan.has_memory
+                       ? length_of(memory, config.key_len,
+                                   static_cast<std::int64_t>(plan.query_len), "memory-len")
+                       : plan.query_len;
+    resolve_past(plan);
+    if (plan.has_batch) config.batch = static_cast<std::int64_t>(plan.batch);
+    config.query_len = static_cast<std::int64_t>(plan.query_len);
+    config.key_len = static_cast<std::int64_t>(plan.new_keys());
+    if (x.features != 0) {
+        refuse_unless(
+            !config.embed_dim || *config.embed_dim == static_cast<std::int64_t>(x.features),
+            "embed-dim " + std::to_string(config.embed_dim.value_or(0)) +
+                " contradicts the input, which has " + std::to_string(x.features) +
+                " features: leave $embed-dim out"_told);
+        config.embed_dim = static_cast<std::int64_t>(x.features);
+    }
+    plan.memory_dim = memory.features;
+}
+
+void resolve_dimensions(Plan& plan) {
+    WalkConfig& config = plan.config;
+    const auto text = [](auto number) { return std::to_string(number); };
+    const auto heads = static_cast<std::int64_t>(plan.heads);
+    if (!config.head_dim) {
+        if (config.embed_dim) {
+            const auto embed = static_cast<std::int64_t>(positive(*config.embed_dim, "embed-dim"));
+            refuse_unless(
+                embed % heads == 0,
+                "embed-dim " + text(embed) + " does not divide into " + text(heads) +
+                    (plan.differs() ? " heads, two for each that subtracts" : " heads") +
+                    ": pass $head-dim"_told +
+                    (std::holds_alternative<Tensor>(config.input)
+                         ? ""
+                         : ", or an $embed-dim that is a multiple of "_told + text(heads)));
+            config.head_dim = embed / heads;
+        } else {
+            config.head_dim = 4;
+        }
+    }
+    plan.head_dim = positive(*config.head_dim, "head-dim");
+    refuse_unless(static_cast<double>(heads) * static_cast<double>(*config.head_dim) < 1e15,
+                  "heads " + text(heads) + " times head-dim " + text(*config.head_dim) +
+                      " is beyond any memory: make them smaller");
+    if (!config.embed_dim) config.embed_dim = heads * *config.head_dim;
+    plan.embed_dim = positive(*config.embed_dim, "embed-dim");
+    config.value_dim =
+        config.value_dim.value_or(static_cast<std::int64_t>(plan.softmaxes()) * *config.head_dim);
+    plan.value_dim = positive(*config.value_dim, "value-dim");
+    config.output_dim = config.output_dim.value_or(*config.embed_dim);
+    plan.output_dim = positive(*config.output_dim, "output-dim");
+    if (plan.memory_dim == 0) plan.memory_dim = plan.embed_dim;
+    resolve_latent(plan);
+}
+
+/// Key and value heads of their own need a projection that makes them one by one.
+void refuse_grouped_heads(const Plan& plan) {
+    const std::string kv_heads = "kv-heads " + std::to_string(*plan.config.kv_heads);
+    refuse_unless(plan.heads % plan.kv_heads == 0,
+                  kv_heads + " does not divide heads " + std::to_string(plan.config.heads) +
+                      ": each key and value head is read by the same number of query heads, so "
+                      "pass a divisor, such as 1");
+    if (!plan.shares_keys()) return;
+    const Projection projection = plan.config.projection;
+    refuse_unless(projection != Projection::mha,
+                  kv_heads +
+                      ": nn.MultiheadAttention has as many key and value heads as heads: "
+                      "use $projection split or fused"_told);
+    refuse_unless(projection != Projection::fused_by_head && projection != Projection::per_head,
+                  kv_heads + ": projection " + std::string(word(projection)) +
+                      " makes a query, a key and a value for each head in turn: use $projection "
+                      "split, fused or stacked"_told);
+    refuse_unless(projection != Projection::none || !plan.has_x(),
+                  kv_heads +
+                      ": without a projection query, key and value are x itself, with the "
+                      "same heads: use $projection split"_told);
+}
+
+/// How parameters are stored and drawn, whatever their sizes.
+void resolve_drawing(Plan& plan) {
+    WalkConfig& config = plan.config;
+    const bool numpy = config.rng != Rng::torch;
+    const bool fused =
+        config.projection == Projection::fused || config.projection == Projection::fused_by_head;
+    const bool mha = config.projection == Projection::mha;
+    const std::size_t of_each = plan.softmaxes();
+    plan.heads = of_each * positive(config.heads, "heads");
+    plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked ||
+                    plan.has_latent() || !config.attentions.empty();
+
+    std::size_t spent = 0;
+    for (const std::vector<Burn>* burns : {&config.burn_before, &config.burn}) {
+        for (const Burn& burn : *burns) {
+            refuse_unless(burn.count <= 100'000'000 - spent,
+                          "burn spends more than 100000000 numbers: make it smaller");
+            spent += burn.count;
+        }
+    }
+    refuse_unless(
+        std::ranges::is_permutation(config.draw_order, std::string("kqv")),
+        "draw-order '" + config.draw_order + "' must name q, k and v once each, for example kqv");
+    refuse_unless(!(fused || mha) || config.draw_order == "qkv",
+                  "draw-order has no effect with one fused weight: leave it out");
+    const Init usual = numpy ? Init::normal : Init::linear;
+    const std::array<Init, 3> inits = config.init.value_or(std::array{usual, usual, usual});
+    refuse_unless(!fused || (inits[0] == inits[1] && inits[1] == inits[2]),
+                  "one fused weight cannot be drawn in three ways: name one init");
+    refuse_unless(
+        !mha || !config.init,
+        "nn.MultiheadAttention has its own (Xavier) initialisation: leave $init out"_told);
+    refuse_unless(!mha || !numpy,
+                  "nn.MultiheadAttention is drawn by PyTorch only: pass $rng torch"_told);
+    config.init = inits;
+
+    refuse_unless(
+        !mha || config.weight_layout != WeightLayout::in_out,
+        "nn.MultiheadAttention stores its weights (out, in): leave $weight-layout out"_told);
+    const WeightLayout layout = numpy && !mha ? WeightLayout::in_out : WeightLayout::out_in;
+    config.weight_layout = config.weight_layout.value_or(layout);
+    config.kv_heads = config.kv_heads.value_or(given_kv_heads(config, *config.weight_layout));
+    plan.kv_heads = plan.absorbs() ? 1 : of_each * positive(*config.kv_heads, "kv-heads");
+    refuse_grouped_heads(plan);
+
+    refuse_unless(config.projection != Projection::matrix || plan.heads == 1,
+                  "projection matrix has one head, not " + std::to_string(plan.heads) +
+                      ": use stacked, per-head or split");
+}
+
+void resolve_projection(Plan& plan) {
+    WalkConfig& config = plan.config;
+    if (config.projection == Projection::mha) {
+        refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
+                          plan.value_dim == plan.head_dim && plan.output_dim == plan.embed_dim,
+                      "nn.MultiheadAttention needs head-dim and value-dim to be embed-dim / heads: "
+                      "leave them (and $output-dim) out"_told);
+        config.output_projection = true;
+        config.output_bias = config.bias;
+    }
+    refuse_unless(!plan.one_weight() || plan.memory_dim == plan.embed_dim,
+                  "one fused weight needs memory with as many features as x (" +
+                      std::to_string(plan.embed_dim) + ", not " + std::to_string(plan.memory_dim) +
+                      "): use $projection split"_told);
+    if (config.projection == Projection::none) {
+        refuse_unless(!config.bias, "without a projection there is no bias: leave $bias out"_told);
+        if (plan.has_x()) {
+            refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
+                              plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim,
+                          "without a projection query, key and value are x itself: embed-dim " +
+                              std::to_string(plan.embed_dim) +
+                              " must be heads times head-dim, and value-dim the same");
+        }
+    }
+    check_differential(plan);
+    refuse_unless(!config.output_bias || config.output_projection,
+                  "an output bias needs the output projection: pass $output-projection too"_told);
+    const bool loose =
+        config.projection == Projection::stacked || config.projection == Projection::per_head;
+    plan.merges = config.merge.value_or(!loose || config.output_projection);
+    refuse_unless(plan.merges || !config.output_projection || !plan.has_head,
+                  "the output projection reads merged heads: leave out $no-merge"_told);
+    config.merge = plan.merges;
+}
+
+void resolve_mask_and_softmax(Plan& plan) {
+    const WalkConfig& config = plan.config;
+    if (!config.lengths.empty()) {
+        refuse_unless(config.lengths.size() == plan.batch,
+                      std::to_string(config.lengths.size()) + " lengths for a batch of " +
+                          std::to_string(plan.batch) + ": give one for each sequence");
+        for (const std::int64_t length : config.lengths) {
+            refuse_unless(length >= 0 && length <= static_cast<std::int64_t>(plan.key_len),
+                          "length " + std::to_string(length) + " is not between 0 and the " +
+                              std::to_string(plan.key_len) + " keys there are");
+        }
+    }
+    for (const MaskKind& kind : mask_kinds()) {
+        if (kind.resolve && kind.chosen(config.mask)) kind.resolve(plan);
+    }
+    refuse_unless(!plan.fused() || config.softmax_axis == SoftmaxAxis::key,
+                  "$variant fused runs softmax over the keys alone, as they come: leave "
+                  "$softmax-axis out, or use $variant vectorized"_told);
+    refuse_unless(!plan.fused() || config.empty_row != EmptyRow::error,
+                  "$variant fused cannot stop at an empty row: use $empty-row nan or zero"_told);
+    refuse_unless(!config.sigmoid || !plan.fused(),
+                  "$variant fused runs softmax block by block: leave $weights-by out, or use "
+                  "$variant vectorized"_told);
+    refuse_unless(!config.sigmoid || config.softmax_axis == SoftmaxAxis::key,
+                  "a sigmoid is of one score and has no axis: leave $softmax-axis out"_told);
+    refuse_unless(!config.sigmoid || !plan.has_sink(),
+                  "a sink joins a softmax, and sigmoids have no sum: leave $sink out"_told);
+    refuse_unless(!config.sigmoid || !plan.config.differential.depth,
+                  "differential attention takes one softmax from another: leave $weights-by "
+                  "out"_told);
+    refuse_unless(!plan.has_sink() || config.softmax_axis == SoftmaxAxis::key,
+                  "a sink joins a softmax over the keys: leave $softmax-axis out"_told);
+    refuse_unless(config.softmax_axis != SoftmaxAxis::head || plan.has_head,
+                  "softmax over heads needs a head axis: pass $heads 2 or more"_told);
+    refuse_unless(config.softmax_axis != SoftmaxAxis::batch || plan.has_batch,
+                  "softmax over the batch needs a batch axis: pass $batch"_told);
+}
+
+ScaleFactor scale_factor(const Plan& plan) {
+    using Operation = ScaleFactor::Operation;
+    const ScaleChoice& scale = plan.config.scale;
+    if (scale.by == ScaleChoice::By::none) return {};
+    const double more = plan.score_factor();
+    if (scale.by == ScaleChoice::By::number) return {Operation::multiply, scale.number * more};
+    const bool by_head = scale.by == ScaleChoice::By::head_dim;
+    const std::size_t size = by_head ? plan.head_dim : plan.embed_dim;
+    return {Operation::divide, std::sqrt(static_cast<double>(size)) / more};
+}
+
+}  // namespace
+
+std::vector<std::string> parameter_names(WalkConfig config) {
+    Plan plan;
+    plan.config = std::move(config);
+    resolve_drawing(plan);
+    std::vector<std::string> names;
+    for (const DrawnTensor& row : draw_list(plan)) {
+        if (row.is_parameter()) names.push_back(row.name);
+    }
+    return names;
+}
+
+namespace {
+
+/// The plan up to its sizes.
+Plan sized(WalkConfig config) {
+    Plan plan;
+    plan.config = std::move(config);
+    plan.dtype =
+        plan.config.dtype.value_or(plan.config.rng == Rng::torch ? DType::float32 : DType::float64);
+    plan.compute_dtype = plan.config.compute_dtype.value_or(plan.dtype);
+    plan.config.dtype = plan.dtype;
+    plan.config.compute_dtype = plan.compute_dtype;
+    refuse_unknown_values(plan.config);
+    refuse_unless(plan.config.redraw >= 0 && plan.config.redraw <= 1000,
+                  "redraw must be between 0 and 1000, not " + std::to_string(plan.config.redraw));
+    refuse_unless(plan.config.threads >= 0, "threads must not be negative");
+    resolve_drawing(plan);
+    take_given_sizes(plan);
+    resolve_sequences(plan);
+    resolve_dimensions(plan);
+    resolve_projection(plan);
+    require_bytes(plan, bytes_needed(plan, Kept::inputs));
+    return plan;
+}
+
+}  // namespace
+
+void require_memory(const WalkConfig& config) { require_memory(sized(config)); }
+
+Plan resolve(WalkConfig config) {
+    Plan plan = sized(std::move(config));
+    repeat_lone_sequence(plan.config.input, plan.batch);
+    if (plan.config.memory) repeat_lone_sequence(*plan.config.memory, plan.batch);
+    resolve_positions(plan);
+    resolve_mask_and_softmax(plan);
+    resolve_score_changes(plan);
+    if (plan.config.prefill) refuse_prefill(plan);
+    plan.scale = scale_factor(plan);
+    plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2};
+    plan.arithmetic.threads = static_cast<std::size_t>(plan.config.threads);
+    plan.attention_arithmetic = plan.arithmetic;
+    plan.attention_arithmetic.single_chain = plan.config.single_chain;
+    plan.query_tokens =
+        token_names(plan.config.input, plan.config.names, plan.batch, plan.query_len);
+    plan.key_tokens = plan.config.memory
+                          ? token_names(*plan.config.memory, plan.config.memory_names, plan.batch,
+                                        plan.new_keys())
+                          : plan.query_tokens;
+    for (std::vector<std::string>& tokens : plan.key_tokens) {
+        tokens.insert(tokens.begin(), plan.past_len, "past ");
+        for (std::size_t k = 0; k < plan.past_len; ++k) tokens[k] += std::to_string(k);
+    }
+    return plan;
+}
+
+}  // namespace attn

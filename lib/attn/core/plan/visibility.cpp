@@ -1,0 +1,122 @@
+#include "attn/core/plan/visibility.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "attn/core/steps/mask.hpp"
+#include "attn/ground/tensor/tensor.hpp"
+
+namespace attn {
+namespace {
+
+/// A mask of `shape` with the cells that `hides` hides.
+template <class Hides>
+Array<bool> cells_of(const Plan& plan, const Shape& shape, const Hides& hides) {
+    Array<bool> cells = empty_array<bool>(shape);
+    Shape four = shape;
+    four.insert(four.begin(), 4 - four.size(), 1);
+    // Without a head axis, the axis before the queries is the batch.
+    if (!plan.has_head) std::swap(four[0], four[1]);
+    bool* cell = cells.data();
+    for (std::size_t b = 0; b < four[0]; ++b) {
+        for (std::size_t h = 0; h < four[1]; ++h) {
+            for (std::size_t q = 0; q < four[2]; ++q) {
+                for (std::size_t k = 0; k < four[3]; ++k) *cell++ = hides(ScoreCell{b, h, q, k});
+            }
+        }
+    }
+    return cells;
+}
+
+}  // namespace
+
+Visibility::Visibility(const Plan& plan) : plan_(plan) {
+    std::vector<const MaskKind*> by_cells;
+    Shape cells;
+    view_.heads = plan.heads;
+    for (const MaskKind& kind : mask_kinds()) {
+        if (!kind.chosen(plan.config.mask)) continue;
+        shape_ = broadcast_shape(shape_, kind.shape(plan));
+        if (kind.limit) {
+            kind.limit(plan, view_);
+        } else {
+            by_cells.push_back(&kind);
+            cells = broadcast_shape(cells, kind.shape(plan));
+        }
+    }
+    if (by_cells.empty()) return;
+    cells_ = cells_of(plan, cells, [&](const ScoreCell& cell) {
+        return std::any_of(by_cells.begin(), by_cells.end(),
+                           [&](const MaskKind* kind) { return kind->hides(plan, cell); });
+    });
+    const MaskView limits = view_;
+    view_ = view_of(cells_, plan);
+    view_.causal = limits.causal;
+    view_.causal_offset = limits.causal_offset;
+    view_.window = limits.window;
+    view_.window_offset = limits.window_offset;
+}
+
+Tensor Visibility::mask() const {
+    return {mask_axes(),
+            cells_of(plan_, shape_, [this](const ScoreCell& cell) { return hides(cell); })};
+}
+
+Axes Visibility::mask_axes() const {
+    const Axes axes = plan_.per_head_axes("query", "key");
+    return {axes.end() - static_cast<std::ptrdiff_t>(shape_.size()), axes.end()};
+}
+
+MaskView view_of(const Array<bool>& mask, const Plan& plan) {
+    MaskView view = view_of(mask, plan.per_head_shape(plan.query_len, plan.key_len));
+    // A lone leading axis that is not the head's is the batch's.
+    if (!plan.has_head) std::swap(view.batch_stride, view.head_stride);
+    view.heads = plan.heads;
+    return view;
+}
+
+AttentionShape attention_shape(const Plan& plan) {
+    return {plan.batch,    plan.heads,     plan.query_len, plan.key_len,
+            plan.head_dim, plan.value_dim, plan.kv_heads};
+}
+
+namespace {
+
+/// `cells` are those of the axes from `axis` on.
+std::string where_true(std::span<const bool> cells, const Shape& shape, std::size_t axis,
+                       const std::string& letters) {
+    const std::size_t length = shape[axis];
+    const std::size_t each = cells.size() / std::max<std::size_t>(length, 1);
+    const std::string index(1, letters[axis]);
+    const auto part = [&](std::size_t i) { return cells.subspan(i * each, each); };
+    std::string all;
+    for (std::size_t first = 0, end = 0; first < length; first = end) {
+        while (end < length && std::ranges::equal(part(first), part(end))) ++end;
+        if (std::ranges::none_of(part(first), std::identity())) continue;
+        std::string where;
+        if (end == first + 1 && length > 1) {
+            where = index + " == " + std::to_string(first);
+        } else {
+            if (first > 0) where = index + " >= " + std::to_string(first);
+            if (end < length)
+                where += (where.empty() ? "" : " and ") + index + " < " + std::to_string(end);
+        }
+        if (std::ranges::find(part(first), false) != part(first).end()) {
+            const std::string within = where_true(part(first), shape, axis + 1, letters);
+            const bool several = !where.empty() && within.find(" or ") != std::string::npos;
+            where += (where.empty() ? "" : " and ") + (several ? "(" + within + ")" : within);
+        }
+        if (where.empty()) where = index + " >= 0";
+        all += (all.empty() ? "" : " or ") + where;
+    }
+    return all.empty() ? std::string(1, letters.back()) + " < 0" : all;
+}
+
+}  // namespace
+
+std::string where_true(const Array<bool>& cells, const std::string& letters) {
+    return where_true({cells.data(), cells.size()}, cells.shape(), 0, letters);
+}
+
+}  // namespace attn

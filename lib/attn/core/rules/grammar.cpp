@@ -1,0 +1,47 @@
+#include "attn/core/rules/rule.hpp"
+
+namespace attn {
+
+// What the parser reads, function by function; tests make rules of it at random. What ends with an
+// expression goes on as far as it can.
+const char* rule_grammar() {
+    return R"ebnf(rule       = name "[" [ name { "," name } ] "]" "=" expression .
+expression = both { "or" both } .
+both       = negation { "and" negation } .
+negation   = comparison | "not" negation .
+comparison = sum [ ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) sum ] .
+sum        = product { ( "+" | "-" ) product } .
+product    = sign { ( "*" | "/" | "//" | "%" ) sign } .
+sign       = power | "-" sign .
+power      = primary [ ( "^" | "**" ) sign ] .
+primary    = number | "inf" | "nan" | name | cell | call | reduction | choice
+           | "(" expression ")" .
+cell       = name "[" [ expression { "," expression } ] "]" .
+call       = function "(" expression ")"
+           | ( "min" | "max" ) "(" expression "," expression ")"
+           | "clamp" "(" expression "," expression "," expression ")" .
+function   = "exp" | "log" | "sqrt" | "tanh" | "cos" | "sin" | "erf" | "abs" | "sign"
+           | "sigmoid" | "relu" | "silu" | "softplus" | "logsigmoid" | "elu" | "gelu"
+           | "floor" | "half" .
+reduction  = ( "sum" | "mean" | "max" | "min" | "prod" | "argmax" | "rank" ) name
+             [ "in" sum ".." sum ] ":" expression .
+choice     = "if" expression "then" expression "else" expression .
+)ebnf";
+}
+
+const char* attention_grammar() {
+    return R"ebnf(file       = { line } .                        # "#" begins a remark
+line       = "attention" name | "title" text | "source" text | "begins" flags
+           | "setting" name "=" expression | "axis" name "<" expression
+           | "parameter" cell "~" distribution | "parameter" cell "=" expression
+           | "form" name | "same" name { name }
+           | "step" rule { "title" text | "note" text | "torch" text | "numpy" text
+                         | "called" text | "extends" name | "after" name }
+           | "mistake" name "at" name { "rule" rule | "title" text | "effect" text
+                         | "lesson" text | "fix" ( "torch:" | "numpy:" ) text } .
+distribution = "linear" | "normal" [ "(" expression "," expression ")" ]
+           | "uniform" [ "(" expression "," expression ")" ] | "ones" | "zeros" .
+)ebnf";
+}
+
+}  // namespace attn

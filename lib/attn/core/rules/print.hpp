@@ -1,0 +1,29 @@
+#pragma once
+#include <functional>
+#include <string>
+
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/rule.hpp"
+
+namespace attn {
+
+/// An expression as a rule writes it, with brackets only where they are needed: parse_rule reads it
+/// back as the same tree.
+std::string expression_text(const RuleNode& node);
+
+/// `weights[q,k] = exponentials[q,k] / row_sum[q]`
+std::string rule_text(const Rule& rule);
+
+/// The surroundings of a rule that is written in Python.
+struct RulePython {
+    bool is_torch = true;
+    Shape made;
+    std::string type;      ///< of numbers: `float32`, `int64`
+    bool records = false;  ///< PyTorch goes back through the line by itself
+};
+
+/// The lines that make the tensor of a completed rule: an index is a variable that counts along a
+/// dimension of its own, a sum adds up along one, and nothing else has to be known of the tensors.
+std::string rule_python(const Rule& rule, const RulePython& with);
+
+}  // namespace attn

@@ -1,0 +1,232 @@
+#include "attn/core/rules/products.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "attn/core/rules/indices.hpp"
+#include "attn/ground/simd/matmul.hpp"
+#include "attn/ground/tensor/slice.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+using Letters = std::vector<std::string>;
+
+bool has(const Letters& letters, const std::string& letter) {
+    return std::ranges::count(letters, letter) > 0;
+}
+
+/// How far the letters of a rule go.
+using Lengths = std::map<std::string, std::size_t>;
+
+/// A cell whose indices are whole multiples of letters, each of which occurs once:
+/// `w_key_value[h * 12 + g, f]`; or its absolute value.
+struct Factor {
+    const Tensor* tensor = nullptr;
+    bool is_absolute = false;
+    Letters letters{};
+    Shape lengths{}, strides{};  ///< of the letters
+    std::size_t offset = 0;
+
+    static std::optional<Factor> of(const RuleNode& node, const Lengths& known,
+                                    const RuleScope& scope) {
+        const bool is_absolute = node.kind == Kind::call && node.word == "abs";
+        const RuleNode& cell = is_absolute ? *node.parts[0] : node;
+        if (cell.kind != Kind::cell) return std::nullopt;
+        Factor factor{&scope.tensor(cell.word), is_absolute};
+        if (!factor.tensor->is_floating()) return std::nullopt;
+        const Shape shape = factor.tensor->shape(), strides = row_strides(shape);
+        for (std::size_t axis = 0; axis < cell.parts.size(); ++axis) {
+            const RuleNode& index = *cell.parts[axis];
+            const bool fits = index.kind == Kind::name
+                                  ? factor.add_letter(index.word, known, shape[axis], strides[axis])
+                                  : factor.add_letters(index, known, shape[axis], strides[axis]);
+            if (!fits) return std::nullopt;
+        }
+        return factor;
+    }
+
+    std::size_t place(const std::string& letter) const {
+        return static_cast<std::size_t>(std::ranges::find(letters, letter) - letters.begin());
+    }
+    std::size_t length(const std::string& letter) const { return lengths[place(letter)]; }
+
+    /// As matrices of rows and what is added up, one for each of the shared letters.
+    template <class T>
+    Array<T> laid(const Letters& shared, const Letters& rows, const Letters& sums) const {
+        Shape shape, stride, folded{1, 1, 1};
+        for (std::size_t group = 0; const Letters* part : {&shared, &rows, &sums}) {
+            for (const std::string& letter : *part) {
+                shape.push_back(length(letter));
+                stride.push_back(strides[place(letter)]);
+                folded[group] *= shape.back();
+            }
+            ++group;
+        }
+        const DType type = sizeof(T) == 8 ? DType::float64 : DType::float32;
+        Array<T> matrices = cast(strided(*tensor, shape, stride, offset), type).template as<T>();
+        matrices.reshape(folded);
+        if (is_absolute) {
+            for (T& cell : std::span(matrices.data(), matrices.size())) cell = std::abs(cell);
+        }
+        return matrices;
+    }
+
+private:
+    /// What lies beyond the axis is not asked for, or the cell is refused where it is read.
+    bool add_letter(const std::string& letter, const Lengths& known, std::size_t length,
+                    std::size_t stride) {
+        if (has(letters, letter)) return false;
+        const auto said = known.find(letter);
+        letters.push_back(letter);
+        lengths.push_back(said == known.end() ? length : std::min(length, said->second));
+        strides.push_back(stride);
+        return true;
+    }
+
+    bool add_letters(const RuleNode& index, const Lengths& known, std::size_t length,
+                     std::size_t stride) {
+        const std::optional<Linear> linear = Linear::of(index, {});
+        if (!linear || linear->constant() < 0) return false;
+        double last = linear->constant();
+        for (const Linear::Part& part : linear->parts()) {
+            const auto said = known.find(part.atom->word);
+            const bool is_letter = part.atom->kind == Kind::name && said != known.end();
+            if (!is_letter || part.factor < 1 || said->second == 0) return false;
+            const auto factor = static_cast<std::size_t>(part.factor);
+            if (!add_letter(part.atom->word, known, said->second, factor * stride)) return false;
+            last += part.factor * static_cast<double>(said->second - 1);
+        }
+        offset += static_cast<std::size_t>(linear->constant()) * stride;
+        return last < static_cast<double>(length);
+    }
+};
+
+/// The products of rows of `a` and of `b`, matrix by matrix.
+///
+/// Shapes  a (shared, m, k); b (shared, n, k); result (shared, m, n).
+template <class T>
+Array<T> dot_products(const Array<T>& a, const Array<T>& b, const Arithmetic& arithmetic) {
+    const std::size_t m = a.shape()[1], n = b.shape()[1], k = a.shape()[2];
+    Array<T> result = empty_array<T>({a.shape()[0], m, n});
+    for (std::size_t s = 0; s < a.shape()[0]; ++s) {
+        for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                const T* const row = &a(s, i, 0);
+                const T* const column = &b(s, j, 0);
+                result(s, i, j) = loop::dot<T>(
+                    arithmetic, k, [&](std::size_t p) { return std::pair(row[p], column[p]); });
+            }
+        }
+    }
+    return result;
+}
+
+/// Such a sum, and what its letters are.
+struct Product {
+    Factor left, right;
+    Letters shared{}, rows{}, columns{}, sums{};
+
+    static std::optional<Product> of(const RuleNode& sum, Lengths lengths, const RuleScope& scope) {
+        Letters sums;
+        const RuleNode* node = &sum;
+        for (; node->kind == Kind::reduce; node = node->parts.back().get()) {
+            const RuleNode& end = *node->parts[1];
+            const bool is_whole = node->word == "sum" && is_number(*node->parts[0], 0) &&
+                                  end.kind == Kind::number && end.number >= 1;
+            if (!is_whole) return std::nullopt;
+            sums.push_back(node->index);
+            lengths[node->index] = static_cast<std::size_t>(end.number);
+        }
+        if (sums.empty() || !is_operation(*node, "*")) return std::nullopt;
+        const auto left = Factor::of(*node->parts[0], lengths, scope);
+        const auto right = Factor::of(*node->parts[1], lengths, scope);
+        if (!left || !right) return std::nullopt;
+        Product product{*left, *right};
+        for (const std::string& letter : sums) {
+            const bool is_whole =
+                has(left->letters, letter) && left->length(letter) == lengths.at(letter);
+            if (!is_whole) return std::nullopt;
+        }
+        for (const std::string& letter : left->letters) {
+            const bool is_shared = has(right->letters, letter);
+            if (is_shared && left->length(letter) != right->length(letter)) return std::nullopt;
+            if (has(sums, letter) && !is_shared) return std::nullopt;
+            (has(sums, letter) ? product.sums
+             : is_shared       ? product.shared
+                               : product.rows)
+                .push_back(letter);
+        }
+        for (const std::string& letter : right->letters) {
+            if (has(left->letters, letter)) continue;
+            if (has(sums, letter)) return std::nullopt;
+            product.columns.push_back(letter);
+        }
+        // What has no rows or no columns is a sum of cells, which is added up from left to right.
+        const bool is_matrix = !product.rows.empty() && !product.columns.empty();
+        const bool sums_all = product.sums.size() == sums.size();
+        return is_matrix && sums_all ? std::optional(product) : std::nullopt;
+    }
+
+    Letters letters() const {
+        Letters all = shared;
+        all.insert(all.end(), rows.begin(), rows.end());
+        all.insert(all.end(), columns.begin(), columns.end());
+        return all;
+    }
+
+    Tensor made(DType dtype, const std::optional<Arithmetic>& dots) const {
+        Shape shape;
+        for (const Letters* part : {&shared, &rows}) {
+            for (const std::string& letter : *part) shape.push_back(left.length(letter));
+        }
+        for (const std::string& letter : columns) shape.push_back(right.length(letter));
+        return with_floating(dtype, [&]<class T>(T) -> Tensor {
+            const Array<T> a = left.laid<T>(shared, rows, sums);
+            const Array<T> b = right.laid<T>(shared, columns, sums);
+            Array<T> result = dots ? dot_products(a, b, *dots) : matmul(a, b, Second::transposed);
+            result.reshape(shape);
+            return cast({letters(), std::move(result)}, dtype);
+        });
+    }
+};
+
+}  // namespace
+
+bool is_product(const RuleNode& node) {
+    const RuleNode* body = &node;
+    while (body->kind == Kind::reduce && body->word == "sum") body = body->parts.back().get();
+    return body != &node && is_operation(*body, "*") &&
+           std::ranges::all_of(body->parts,
+                               [](const RuleTree& part) { return part->kind == Kind::cell; });
+}
+
+Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
+                          const RuleScope& scope) {
+    Lengths lengths;
+    for (std::size_t i = 0; i < rule.indices.size(); ++i) {
+        lengths[rule.indices[i]] = made.shape.at(i);
+    }
+    Rule left = rule;
+    left.value = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
+        const std::optional<Product> product = Product::of(node, lengths, scope);
+        if (!product) return nullptr;
+        const std::string name = "product " + std::to_string(made_.size());
+        made_.emplace(name, product->made(dtype, scope.dots));
+        std::vector<RuleTree> indices;
+        for (const std::string& letter : product->letters()) indices.push_back(name_node(letter));
+        return cell_node(name, indices);
+    });
+    return left;
+}
+
+const Tensor* Products::find(const std::string& name) const {
+    const auto found = made_.find(name);
+    return found == made_.end() ? nullptr : &found->second;
+}
+
+}  // namespace attn

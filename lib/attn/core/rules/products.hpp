@@ -1,0 +1,23 @@
+#pragma once
+#include "attn/core/rules/evaluate.hpp"
+
+namespace attn {
+
+/// Whether an expression is a sum of products of two cells, as a product of matrices is.
+bool is_product(const RuleNode& node);
+
+/// Works the sums of products of two cells, `sum k: weights[q,k] * values[k,f]` or of a part of a
+/// matrix, `sum g: query[h,t,g] * w[h * 12 + g, f]`, as products of matrices, and keeps what they
+/// make for the rule that is left: cells of these tensors.
+class Products {
+public:
+    /// The rule without such sums.
+    Rule taken_from(const Rule& rule, const Outline& made, DType dtype, const RuleScope& scope);
+    /// What one of its cells reads; nothing of other names.
+    const Tensor* find(const std::string& name) const;
+
+private:
+    std::map<std::string, Tensor> made_;
+};
+
+}  // namespace attn

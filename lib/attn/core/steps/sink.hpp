@@ -1,0 +1,32 @@
+#pragma once
+#include <span>
+
+#include "attn/ground/tensor/matrix_view.hpp"
+
+namespace attn {
+
+// An attention sink: a logit s of each head that joins the softmax of all its queries, as if a
+// further key had that score and a value of zero. What follows changes the parts of softmax
+// (attn/core/steps/softmax.hpp) between which it stands. `sink` has one number for each head;
+// matrix g is of head g % heads.
+
+/// The sink joins the largest score of each row, so that its exponential cannot overflow either.
+///
+///     row_max(q) = max(row_max(q), s)
+///
+/// Range   a fully masked row has the sink's own logit; nan stays nan.
+template <class T>
+void raise_to_sink(std::span<const T> sink, MatrixView<T> row_max);
+
+/// The sink joins the sum that the exponentials of each row are divided by.
+///
+///     row_sum(q) = row_sum(q) + exp(s - row_max(q))
+///
+/// Why     with s = 0 this is the 1 of "softmax off by one", 1 + sum of exp(score): a query may
+///         attend to nothing. The 1 is scaled like all exponentials: with the maximum m subtracted
+///         it is exp(-m).
+/// Source  Xiao et al. 2023, StreamingLLM; gpt-oss, whose sinks are learned.
+template <class T>
+void add_sink(std::span<const T> sink, MatrixView<const T> row_max, MatrixView<T> row_sum);
+
+}  // namespace attn

@@ -1,0 +1,31 @@
+#include "attn/core/steps/softcap.hpp"
+
+#include <cmath>
+
+#include "attn/core/steps/arithmetic.hpp"
+
+namespace attn {
+
+template <class T>
+Array<T> loop::soft_cap(Array<T> scores, double cap) {
+    const T bound = static_cast<T>(cap);
+
+    // Divide every score by the cap, take tanh, multiply by the cap.
+    for (T& score : scores) score = bound * std::tanh(score / bound);
+    return scores;
+}
+
+template <class T>
+Array<T> vectorized::soft_cap(Array<T> scores, double cap) {
+    const std::size_t columns = rows_of(scores).columns;
+    return with_each_row(std::move(scores), [&](std::size_t, const auto& rows, T* row) {
+        rows.soft_cap(row, static_cast<T>(cap), row, columns);
+    });
+}
+
+template Array<float> loop::soft_cap(Array<float>, double);
+template Array<double> loop::soft_cap(Array<double>, double);
+template Array<float> vectorized::soft_cap(Array<float>, double);
+template Array<double> vectorized::soft_cap(Array<double>, double);
+
+}  // namespace attn

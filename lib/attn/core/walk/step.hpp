@@ -1,0 +1,134 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attn/core/plan/ledger.hpp"
+#include "attn/core/plan/plan.hpp"
+#include "attn/core/rules/rule.hpp"
+
+namespace attn {
+
+struct Step;
+struct StepLines;
+namespace notes {
+struct Subject;
+}
+
+/// The steps in order. A mistake is a function from one table to another.
+using StepTable = std::vector<Step>;
+
+/// One input of a step: the latest of a chain, or a step by its name where the walk has it.
+struct Input {
+    Input(Chain latest_of) : chain(latest_of) {}
+    Input(std::string name) : step(std::move(name)) {}
+    Input(const char* name) : step(name) {}
+
+    Chain chain = Chain::none;
+    std::string step;
+};
+
+/// Whether the table has a step of that name that applies to the plan.
+bool has_step(const StepTable& table, const Plan& plan, std::string_view name);
+
+/// A step of a walk that is planned, before there are numbers.
+struct PlannedStep {
+    const Plan& plan;
+    const StepTable& table;
+    const Step& step;
+
+    /// The name of the last step of the chain before this one.
+    ///
+    /// Errors  ConfigError when the walk has none.
+    const std::string& latest(Chain chain) const;
+    /// The same of the step's own chain: what it changes.
+    const std::string& before() const;
+    /// The name of the step that an input stands for, whether the walk has it or not.
+    const std::string& name_of(const Input& input) const {
+        return input.chain == Chain::none ? input.step : latest(input.chain);
+    }
+    /// Whether it reads that tensor, or the latest of a chain that it is.
+    bool reads(const std::string& tensor) const;
+    /// Whether a step of that name is part of this walk, before this one or after.
+    bool has(std::string_view name) const { return has_step(table, plan, name); }
+};
+
+/// The card of one step of attention: one entry of the ledger, one section of the output. All that
+/// is said of a step is looked up here.
+struct Step {
+    enum class Kind {
+        input,      ///< ids, embedding, x, memory: where the walk starts
+        parameter,  ///< weights and biases of the projections
+        computed,   ///< computed by attention
+        detail,     ///< a part of softmax, shown on request
+    };
+    using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
+
+    std::string name{};
+    std::string title{};
+    std::string called{};  ///< by other code: names in small letters, parted by blanks
+    Kind kind = Kind::computed;
+    /// What its cells are, in rules: positions are whole numbers, the mask holds truths.
+    RuleType holds = RuleType::number;
+    bool shown = true;  ///< printed without being asked for
+    /// Whose positions a `token` axis counts: those of the queries, or of the keys.
+    std::string tokens = "query";
+    /// The chain that it begins or extends.
+    Chain chain = Chain::none;
+    std::function<bool(const Plan&)> applies = [](const Plan&) { return true; };
+    std::function<std::vector<Input>(const Plan&)> reads = [](const Plan&) {
+        return std::vector<Input>();
+    };
+    /// Of its tensor. A mistake may make another.
+    std::function<Outline(const Plan&)> outline{};
+    /// In 16 bits the libraries compute it in float32 and round the result once.
+    std::function<bool(const Plan&)> at_once = [](const Plan&) { return false; };
+    /// It stays in float32 there, as libraries keep it: positions have more digits than 16 bits.
+    bool in_float32 = false;
+    /// It takes exponentials, which magnify the rounding of what they are taken of.
+    bool exponentiates = false;
+    /// Programs differ in what they write where the mask hides, and may: ALiBi of later keys.
+    bool varies_where_hidden = false;
+    /// Its features are no longer those of the step of its chain that it reads.
+    bool mixes_features = false;
+    /// The step whose gradient it is.
+    std::string gradient_of{};
+    /// Whether its rule names steps as they are called, and no chains.
+    bool names_steps() const { return !gradient_of.empty(); }
+    /// Its arithmetic in index notation (attn/core/rules/rule.hpp), with names of settings and
+    /// chains and without the leading axes that all share; empty where the walk starts from it.
+    std::function<Rule(const PlannedStep&)> rule{};
+    /// Printed beside the rule: how the field writes it, `query @ key^T`. Without a rule where
+    /// it comes from.
+    std::function<std::string(const PlannedStep&)> formula{};
+    /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
+    /// not computed; those that can only be given have none.
+    Compute compute{};
+    /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
+    /// mistake reaches what a walk starts from.
+    bool replaces_given = false;
+    /// The first mistake made here and its effect; empty in the reference.
+    std::string mistake{};
+    std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
+    std::string file{};         ///< the attention file that says it
+    bool of_user = false;       ///< it follows a rule of the user, or of an attention file
+    /// Whether what attn/explain/notes has under its name is true of its numbers.
+    bool is_told = true;
+    /// What its attention file says of them, and what there is to say of a rule of the user.
+    std::string file_note{}, remarks{};
+    /// One or two sentences on the numbers of a step that a walk alone has, as a gradient.
+    std::function<std::string(const notes::Subject&)> note{};
+    /// The lines of Python that make it (attn/core/cards/step_lines.hpp).
+    std::function<std::string(const StepLines&)> code{};
+};
+
+/// The step of that name.  Errors  ConfigError, listing the names there are.
+const Step& find_step(const StepTable& table, std::string_view name);
+
+/// The steps of each chain.
+Chains chains_of(const StepTable& table);
+
+/// A given tensor under the axis names of its step, where it has as many axes.
+Tensor with_axes_of(const Step& step, const Plan& plan, const Tensor& given);
+
+}  // namespace attn

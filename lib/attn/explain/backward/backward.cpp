@@ -1,0 +1,270 @@
+#include "attn/explain/backward/backward.hpp"
+
+#include <algorithm>
+
+#include "attn/core/cards/step_lines.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/rules/gradient.hpp"
+#include "attn/core/rules/indices.hpp"
+#include "attn/explain/backward/graph.hpp"
+#include "attn/explain/notes/attention_rows.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+/// Writes the way back behind a table that ends with the loss.
+class Backward {
+public:
+    Backward(StepTable& table, const Plan& plan)
+        : forward_(table), table_(table), plan_(plan), graph_(forward_, plan) {}
+
+    void write() {
+        const std::vector<std::string> order = graph_.order();
+        table_.reserve(table_.size() + order.size() + 1);
+        for (const std::string& name : order) {
+            const bool inside = softmax_stands() && is_inside_softmax(name);
+            if (!inside) add_gradient(name);
+            if (name == "weights" && softmax_stands()) add_row_dot();
+        }
+        let_torch_go_back();
+    }
+
+private:
+    static bool is_inside_softmax(const std::string& name) {
+        return name == "row_max" || name == "exponentials" || name == "row_sum";
+    }
+
+    /// In PyTorch the loss goes back by itself, and each gradient is that of its tensor. A tensor
+    /// that a user's rule makes may depend on nothing, and the loss not on one that it should read.
+    void let_torch_go_back() {
+        const bool is_sure = plan_.config.rules.empty() && plan_.config.attentions.empty();
+        const DrawList drawn = draw_list(plan_);
+        std::string tensors;
+        for (Step& step : table_) {
+            if (!step.name.starts_with("d_")) continue;
+            tensors += (tensors.empty() ? "" : ", ") + step.gradient_of;
+            const DrawnTensor* const row = find_drawn(drawn, step.gradient_of);
+            const std::string& tensor = step.gradient_of;
+            std::string line = step.name + " = " + tensor + ".grad";
+            if (!is_sure) {
+                line = step.name + " = (torch.zeros_like(" + tensor + ") if " + tensor +
+                       ".grad is None else " + tensor + ".grad)";
+            }
+            if (row != nullptr && row->zero_row) {
+                line += ".index_fill(0, torch.tensor([" + std::to_string(*row->zero_row) +
+                        "]), 0)  # Embedding learns nothing for padding";
+            }
+            step.code = [line, by_rule = step.code](const StepLines& of) {
+                return goes_back_by_itself(of.table, of.language) ? line : by_rule(of);
+            };
+        }
+        Step& loss = *std::ranges::find(table_, "loss", &Step::name);
+        loss.code = [tensors, line = loss.code](const StepLines& of) {
+            if (!goes_back_by_itself(of.table, of.language)) return line(of);
+            if (tensors.empty()) return line(of);
+            return line(of) + "\nfor tensor in (" + tensors +
+                   ",):\n    tensor.retain_grad()\nloss.backward()";
+        };
+    }
+
+    /// Whether softmax is that of the table, and no other step reads what is inside: then it goes
+    /// back in one step, as people write it.
+    bool softmax_stands() const {
+        if (!graph_.has_gradient("weights")) return false;
+        for (const char* name : {"row_max", "exponentials", "row_sum", "weights"}) {
+            const auto step = std::ranges::find(forward_, name, &Step::name);
+            const bool stands = step != forward_.end() && step->applies(plan_) &&
+                                step->mistake.empty() && !step->of_user;
+            if (!stands) return false;
+        }
+        return std::ranges::all_of(graph_.nodes(), [](const BackwardNode& node) {
+            const std::string& name = node.step->name;
+            return name == "weights" || name == "sink_weight" || is_inside_softmax(name) ||
+                   std::ranges::none_of(node.reads, is_inside_softmax);
+        });
+    }
+
+    Outline outline(const std::string& name) const {
+        return find_step(table_, name).outline(plan_);
+    }
+
+    /// The cell of a tensor, with the letters of another or without an axis of them.
+    RuleTree cell(const std::string& name, const std::vector<std::string>& letters) const {
+        std::vector<RuleTree> indices;
+        for (const std::string& letter : letters) indices.push_back(name_node(letter));
+        return cell_node(name, indices);
+    }
+
+    std::vector<std::string> letters(const std::string& name) const {
+        return BackwardGraph::indices_of(outline(name));
+    }
+
+    void add_row_dot() {
+        const std::vector<std::string> all = letters("weights");
+        const std::vector<std::string> row = letters("row_max");
+        RuleNode sum{.kind = RuleNode::Kind::reduce, .word = "sum"};
+        for (const std::string& letter : all) {
+            if (std::ranges::find(row, letter) == row.end()) sum.index = letter;
+        }
+        sum.parts = {operate_node("*", {cell("weights", all), cell("d_weights", all)})};
+        RuleTree value = tree_of(std::move(sum));
+        if (graph_.has_gradient("sink_weight")) {
+            value = operate_node(
+                "+",
+                {value, operate_node("*", {cell("sink_weight", row), cell("d_sink_weight", row)})});
+        }
+        Step card;
+        card.name = "row_dot";
+        card.title = "the mean of d_weights in each row, by the weights";
+        card.shown = false;
+        card.outline = find_step(table_, "row_max").outline;
+        add(std::move(card), row, value);
+        table_.back().note = [](const notes::Subject&) -> std::string {
+            return "What softmax takes away from each gradient of the row, because its weights "
+                   "always sum to 1.";
+        };
+    }
+
+    void add_gradient(const std::string& name) {
+        const BackwardNode& node = graph_[name];
+        const std::vector<std::string> indices = letters(name);
+        std::vector<RuleTree> shares;
+        if (softmax_stands() && softmax_reads(name)) {
+            add_softmax_shares(name, indices, shares);
+        }
+        for (const std::string& reader : node.readers) {
+            const bool inside =
+                is_inside_softmax(reader) || reader == "weights" || reader == "sink_weight";
+            if (softmax_stands() && inside && softmax_reads(name)) continue;
+            const RuleTree tree = gradient_of(*graph_[reader].rule, name, indices,
+                                              [&](const std::string& of) { return outline(of); });
+            if (tree != nullptr) shares.push_back(tree);
+        }
+        if (node.rule) {
+            // Rows that later rows of the step itself read.
+            const RuleTree tree = gradient_of(*node.rule, name, indices,
+                                              [&](const std::string& of) { return outline(of); });
+            if (tree != nullptr) shares.push_back(tree);
+        }
+        // A number that is only rounded down passes nothing on.
+        if (shares.empty()) shares.push_back(number_node(0));
+        RuleTree all = shares.front();
+        for (std::size_t i = 1; i < shares.size(); ++i) all = operate_node("+", {all, shares[i]});
+        const DrawList drawn = draw_list(plan_);
+        const DrawnTensor* const row = find_drawn(drawn, name);
+        const bool has_zero = row != nullptr && row->zero_row.has_value();
+        if (has_zero) {
+            // PyTorch's Embedding learns nothing for padding.
+            const double padding = static_cast<double>(*row->zero_row);
+            const RuleTree is = operate_node("==", {name_node(indices[0]), number_node(padding)});
+            all = choose_node(is, number_node(0), all);
+        }
+        Step card;
+        card.name = "d_" + name;
+        card.title = "the gradient of " + name;
+        card.shown = node.step->kind != Step::Kind::detail;
+        card.tokens = node.step->tokens;
+        card.outline = node.step->outline;
+        const bool is_softmax = softmax_stands() && name != "sink" && softmax_reads(name);
+        if (is_softmax) card.at_once = [](const Plan&) { return true; };
+        std::string how = how_it_comes(node);
+        add(std::move(card), indices, all);
+        table_.back().note = [is_softmax, how](const notes::Subject& subject) {
+            return is_softmax ? notes::softmax_gradient_note(subject)
+                              : notes::gradient_note(subject, how);
+        };
+    }
+
+    /// The card of a gradient, before its numbers are known.
+    std::string how_it_comes(const BackwardNode& node) const {
+        const std::string& name = node.step->name;
+        const std::string& reader = node.readers.front();
+        if (reader == "loss") return "This is where the way back begins.";
+        if (find_drawn(draw_list(plan_), name) != nullptr && name.ends_with("embedding")) {
+            return "A row gets the sum of all tokens that it was looked up for.";
+        }
+        if (node.step->kind == Step::Kind::parameter) {
+            return "Summed over all tokens that it is used for: training takes a small part of it "
+                   "away from " +
+                   name + ".";
+        }
+        if (node.readers.size() > 1) {
+            std::string all;
+            for (const std::string& each : node.readers) {
+                all += (all.empty() ? "" : &each == &node.readers.back() ? " and " : ", ") + each;
+            }
+            return "It is read by " + all + ": what comes back from each is added up.";
+        }
+        if (reader.starts_with("rotated_")) return "Rotated back, by the opposite angle.";
+        if (reader.starts_with("repeated_")) return "The heads that share it are added up.";
+        if (reader == "masked_scores") return "A hidden score has no effect: its gradient is 0.";
+        return "It comes back through " + reader + ".";
+    }
+
+    /// Whether softmax was taken of it.
+    bool softmax_reads(const std::string& name) const {
+        return name == "sink" || graph_["exponentials"].reads.contains(name);
+    }
+
+    void add_softmax_shares(const std::string& name, const std::vector<std::string>& indices,
+                            std::vector<RuleTree>& shares) const {
+        if (name != "sink") {
+            const std::vector<std::string> all = letters("weights");
+            const RuleTree more =
+                operate_node("-", {cell("d_weights", all), cell("row_dot", letters("row_max"))});
+            shares.push_back(operate_node("*", {cell("weights", all), more}));
+            return;
+        }
+        // The sink is a further key of every query, without a value.
+        const std::vector<std::string> row = letters("sink_weight");
+        RuleTree less = cell("row_dot", row);
+        if (graph_.has_gradient("sink_weight")) {
+            less = operate_node("-", {less, cell("d_sink_weight", row)});
+        }
+        RuleTree value = operate_node("*", {cell("sink_weight", row), less});
+        const bool per_head = outline("sink_weight").axes.size() > 1 && indices[0] == "h" &&
+                              std::ranges::find(row, "h") != row.end();
+        for (auto letter = row.rbegin(); letter != row.rend(); ++letter) {
+            if (per_head && *letter == "h") continue;
+            value = tree_of({.kind = RuleNode::Kind::reduce,
+                             .word = "sum",
+                             .index = *letter,
+                             .parts = {value}});
+        }
+        shares.push_back(operate_node("-", {value}));
+    }
+
+    void add(Step card, const std::vector<std::string>& indices, const RuleTree& value) {
+        card.gradient_of = card.name.starts_with("d_") ? card.name.substr(2) : "weights";
+        const Rule rule{"", card.name, indices, value};
+        table_.push_back(std::move(card));
+        Step& step = table_.back();
+        follow_rule(step, {plan_, table_, step}, rule);
+        step.replaces_given = false;
+    }
+
+    const StepTable forward_;  ///< with the loss
+    StepTable& table_;
+    const Plan& plan_;
+    BackwardGraph graph_;
+};
+
+}  // namespace
+
+StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss) {
+    if (plan.fused()) {
+        throw ConfigError(
+            "the way back reads the weights, and fused goes block by block and keeps none: choose "
+            "another variant");
+    }
+    if (has_step(table, plan, "loss")) {
+        throw ConfigError("this table goes back already: give the one without gradients");
+    }
+    add_loss(table, plan, loss);
+    Backward(table, plan).write();
+    return table;
+}
+
+}  // namespace attn

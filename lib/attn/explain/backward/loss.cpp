@@ -1,0 +1,123 @@
+#include "attn/explain/backward/graph.hpp"
+
+#include "attn/core/cards/step_lines.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/explain/notes/notes.hpp"
+#include "attn/explain/why/why.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// The last step of the walk that has a rule.
+const Step& last_step(const StepTable& table, const Plan& plan) {
+    const Step* last = nullptr;
+    for (const Step& step : table) {
+        const bool counts = step.kind == Step::Kind::computed && step.applies(plan);
+        if (counts && step.chain == Chain::contexts) last = &step;
+    }
+    if (last == nullptr) {
+        throw ConfigError("there is no context for a loss: give the step table of the plan");
+    }
+    return *last;
+}
+
+std::string bracketed(const std::vector<std::string>& letters) {
+    std::string all;
+    for (const std::string& letter : letters) all += (all.empty() ? "" : ",") + letter;
+    return "[" + all + "]";
+}
+
+/// `weights[0,1]`, with words as numbers.
+std::string cell_of(const StepTable& table, const Plan& plan, const std::string& text) {
+    Ledger shapes;
+    for (const Step& step : table) {
+        if (!step.applies(plan) || !step.outline) continue;
+        const Outline outline = step.outline(plan);
+        shapes.record(step.name, Tensor(outline.axes, Array<float>::filled(outline.shape, 0)));
+    }
+    return cell_text(parse_cell(plan, table, shapes, text));
+}
+
+/// The step of a tensor that is given for the loss.
+Step given_step(const std::string& name, const std::string& title, const Step& last,
+                const Plan& plan, const Loss& loss) {
+    const Outline outline = last.outline(plan);
+    if (!loss.target) {
+        throw ConfigError("this loss is of a target: set the tensor, one number for each cell of " +
+                          last.name);
+    }
+    if (loss.target->shape() != outline.shape) {
+        throw ShapeError("$loss "_told + loss.file + " has shape " +
+                         shape_text(loss.target->shape()) + " and " + last.name + " " +
+                         shape_text(outline.shape) + ": it needs one number for each of its cells");
+    }
+    Step step;
+    step.name = name;
+    step.title = title;
+    step.shown = false;
+    step.outline = last.outline;
+    step.formula = [file = loss.file](const PlannedStep& of) {
+        return of.step.name + " = " + file;
+    };
+    step.code = [target = *loss.target](const StepLines& of) {
+        return of.step.name + " = " + tensor_literal(target, of.plan.compute_dtype, of.language);
+    };
+    step.compute = [outline, target = *loss.target](const Plan& of, const Ledger&) {
+        return cast(target.renamed(outline.axes), of.compute_dtype);
+    };
+    return step;
+}
+
+}  // namespace
+
+void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
+    const Step last = last_step(table, plan);
+    if (loss.kind < Loss::Kind::sum || loss.kind > Loss::Kind::upstream) {
+        throw ConfigError("a loss is a sum, a mean, a cell, mse or upstream, not kind " +
+                          std::to_string(static_cast<int>(loss.kind)));
+    }
+    const std::vector<std::string> letters = BackwardGraph::indices_of(last.outline(plan));
+    const std::string cell = last.name + bracketed(letters);
+    std::string value = cell;
+    Step step;
+    step.name = "loss";
+    step.title = "the number that all gradients are of";
+    step.outline = [](const Plan&) { return Outline{{}, {}}; };
+    step.gradient_of = "loss";
+    if (loss.kind == Loss::Kind::mse) {
+        table.push_back(given_step("target", "what the last step should be", last, plan, loss));
+        value = "(" + cell + " - target" + bracketed(letters) + ") ^ 2";
+    } else if (loss.kind == Loss::Kind::upstream) {
+        table.push_back(
+            given_step("upstream", "the gradient that comes from what follows", last, plan, loss));
+        value = cell + " * upstream" + bracketed(letters);
+    }
+    const bool means = loss.kind == Loss::Kind::mean || loss.kind == Loss::Kind::mse;
+    std::string sums;
+    for (const std::string& letter : letters) sums += (means ? "mean " : "sum ") + letter + ": ";
+    const bool is_cell = loss.kind == Loss::Kind::cell;
+    const std::string rest = loss.rest == 0 ? "" : json_number(loss.rest) + " + ";
+    const Rule rule =
+        parse_rule("loss[] = " + rest + (is_cell ? cell_of(table, plan, loss.cell) : sums + value));
+    table.push_back(std::move(step));
+    follow_rule(table.back(), {plan, table, table.back()}, rule);
+    table.back().replaces_given = false;
+    const std::string taken = is_cell                        ? cell_of(table, plan, loss.cell)
+                              : loss.kind == Loss::Kind::mse ? "((" + last.name + " - target) ** 2)"
+                              : loss.kind == Loss::Kind::upstream ? "(" + last.name + " * upstream)"
+                                                                  : last.name;
+    const std::string line = "loss = " + rest + taken +
+                             (is_cell ? ""
+                              : means ? ".mean()"
+                                      : ".sum()");
+    table.back().note = [what = loss.note](const notes::Subject&) -> std::string {
+        return what + (what.empty() ? "" : " ") +
+               "The gradients below say how much this number changes when a cell grows a little.";
+    };
+    table.back().code = [line](const StepLines&) { return line; };
+}
+
+}  // namespace attn

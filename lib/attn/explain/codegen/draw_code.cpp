@@ -1,0 +1,257 @@
+#include "attn/explain/codegen/code.hpp"
+
+#include "attn/core/cards/step_lines.hpp"
+#include "attn/ground/text/json.hpp"
+
+namespace attn {
+namespace {
+
+std::string indented(const std::string& code) {
+    std::string text = "    ";
+    for (const char c : code) {
+        text += c;
+        if (c == '\n') text += "    ";
+    }
+    return text;
+}
+
+/// Writes rows of the list: in the library whose generator is followed, handed over to the language
+/// of the rest.
+class DrawWriter {
+public:
+    DrawWriter(const Plan& plan, CodeLanguage language, Gradients gradients)
+        : plan_(plan),
+          rng_(plan.config.rng),
+          numpy_(language == CodeLanguage::numpy),
+          language_(language),
+          gradients_(gradients) {}
+
+    /// The lines of these rows, which are drawn together.
+    std::string lines(const std::vector<const DrawnTensor*>& rows) const {
+        std::string spent;
+        std::string once;
+        bool draws = false;
+        for (const DrawnTensor* row : rows) {
+            if (row->name.empty()) {
+                if (row->member.empty()) spent += draw(row->how, row->shape()) + "  # spent\n";
+                continue;
+            }
+            const bool given = plan_.config.parameters.has(row->name);
+            if (row->how == Initialisation::zeros && row->member.empty() && given) continue;
+            if (row->how == Initialisation::xavier && once.empty()) once = multihead();
+            draws = draws || row->member.empty() || row->how == Initialisation::xavier;
+            once += (once.empty() ? "" : "\n") + line(*row);
+        }
+        if (once.empty()) return spent;
+        const DrawnTensor& last = *rows.back();
+        std::string stacked;
+        if (last.turns > 1) {
+            std::string lists;
+            for (const char kind : {'w', 'b'}) {
+                std::string names;
+                std::string brackets;
+                for (const DrawnTensor* row : in_part_order(rows, kind)) {
+                    names += (names.empty() ? "" : ", ") + row->name;
+                    brackets += brackets.empty() ? "[]" : ", []";
+                    stacked += "\n" + row->name + " = " + (numpy_ ? "np" : "torch") + ".stack(" +
+                               row->name + ")";
+                }
+                if (!names.empty()) lists += names + " = " + brackets + "\n";
+            }
+            once =
+                lists + "for head in range(" + std::to_string(last.turns) + "):\n" + indented(once);
+        }
+        if (last.times > 1 && draws) {
+            once = "for time in range(" + std::to_string(last.times) +
+                   "):  # the last ones drawn are used\n" + indented(once);
+        }
+        return spent + once + stacked;
+    }
+
+    /// Ids, or a given x or memory, written out.
+    std::string taken(const DrawnTensor& row) const {
+        const Shape shape = row.shape();
+        if (std::holds_alternative<Tokens>(*row.taken)) {
+            return literal(row.name, taken_tensor(row, plan_.dtype));
+        }
+        const Tensor& given = std::get<Tensor>(*row.taken);
+        std::string code = literal(row.name, given);
+        if (!given.is_floating()) code += to(plan_.dtype);
+        code += to_compute_dtype();
+        if (given.shape() == shape) return code;
+        return code + "\n" + row.name + " = " +
+               (numpy_ ? "np.broadcast_to(" + row.name + ", " + size_tuple(shape) + ")"
+                       : row.name + ".expand(" + size_list(shape) + ")");
+    }
+
+    std::string literal(const std::string& name, const Tensor& tensor) const {
+        return name + " = " + tensor_literal(tensor, plan_.dtype, language_);
+    }
+
+    /// Converts to the type of the arithmetic, where it is another one than that of the draws.
+    std::string to_compute_dtype() const {
+        return plan_.compute_dtype == plan_.dtype ? "" : to(plan_.compute_dtype);
+    }
+
+private:
+    std::string to(DType dtype) const {
+        return (numpy_ ? ".astype(" : ".to(") + dtype_code(dtype, language_) + ")";
+    }
+
+    std::string torch_dtype() const {
+        return plan_.dtype == DType::float32
+                   ? ""
+                   : ", dtype=" + dtype_code(plan_.dtype, CodeLanguage::torch);
+    }
+
+    /// A parameter of a PyTorch layer.
+    std::string parameter(const std::string& owner) const {
+        return gradients_ == Gradients::on ? owner : owner + ".data";
+    }
+
+    /// A drawn expression as the rest of the program reads it: its library and its type.
+    std::string handed_over(std::string expression) const {
+        if (rng_ == Rng::torch && numpy_) expression += ".numpy()";
+        if (rng_ != Rng::torch) {
+            if (plan_.dtype != DType::float64) expression += ".astype(np.float32)";
+            if (!numpy_) expression = "torch.from_numpy(" + expression + ")";
+            if (is_16_bit(plan_.dtype)) expression += to(plan_.dtype);
+        }
+        return expression + to_compute_dtype();
+    }
+
+    /// A fresh tensor of draws, not yet handed over. NumPy has no layers, only their numbers.
+    std::string draw(Initialisation how, const Shape& shape) const {
+        if (how == Initialisation::linear_weight || how == Initialisation::linear_bias) {
+            return std::string(rng_ == Rng::numpy ? "np.random" : "generator") +
+                   ".uniform(-bound, bound, " + size_tuple(shape) + ")";
+        }
+        if (how == Initialisation::ones || how == Initialisation::zeros) {
+            const std::string name = how == Initialisation::ones ? "ones(" : "zeros(";
+            return rng_ == Rng::torch ? "torch." + name + size_list(shape) + torch_dtype() + ")"
+                                      : "np." + name + size_tuple(shape) + ")";
+        }
+        if (how == Initialisation::small_normal) {
+            return "(0.1 * " + draw(Initialisation::normal, shape) + ")";
+        }
+        const bool uniform = how == Initialisation::uniform;
+        if (rng_ == Rng::torch) {
+            return std::string(uniform ? "torch.rand(" : "torch.randn(") + size_list(shape) +
+                   torch_dtype() + ")";
+        }
+        if (rng_ == Rng::numpy) {
+            return std::string(uniform ? "np.random.rand(" : "np.random.randn(") +
+                   size_list(shape) + ")";
+        }
+        return std::string(uniform ? "generator.random(" : "generator.standard_normal(") +
+               size_tuple(shape) + ")";
+    }
+
+    /// Matrices with ones on their diagonals.
+    std::string identity(const Shape& shape) const {
+        const Shape matrix(shape.end() - 2, shape.end());
+        if (rng_ != Rng::torch) {
+            const std::string one = "np.eye(" + size_list(matrix) + ")";
+            return shape == matrix ? one
+                                   : "np.tile(" + one + ", (" + size_list({shape[0], 1, 1}) + "))";
+        }
+        const std::string one = "torch.eye(" + size_list(matrix) + torch_dtype() + ")";
+        return shape == matrix ? one : one + ".expand(" + size_list(shape) + ")";
+    }
+
+    /// The line that draws one row, or one head's part of it.
+    std::string line(const DrawnTensor& row) const {
+        const bool torch = rng_ == Rng::torch;
+        const bool in_turn = row.turns > 1;
+        Axes axes = row.axes();
+        Shape shape = row.shape();
+        if (in_turn) {
+            axes.erase(axes.begin());
+            shape.erase(shape.begin());
+        }
+        std::string before;
+        if (row.value) return literal(row.name, *row.value) + to_compute_dtype();
+        std::string expression = row.diagonal ? identity(shape) : draw(row.how, shape);
+        if (row.spread != 1) expression = json_number(row.spread) + " * " + expression;
+        if (row.shift != 0) expression = json_number(row.shift) + " + " + expression;
+        if (row.spread != 1 || row.shift != 0) expression = "(" + expression + ")";
+        std::string after;
+        if (!row.member.empty()) {
+            const std::size_t dot = row.member.find(".chunk");
+            expression = parameter("attention." + row.member.substr(0, dot));
+            if (dot != std::string::npos) expression += row.member.substr(dot);
+        } else if (row.how == Initialisation::embedding && torch) {
+            expression = "torch.nn.Embedding(" + size_list(shape);
+            if (row.zero_row) expression += ", padding_idx=" + std::to_string(*row.zero_row);
+            expression = parameter(expression + torch_dtype() + ").weight");
+        } else if (row.how == Initialisation::embedding && row.zero_row) {
+            after = "\n" + row.name + "[" + std::to_string(*row.zero_row) + "] = 0";
+        } else if (row.how == Initialisation::linear_weight && torch) {
+            const std::string layer = "torch.nn.Linear(" + size_list({row.in, row.out}) +
+                                      (row.bias ? "" : ", bias=False") + torch_dtype() + ")";
+            if (row.bias) before = "linear = " + layer + "\n";
+            expression = parameter((row.bias ? "linear" : layer) + ".weight");
+            if (axes != Axes{"out", "in"}) expression += ".reshape(" + size_list(shape) + ")";
+        } else if (row.how == Initialisation::linear_bias && torch) {
+            expression = parameter("linear.bias");
+            if (shape.size() > 1) expression += ".reshape(" + size_list(shape) + ")";
+        } else if (row.how == Initialisation::linear_weight) {
+            before = "bound = 1 / math.sqrt(" + std::to_string(row.in) + ")\n";
+        }
+        return before + row.name + (in_turn ? ".append(" : " = ") + handed_over(expression) +
+               (in_turn ? ")" : "") + after;
+    }
+
+    /// The layer that holds all parameters of a walk with nn.MultiheadAttention.
+    std::string multihead() const {
+        std::string call =
+            "attention = torch.nn.MultiheadAttention(" + size_list({plan_.embed_dim, plan_.heads});
+        if (!plan_.config.bias) call += ", bias=False";
+        if (!plan_.one_weight()) {
+            const std::string width = std::to_string(plan_.memory_dim);
+            call += ", kdim=" + width + ", vdim=" + width;
+        }
+        return call + torch_dtype() + ")";
+    }
+
+    /// The weights or biases of query, key and value in this order.
+    static std::vector<const DrawnTensor*> in_part_order(
+        const std::vector<const DrawnTensor*>& rows, char kind) {
+        std::vector<const DrawnTensor*> found;
+        for (const char* part : {"_query", "_key", "_value"}) {
+            for (const DrawnTensor* row : rows) {
+                if (row->name == kind + std::string(part)) found.push_back(row);
+            }
+        }
+        return found;
+    }
+
+    const Plan& plan_;
+    Rng rng_;
+    bool numpy_;
+    CodeLanguage language_;
+    Gradients gradients_;
+};
+
+}  // namespace
+
+std::string draw_code(const DrawList& list, std::string_view step, const Plan& plan,
+                      CodeLanguage language, Gradients gradients) {
+    const DrawWriter writer(plan, language, gradients);
+    std::vector<const DrawnTensor*> rows;
+    for (const DrawnTensor& row : list) {
+        if (row.step != step) continue;
+        if (row.taken) return writer.taken(row);
+        const bool spends = row.how != Initialisation::zeros || !row.member.empty();
+        if (!spends && plan.config.parameters.has(row.name)) continue;
+        rows.push_back(&row);
+    }
+    std::string code = rows.empty() ? "" : writer.lines(rows);
+    if (const Tensor* given = plan.config.parameters.find(step)) {
+        code += (code.empty() ? "" : "\n") + writer.literal(std::string(step), *given) +
+                writer.to_compute_dtype();
+    }
+    return code;
+}
+
+}  // namespace attn

@@ -1,0 +1,145 @@
+#include "attn/explain/document/document.hpp"
+
+#include <algorithm>
+
+#include "attn/core/rules/print.hpp"
+#include "attn/core/walk/bounds.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/explain/notes/findings.hpp"
+#include "attn/explain/notes/labels.hpp"
+#include "attn/explain/notes/notes.hpp"
+
+namespace attn {
+namespace {
+
+/// The entries of the ledger that a step was made from.
+std::vector<std::string> read_by(const Step& step, const Plan& plan, const Ledger& ledger) {
+    std::vector<std::string> names;
+    for (const Input& input : step.reads(plan)) {
+        if (input.chain == Chain::none) {
+            if (ledger.has(input.step)) names.push_back(input.step);
+        } else if (const auto* entry = ledger.find_latest(input.chain, step.name)) {
+            names.push_back(entry->name);
+        }
+    }
+    return names;
+}
+
+/// The walks of the chunks of a prefill up to the context, whose note compares them with the whole;
+/// none where it does not.
+std::vector<Ledger> noted_chunks(const Plan& plan, const Ledger& ledger, const StepTable& table) {
+    const Ledger::Entry* context = ledger.find_latest(Chain::contexts);
+    if (!plan.config.prefill || context == nullptr || context->tensor.size() > notes::most_cells) {
+        return {};
+    }
+    const auto step = std::ranges::find(table, context->name, &Step::name);
+    if (!has_note({plan, table, *step})) return {};
+    return walk_chunks(plan, ledger, StepTable(table.begin(), step + 1));
+}
+
+}  // namespace
+
+std::size_t Section::whole_index(std::size_t axis, std::size_t i) const {
+    for (const AxisPart& each : part) {
+        if (each.drops_axis) continue;
+        if (axis-- > 0) continue;
+        return static_cast<std::size_t>(each.first + static_cast<std::ptrdiff_t>(i) * each.step);
+    }
+    return i;
+}
+
+std::optional<std::size_t> Document::picked_sequence(const Section& section) const {
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    const bool first_is_batch = query_tokens.size() > 1 && !section.part.empty() &&
+                                section.part.front().drops_axis && tensor != nullptr &&
+                                !tensor->has_axis("batch");
+    if (!first_is_batch) return std::nullopt;
+    return static_cast<std::size_t>(section.part.front().first);
+}
+
+Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
+    const std::vector<Ledger> chunks = noted_chunks(plan, ledger, table);
+    Document document;
+    document.query_tokens = plan.query_tokens;
+    document.key_tokens = plan.key_tokens;
+    for (const Step& step : table) {
+        const Tensor* tensor = ledger.find(step.name);
+        if (tensor == nullptr) continue;
+        Section section;
+        section.name = step.name;
+        section.title = told_title({plan, table, step});
+        section.formula = formula_of(step, plan, table);
+        section.margin = step.mistake;
+        section.note = step_note({plan, table, step}, ledger, Excerpt(), chunks);
+        notes::say(section.note, overflow_note({plan, table, step}, ledger));
+        section.content = *tensor;
+        section.shown = step.shown;
+        section.detail = step.kind == Step::Kind::detail;
+        section.tokens = step.tokens;
+        section.reads = read_by(step, plan, ledger);
+        document.sections.push_back(std::move(section));
+    }
+    return document;
+}
+
+namespace {
+
+/// The note on each matrix of a step's tensor, where there are several.
+std::vector<std::string> notes_of_matrices(const PlannedStep& of, const Ledger& ledger,
+                                           const std::string& whole) {
+    constexpr std::size_t most_matrices = 64;
+    const Tensor& tensor = ledger[of.step.name];
+    const Shape& shape = tensor.shape();
+    if (shape.size() < 3 || tensor.size() == 0) return {};
+    const std::size_t outer = shape.size() - 2;
+    std::size_t count = 1;
+    for (std::size_t axis = 0; axis < outer; ++axis) count *= shape[axis];
+    if (count < 2 || count > most_matrices) return {};
+    std::vector<std::string> notes;
+    for (std::size_t number = 0; number < count; ++number) {
+        std::string indices;
+        for (std::size_t axis = outer, left = number; axis-- > 0; left /= shape[axis]) {
+            indices = std::to_string(left % shape[axis]) + "," + indices;
+        }
+        const std::string note = step_note(of, ledger, slice_parts(tensor, indices + "..."));
+        notes.push_back(note == whole ? "" : note);
+    }
+    const bool all_alike = std::ranges::all_of(notes, &std::string::empty);
+    return all_alike ? std::vector<std::string>() : notes;
+}
+
+}  // namespace
+
+void add_rules(Document& document, const Plan& plan, const StepTable& table) {
+    for (Section& section : document.sections) {
+        const std::optional<Rule> rule = rule_of({plan, table, find_step(table, section.name)});
+        if (rule) section.rule = rule_text(*rule);
+    }
+}
+
+void add_bounds(Document& document, const Plan& plan, const StepTable& table,
+                const Ledger& ledger) {
+    Bounds bounds(plan, table, ledger, rounding_of(plan.compute_dtype));
+    for (Section& section : document.sections) {
+        if (!ledger[section.name].is_floating()) continue;
+        if (const std::optional<Ball> ball = bounds.of(section.name)) section.bound = ball->radius;
+    }
+}
+
+void add_derivations(Document& document, const Plan& plan, const StepTable& table,
+                     const Ledger& ledger, const std::vector<std::string>& left_out) {
+    for (Section& section : document.sections) {
+        const Step& step = find_step(table, section.name);
+        const bool is_elsewhere = std::ranges::any_of(left_out, [&](const std::string& name) {
+            return PlannedStep{plan, table, step}.reads(name);
+        });
+        if (!is_elsewhere) {
+            section.derivations = derivation_patterns(plan, table, ledger, section.name);
+        }
+        if (section.note.empty()) continue;
+        section.notes = notes_of_matrices({plan, table, step}, ledger, section.note);
+    }
+}
+
+}  // namespace attn

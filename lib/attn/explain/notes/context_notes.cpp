@@ -1,0 +1,215 @@
+#include "attn/explain/notes/told.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/core/plan/plan.hpp"
+#include "attn/explain/notes/attention_rows.hpp"
+#include "attn/explain/notes/findings.hpp"
+#include "attn/explain/notes/labels.hpp"
+
+namespace attn::notes {
+namespace {
+
+/// True where context row `query` is exactly value row `key`, in the first matrix.
+bool same_row(const Subject& subject, std::size_t query, std::size_t key) {
+    const Tensor& context = subject.tensor;
+    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::values);
+    if (entry == nullptr || entry->tensor.dimension() < 2) return false;
+    const Tensor* value = &entry->tensor;
+    const std::size_t columns = context.shape().back();
+    const std::size_t features = subject.excerpt.length("feature", columns);
+    if (value->shape().back() != features || key >= Matrices(*value).rows) return false;
+    const Cells mixed(context);
+    const Cells values(*value);
+    for (std::size_t c = 0; c < columns; ++c) {
+        const std::size_t feature = subject.excerpt.index("feature", c);
+        if (mixed[query * columns + c] != values[key * features + feature]) return false;
+    }
+    return true;
+}
+
+/// True where a row of a matrix holds nan.
+bool row_has_nan(const Tensor& tensor, std::size_t row) {
+    const Cells cells(tensor);
+    const std::size_t columns = tensor.shape().back();
+    for (std::size_t c = 0; c < columns; ++c) {
+        if (std::isnan(cells[row * columns + c])) return true;
+    }
+    return false;
+}
+
+/// The queries whose context is nan, and where it comes from.
+std::string nan_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    Rows found;
+    for (std::size_t q = 0; q < rows.size(); ++q) {
+        if (row_has_nan(subject.tensor, q)) found.add(q);
+    }
+    if (found.count == 0) return {};
+    return capitalised(named(subject, found)) + (found.count == 1 ? " has" : " have") + " nan: " +
+           (rows[found.first].has_nan
+                ? "weights that are nan pass it on."
+                : "a value that is nan or infinite reaches it, even with weight 0.");
+}
+
+/// One query as an example: whom it takes most from, or whose value it copies.
+std::string example(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    std::string note;
+    const Rows single = rows_where(
+        rows, [](const AttentionRow& row) { return row.visible == 1 && row.weight == 1; });
+    if (single.count > 0 && same_row(subject, single.first, rows[single.first].best)) {
+        const std::string key = seen_label(subject, single.first, rows[single.first].best);
+        say(note, capitalised(row_label(subject, single.first)) + " sees only " + key +
+                      " and receives that value unchanged.");
+    }
+    if (const std::optional<std::size_t> query = strongest(rows)) {
+        const AttentionRow& row = rows[*query];
+        if (row.equals == 1) {
+            say(note, of_first_matrix(subject, row_label(subject, *query) + " takes most, " +
+                                                   number(row.weight) + ", from " +
+                                                   seen_label(subject, *query, row.best) + "."));
+        }
+    }
+    const Rows even = rows_where(rows, [](const AttentionRow& row) { return row.even; });
+    if (even.count > 0) {
+        say(note, capitalised(named(subject, even)) + (even.count == 1 ? " receives" : " receive") +
+                      " the plain mean of the visible values.");
+    }
+    const Rows zero = rows_where(rows, [](const AttentionRow& row) {
+        return !row.has_nan && row.visible == 0 && row.sum == 0;
+    });
+    if (zero.count > 0) {
+        say(note, capitalised(named(subject, zero)) + (zero.count == 1 ? " receives" : " receive") +
+                      " 0, seeing no key.");
+    }
+    return note;
+}
+
+/// A query and a block, in the first matrix.
+struct BlockCell {
+    std::size_t query = 0, block = 0;
+    double value = 0;
+};
+
+/// The first number behind block 0 for which `wanted(before, now)` holds.
+template <class Wanted>
+std::optional<BlockCell> first_block_where(const Subject& subject, Wanted wanted) {
+    // Only of all blocks each stands behind the one before it.
+    if (!subject.excerpt.has_all_in_order("block")) return std::nullopt;
+    const Matrices matrices(subject.tensor);
+    const Cells cells(subject.tensor);
+    for (std::size_t q = 0; q < matrices.rows; ++q) {
+        for (std::size_t b = 1; b < matrices.columns; ++b) {
+            const double before = cells[q * matrices.columns + b - 1];
+            const double now = cells[q * matrices.columns + b];
+            if (wanted(before, now)) return BlockCell{q, b, now};
+        }
+    }
+    return std::nullopt;
+}
+
+std::string running_max_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const std::size_t blocks = subject.excerpt.length("block", subject.tensor.shape().back());
+    std::string note = "The keys come in " + counted(blocks, "block") + " of up to " +
+                       counted(plan.key_block(), "key") +
+                       ". Each query keeps only the largest score it has met.";
+    const auto raised = first_block_where(subject, [](double a, double b) { return b > a; });
+    if (raised) {
+        say(note,
+            of_first_matrix(subject, row_label(subject, raised->query) + " meets a larger one, " +
+                                         number(raised->value) + ", in block " +
+                                         std::to_string(raised->block) + "."));
+    }
+    return note;
+}
+
+std::string correction_note(const Subject& subject) {
+    std::string note =
+        "Exponentials are measured from the maximum, so a new maximum makes the old ones smaller "
+        "by one factor. It is 1 where the maximum stays, and 0 while there is nothing to correct.";
+    const auto below = first_block_where(subject, [](double, double b) { return b > 0 && b < 1; });
+    if (below) {
+        say(note,
+            of_first_matrix(subject, "what " + row_label(subject, below->query) +
+                                         " has gathered is multiplied by " + number(below->value) +
+                                         " in block " + std::to_string(below->block) + "."));
+    }
+    return note;
+}
+
+std::string running_sum_note(const Subject& subject) {
+    const Matrices matrices(subject.tensor);
+    if (matrices.cells() == 0) return {};
+    const double last = Cells(subject.tensor)[matrices.columns - 1];
+    std::string note = "After the last block it is what softmax over all keys divides by.";
+    if (std::isfinite(last) && subject.excerpt.has_all_in_order("block")) {
+        say(note, of_first_matrix(
+                      subject, "for " + row_label(subject, 0) + " that is " + number(last) + "."));
+    }
+    return note;
+}
+
+std::string partial_context_note(const Subject&) {
+    return "Each block adds its values, weighted by their exponentials, to what was corrected. "
+           "Divided by running_sum after the last block, it is the context: the softmax over all "
+           "keys, though no query ever held all its scores.";
+}
+
+std::string blockwise_context_note(const Subject& subject) {
+    std::string note =
+        "The kernel never stored the scores: a block of them at a time, in the cache, and for each "
+        "query a maximum, a sum and a context.";
+    say(note, not_finite(subject.tensor));
+    return note;
+}
+
+std::string mixing_note(const Subject& subject) {
+    if (subject.plan.fused()) return blockwise_context_note(subject);
+    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::weights);
+    const Tensor* weights = entry ? &entry->tensor : nullptr;
+    const std::string mixes = "Each row is the values mixed by that query's weights.";
+    const bool readable = weights != nullptr && has_readable_rows(*weights) &&
+                          subject.tensor.dimension() >= 2 && Matrices(subject.tensor).readable() &&
+                          Matrices(subject.tensor).rows == Matrices(*weights).rows;
+    if (!readable) return mixes;
+    const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0, entry->name);
+    const RowSums sums = row_sums(subject.ledger, entry->name);
+    const bool averages = !sums.to_other;
+    std::string note;
+    if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
+        say(note, averages
+                      ? "Each row" + (sums.which().empty() ? "" : " of a query" + sums.which()) +
+                            " is an average of the value rows, weighted by attention."
+                  : subject.has("sink")
+                      ? mixes + " They sum to less than 1: the sink's share has no value."
+                      : mixes + " They do not sum to 1, so it is no average.");
+        if (averages) say(note, example(subject, rows));
+    } else {
+        say(note, mixes);
+        if (!averages) {
+            say(note, "These weights do not sum to 1, so it is no average.");
+        }
+    }
+    say(note, nan_sentence(subject, rows));
+    return note;
+}
+
+std::string context_note(const Subject& subject) {
+    std::string note = mixing_note(subject);
+    say(note, chunk_rows(subject));
+    say(note, chunk_check(subject));
+    return note;
+}
+
+}  // namespace
+
+NoteTable context_notes() {
+    return {{"context", context_note},
+            {"running_max", running_max_note},
+            {"correction", correction_note},
+            {"running_sum", running_sum_note},
+            {"partial_context", partial_context_note}};
+}
+
+}  // namespace attn::notes

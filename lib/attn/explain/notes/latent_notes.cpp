@@ -1,0 +1,67 @@
+#include "attn/explain/notes/told.hpp"
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/explain/notes/labels.hpp"
+
+namespace attn::notes {
+namespace {
+
+std::string query_latent_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    return "The " + counted(plan.embed_dim, "feature") + " of each token are pressed into " +
+           std::to_string(*plan.config.latent.query_rank) +
+           ", of which all heads make their queries: two small matrices in the place of a "
+           "large one.";
+}
+
+std::string projected_latent_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const std::size_t kept = plan.latent_rank() + 2 * plan.rotary_pairs();
+    const std::size_t usual =
+        plan.heads * (still_dim(plan) + plan.value_dim + 2 * plan.rotary_pairs());
+    return "This is all that a cache keeps of a token: " + counted(kept, "number") +
+           ", where keys and values of " + counted(plan.heads, "head") + " would be " +
+           std::to_string(usual) + ".";
+}
+
+std::string projected_key_value_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    return "Head by head, " + counted(pair_width(plan), "feature") + " a head: first " +
+           std::to_string(still_dim(plan)) + " for its key, then " +
+           std::to_string(plan.value_dim) + " for its value.";
+}
+
+std::string absorbed_query_note(const Subject& subject) {
+    return "q . (W c) is (q W) . c: the query takes the key matrix of its head up, so "
+           "that it meets the latents, " +
+           std::to_string(subject.plan.latent_rank()) +
+           " features wide, without a key for each head. The scale stays that of " +
+           std::to_string(subject.plan.head_dim) + " features.";
+}
+
+}  // namespace
+
+NoteTable latent_notes() {
+    return {
+        {"w_query_latent",
+         says("Each row holds the factors that make one feature of query_latent.")},
+        {"w_latent", says("Its first rows make the latent, the last ones the part of the key "
+                          "that rotates.")},
+        {"w_key_value", says("Head by head: the rows of its key, then those of its value.")},
+        {"query_latent", query_latent_note},
+        {"projected_latent", projected_latent_note},
+        {"projected_key_value", projected_key_value_note},
+        {"latent", says("Keys and values of all heads are linear in this row: what it does not "
+                        "hold, no head can see.")},
+        {"rotary_key",
+         says("Positions cannot go through the latent, for a rotation would stand between the "
+              "two matrices: they have features of their own, which all heads share.")},
+        {"absorbed_query", absorbed_query_note},
+        {"expanded_context",
+         says("A weighted sum of W c is W times the weighted sum of c: the same context as "
+              "from values of every head, to rounding, with one product a query in the place "
+              "of one a key.")},
+    };
+}
+
+}  // namespace attn::notes

@@ -1,0 +1,67 @@
+#include "attn/explain/notes/notes.hpp"
+
+#include <algorithm>
+
+#include "attn/explain/notes/labels.hpp"
+#include "attn/explain/notes/told.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+
+bool has_note(const PlannedStep& of) {
+    for (const Step& step : of.table) {
+        if (!step.mistake.empty() && step.applies(of.plan)) return false;
+        if (step.name == of.step.name) break;
+    }
+    const Step& step = of.step;
+    return step.note || !step.file_note.empty() || !step.remarks.empty() || notes::told_of(step);
+}
+
+std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
+    using Mistakes = std::map<std::string, std::string>;
+    std::map<std::string, Mistakes> behind;
+    std::map<Chain, std::string> latest;
+    for (const Step& step : of.table) {
+        if (!step.applies(of.plan)) continue;
+        Mistakes& mistakes = behind[step.name];
+        for (const Input& input : step.reads(of.plan)) {
+            const std::string& name = input.chain == Chain::none ? input.step : latest[input.chain];
+            mistakes.merge(Mistakes(behind[name]));
+        }
+        if (step.name == of.step.name) return mistakes;
+        if (!step.mistake.empty()) mistakes[step.name] = step.mistake_ids;
+        if (step.chain != Chain::none) latest[step.chain] = step.name;
+    }
+    return {};
+}
+
+std::string told_title(const PlannedStep& of) {
+    std::vector<std::string> ids;
+    const bool right =
+        std::ranges::all_of(of.table, [](const Step& step) { return step.mistake.empty(); });
+    if (right) return of.step.title;
+    for (const auto& [step, mistakes] : mistakes_behind(of)) ids.push_back(mistakes);
+    return of.step.title + (ids.empty() ? "" : " (after " + joined(ids) + ")");
+}
+
+std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt& excerpt,
+                      std::span<const Ledger> chunks) {
+    const Tensor* tensor = ledger.find(of.step.name);
+    if (tensor == nullptr || tensor->size() == 0 || !has_note(of)) return {};
+    const notes::Subject subject{of, ledger, *tensor, excerpt, chunks};
+    if (of.step.note) return of.step.note(subject);
+    if (const notes::Told* told = notes::told_of(of.step)) return told->note(subject);
+    std::string note = notes::file_note(of.step.file_note, *tensor);
+    notes::say(note, of.step.remarks);
+    return note;
+}
+
+std::string step_note(const PlannedStep& of, const Ledger& ledger,
+                      const std::vector<AxisPart>& place) {
+    const Tensor* tensor = ledger.find(of.step.name);
+    if (tensor == nullptr) return {};
+    const Excerpt excerpt(of.step, tensor->axes(), tensor->shape(), place);
+    return step_note(of, excerpt.cut(ledger, of.table), excerpt);
+}
+
+}  // namespace attn

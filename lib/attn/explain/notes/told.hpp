@@ -1,0 +1,47 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attn/explain/notes/notes.hpp"
+
+namespace attn {
+struct WalkView;
+}
+
+namespace attn::notes {
+
+/// What is said of one step: a note on its numbers, and of some why a cell is what it is.
+struct Told {
+    std::string step;
+    std::function<std::string(const Subject&)> note;
+    std::function<std::string(const WalkView&)> remark{};
+};
+
+// The sentences stand under the names of their steps, one file for each group of cards.
+using NoteTable = std::vector<Told>;
+NoteTable input_notes();
+NoteTable norm_notes();
+NoteTable latent_notes();
+NoteTable projection_notes();
+NoteTable position_notes();
+NoteTable cache_notes();
+NoteTable score_notes();
+NoteTable mask_notes();
+NoteTable share_notes();
+NoteTable context_notes();
+
+/// A note that is the same for every walk.
+inline std::function<std::string(const Subject&)> says(std::string note) {
+    return [note = std::move(note)](const Subject&) { return note; };
+}
+
+/// The sentences of an attention file whose facts there are: `{largest}` and `{smallest}` are
+/// places,
+/// `{largest_number}` and `{smallest_number}` what stands there.
+std::string file_note(const std::string& text, const Tensor& tensor);
+
+/// What is said of a step; nothing of one that mistakes or users have made, or without sentences.
+const Told* told_of(const Step& step);
+
+}  // namespace attn::notes

@@ -1,0 +1,219 @@
+#include "attn/explain/why/why.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/why/rule_cell.hpp"
+#include "attn/ground/tensor/slice.hpp"
+
+namespace attn {
+namespace {
+
+/// A pattern that is being gathered.
+struct Gathered {
+    std::string arithmetic;
+    bool is_sum = false;
+    std::vector<std::vector<ReadCell>> terms;  ///< the factors of each, in the first cell
+    std::vector<bool> exponential;             ///< of each term
+    std::vector<std::size_t> cells;            ///< the number of each
+    /// The number of each factor in its own tensor: cell by cell, term by term.
+    std::vector<std::size_t> factors;
+};
+
+/// The common text of cells of one pattern; addends alike are counted.
+std::string key_of(const MadeCell& made) {
+    std::string key = made.is_copy ? "copy " : made.text;
+    const auto add = [&](const ReadCell& cell) { (key += ' ') += *cell.step; };
+    for (const ReadCell& cell : made.cells) add(cell);
+    const auto reads_same = [](const ReadCell& one, const ReadCell& other) {
+        return one.step == other.step;
+    };
+    const auto are_alike = [&](const MadeCell::Addend& one, const MadeCell::Addend& other) {
+        return one.form == other.form && std::ranges::equal(one.cells, other.cells, reads_same);
+    };
+    std::size_t alike = 1;
+    for (std::size_t i = 0; i < made.addends.size(); ++i, ++alike) {
+        const MadeCell::Addend& addend = made.addends[i];
+        if (i > 0 && are_alike(made.addends[i - 1], addend)) continue;
+        key += std::to_string(alike);
+        key += addend.form == AddendForm::exponential ? " exp" : " +";
+        for (const ReadCell& cell : addend.cells) add(cell);
+        alike = 0;
+    }
+    return key + std::to_string(alike);
+}
+
+/// The text as the page fills it in: names of what is copied, values elsewhere.
+std::string with_places(const MadeCell& made) {
+    if (made.is_copy) return made.text;
+    std::size_t place = 0;
+    return filled(made.text, made.cells,
+                  [&](const ReadCell&) { return "{" + std::to_string(place++) + "v}"; });
+}
+
+Gathered begun(const MadeCell& made) {
+    Gathered pattern{with_places(made), made.is_sum, {}, {}, {}, {}};
+    for (const ReadCell& cell : made.cells) pattern.terms.push_back({cell});
+    for (const MadeCell::Addend& addend : made.addends) {
+        pattern.terms.push_back(addend.cells);
+        pattern.exponential.push_back(addend.form == AddendForm::exponential);
+    }
+    return pattern;
+}
+
+void gather(Gathered& pattern, std::size_t number, const MadeCell& made) {
+    pattern.cells.push_back(number);
+    for (const ReadCell& cell : made.cells) pattern.factors.push_back(cell.number);
+    for (const MadeCell::Addend& addend : made.addends) {
+        for (const ReadCell& cell : addend.cells) pattern.factors.push_back(cell.number);
+    }
+}
+
+/// Sums of other terms than cells, products and exponentials are told by their rule alone.
+MadeCell tellable(MadeCell made) {
+    const auto is_other = [](const MadeCell::Addend& each) {
+        return each.form == AddendForm::other;
+    };
+    if (std::ranges::any_of(made.addends, is_other)) return {};
+    // The condition that chose a side stands behind what is read there.
+    made.cells.insert(made.cells.end(), made.asked.begin(), made.asked.end());
+    return made;
+}
+
+std::vector<std::string> steps_of(const std::vector<ReadCell>& cells) {
+    std::vector<std::string> steps;
+    for (const ReadCell& cell : cells) steps.push_back(*cell.step);
+    return steps;
+}
+
+/// Factors that lie at the same place in each of `count` terms that follow one another.
+struct FactorRun {
+    std::size_t first;     ///< of all factors of a cell
+    std::size_t distance;  ///< from one term to the next
+    std::size_t count;
+};
+
+/// Where these factors lie, over all cells of a pattern.
+SourceCells source_cells(const Gathered& pattern, const std::string& step, const FactorRun& run,
+                         const Shape& shape) {
+    const std::vector<std::size_t>& all = pattern.cells;
+    const std::size_t of_each = pattern.factors.size() / all.size();
+    const auto number = [&](std::size_t i, std::size_t term) {
+        return static_cast<std::ptrdiff_t>(
+            pattern.factors[i * of_each + run.first + term * run.distance]);
+    };
+    SourceCells cells{step};
+    // Find how far one step along each axis leads, and check it on all cells.
+    std::vector<std::ptrdiff_t> strides(shape.size() + 2, 0);
+    if (run.count > 1) strides.back() = number(0, 1) - number(0, 0);
+    std::size_t length = 1;
+    for (std::size_t axis = shape.size(); axis-- > 0; length *= shape[axis]) {
+        // The numbers ascend, so the neighbour along an axis is found by halving.
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (all[i] / length % shape[axis] + 1 == shape[axis]) continue;
+            const auto next = std::lower_bound(all.begin(), all.end(), all[i] + length);
+            if (next == all.end() || *next != all[i] + length) continue;
+            strides[axis + 1] =
+                number(static_cast<std::size_t>(next - all.begin()), 0) - number(i, 0);
+            break;
+        }
+    }
+    const auto guess = [&](std::size_t i, std::size_t term) {
+        std::ptrdiff_t place = strides[0] + strides.back() * static_cast<std::ptrdiff_t>(term);
+        std::size_t rest = all[i];
+        for (std::size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) {
+            place += strides[axis + 1] * static_cast<std::ptrdiff_t>(rest % shape[axis]);
+        }
+        return place;
+    };
+    strides[0] = number(0, 0) - guess(0, 0);
+    const auto is_right = [&](std::size_t i) {
+        const std::ptrdiff_t first = guess(i, 0);
+        for (std::size_t t = 0; t < run.count; ++t) {
+            if (first + strides.back() * static_cast<std::ptrdiff_t>(t) != number(i, t))
+                return false;
+        }
+        return true;
+    };
+    std::size_t right = 0;
+    while (right < all.size() && is_right(right)) ++right;
+    if (right == all.size()) {
+        cells.strides = std::move(strides);
+        return cells;
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (std::size_t t = 0; t < run.count; ++t) {
+            cells.numbers.push_back(static_cast<std::size_t>(number(i, t)));
+        }
+    }
+    return cells;
+}
+
+/// Numbers that ascend as first, count, first, count, ...
+std::vector<std::size_t> in_runs(const std::vector<std::size_t>& numbers) {
+    std::vector<std::size_t> runs;
+    for (const std::size_t number : numbers) {
+        if (!runs.empty() && runs[runs.size() - 2] + runs.back() == number) {
+            ++runs.back();
+        } else {
+            runs.insert(runs.end(), {number, 1});
+        }
+    }
+    return runs;
+}
+
+DerivationPattern pattern_of(const Gathered& gathered, const std::string& rule,
+                             const Shape& shape) {
+    DerivationPattern pattern{
+        rule, gathered.arithmetic, gathered.is_sum, {}, in_runs(gathered.cells)};
+    const auto& terms = gathered.terms;
+    std::size_t begin = 0;
+    for (std::size_t first = 0; first < terms.size();) {
+        const std::vector<std::string> steps = steps_of(terms[first]);
+        std::size_t count = 1;
+        while (gathered.is_sum && first + count < terms.size() &&
+               gathered.exponential[first] == gathered.exponential[first + count] &&
+               steps == steps_of(terms[first + count])) {
+            ++count;
+        }
+        TermRun run{count};
+        run.is_exponential = gathered.is_sum && gathered.exponential[first];
+        for (std::size_t factor = 0; factor < steps.size(); ++factor) {
+            run.factors.push_back(source_cells(gathered, steps[factor],
+                                               {begin + factor, steps.size(), count}, shape));
+        }
+        pattern.terms.push_back(std::move(run));
+        first += count;
+        begin += count * steps.size();
+    }
+    return pattern;
+}
+
+}  // namespace
+
+std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepTable& table,
+                                                   const Ledger& ledger, const std::string& name) {
+    const PlannedStep of{plan, table, find_step(table, name)};
+    const Tensor& tensor = ledger[name];
+    const std::optional<Rule> rule = rule_of(of);
+    if (!rule || !fits(*rule, of, ledger) || tensor.size() > most_derived_cells) return {};
+    const Shape shape = tensor.shape();
+    RuleCell follows(*rule, ledger);
+    std::vector<Gathered> gathered;
+    std::unordered_map<std::string, std::size_t> known;
+    for (std::size_t number = 0; number < tensor.size(); ++number) {
+        const MadeCell made = tellable(follows.at(indices_of(number, shape)));
+        const auto [place, is_new] = known.try_emplace(key_of(made), gathered.size());
+        if (is_new) gathered.push_back(begun(made));
+        gather(gathered[place->second], number, made);
+    }
+    const std::string told = told_rule(of);
+    std::vector<DerivationPattern> patterns;
+    for (const Gathered& one : gathered) {
+        patterns.push_back(pattern_of(one, told.substr(told.find(" = ") + 3), shape));
+    }
+    return patterns;
+}
+
+}  // namespace attn

@@ -1,0 +1,321 @@
+#include "attn/explain/why/why.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "attn/core/plan/tokenize.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/notes/told.hpp"
+#include "attn/explain/why/rule_cell.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+Place place_of(const Tensor& tensor, const Cell& cell) {
+    Place place;
+    for (std::size_t i = 0; i < cell.indices.size(); ++i) place[tensor.axes()[i]] = cell.indices[i];
+    return place;
+}
+
+/// The word at a place of one axis, quoted; empty without words or without the axis.
+std::string token(const std::vector<std::vector<std::string>>& tokens, const Place& place,
+                  const std::string& axis) {
+    if (tokens.empty() || place.count(axis) == 0) return {};
+    const std::size_t batch = place.count("batch") != 0 ? place.at("batch") : 0;
+    return "'" + visible(tokens[batch][place.at(axis)]) + "'";
+}
+
+std::string tokens_sentence(const WalkView& view) {
+    const Place named =
+        view.place.count("token") != 0 ? at_position(view.place, view.step.tokens) : view.place;
+    const std::string query = token(view.plan.query_tokens, named, "query");
+    const std::string key = token(view.plan.key_tokens, named, "key");
+    if (query.empty() && key.empty()) return {};
+    return query.empty() || key.empty() ? "token " + query + key : query + " looks at " + key;
+}
+
+bool reads(const Step& step, const Plan& plan, Chain chain) {
+    const std::vector<Input> inputs = step.reads(plan);
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Input& input) { return input.chain == chain; });
+}
+
+/// True for a row over keys that softmax reads or makes.
+bool is_softmax_row(const WalkView& view) {
+    const Axes& axes = view.ledger[view.step.name].axes();
+    if (axes.empty() || axes.back() != "key") return false;
+    if (view.step.chain != Chain::scores) {
+        const bool may_be = view.step.chain == Chain::none || view.step.chain == Chain::weights;
+        return may_be && reads(view.step, view.plan, Chain::scores);
+    }
+    return view.ledger.find_latest(Chain::scores)->name == view.step.name;
+}
+
+/// The cell of the next step of the chain that reads this one: after the past, and the first of
+/// the heads that share it, or the head that several make. Where features are mixed, its row.
+std::string read_by(const WalkView& view, const std::string& next) {
+    Place place = view.place;
+    const Tensor& tensor = view.ledger[next];
+    if (tensor.has_axis("key") && place.count("key") == 0) {
+        place["key"] = place.at("token") + view.plan.past_len;
+    }
+    std::size_t shared = 1;
+    if (tensor.has_axis("head")) {
+        const std::size_t heads = view.ledger[view.step.name].extent("head");
+        shared = std::max<std::size_t>(tensor.extent("head") / heads, 1);
+        place["head"] = place["head"] * tensor.extent("head") / heads;
+    }
+    if (find_step(view.table, next).mixes_features) return next + ", the whole row of this token";
+    return cell_text(view.at(next, place)) +
+           (shared > 1 ? " and the same cell of the heads that share it" : "");
+}
+
+/// Which cells read this one next: the next step of its chain or, at its end, whoever reads that.
+std::string used_by(const WalkView& view) {
+    const Chain chain = view.step.chain;
+    if (chain == Chain::none || chain == Chain::contexts) return {};
+    const Ledger::Entry* last = view.ledger.find_latest(chain);
+    for (; last->name != view.step.name; last = view.ledger.find_latest(chain, last->name)) {
+        const Ledger::Entry* before = view.ledger.find_latest(chain, last->name);
+        if (before->name == view.step.name) return read_by(view, last->name);
+    }
+    switch (chain) {
+        case Chain::queries:
+            return "scores of this query with every key";
+        case Chain::keys:
+            return "scores of every query with this key";
+        case Chain::values:
+            return "context of every query, as much as its weight on this key";
+        case Chain::weights:
+            return "context of the same query: adds " +
+                   four_decimals(view.at(view.step.name).value) + " * value of this key";
+        default:
+            return "its whole row of weights, through row_max and row_sum";
+    }
+}
+
+void add_remarks(const WalkView& view, Derivation& derivation) {
+    const auto remark = [&](std::string text) {
+        if (!text.empty()) derivation.remarks.push_back(std::move(text));
+    };
+    for (const std::string& text : derivation.cell.remarks) remark(text);
+    remark(tokens_sentence(view));
+    if (is_softmax_row(view)) {
+        remark("row over keys: " + row_text(view.ledger, derivation.cell));
+    }
+    const bool is_mask = view.ledger[view.step.name].dtype() == DType::boolean;
+    if (!is_mask && view.place.count("query") != 0 && view.place.count("key") != 0 &&
+        view.ledger.has("mask") && view.at("mask").value != 0) {
+        remark("the mask hides this cell");
+    }
+    const notes::Told* told = notes::told_of(view.step);
+    if (told != nullptr && told->remark) remark(told->remark(view));
+    const std::string reader = used_by(view);
+    if (!reader.empty()) remark("used by " + reader);
+}
+
+}  // namespace
+
+Place with(Place place, const std::string& axis, std::size_t index) {
+    place[axis] = index;
+    return place;
+}
+
+Place at_position(Place place, const std::string& axis) {
+    for (const char* name : {"token", "query", "key"}) {
+        const auto found = place.extract(name);
+        if (!found.empty()) place[axis] = found.mapped();
+    }
+    return place;
+}
+
+Cell WalkView::at(const std::string& name, const Place& where) const {
+    const Tensor& tensor = ledger[name];
+    const Shape shape = tensor.shape();
+    Cell cell{name, {}, 0};
+    cell.indices.reserve(shape.size());
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        const auto found = where.find(tensor.axes()[i]);
+        cell.indices.push_back(found == where.end() || shape[i] == 1 ? 0 : found->second);
+    }
+    cell.value = tensor.at(flat_index(cell.indices, shape));
+    return cell;
+}
+
+namespace {
+
+/// The rule of a step, or how it came to be without one.
+std::string rule_of_cell(const PlannedStep& of) {
+    const std::string rule = told_rule(of);
+    if (!rule.empty()) return rule.substr(rule.find(" = ") + 3);
+    const std::string formula = formula_of(of.step, of.plan, of.table);
+    if (formula.empty()) return "drawn or given: the walk starts from it";
+    const std::string left = of.step.name + " = ";
+    return (of.step.mistake.empty() ? "" : "a mistake: ") +
+           (formula.starts_with(left) ? formula.substr(left.size()) : formula);
+}
+
+Cell cell_of(const ReadCell& read) {
+    return {*read.step, indices_of(read.number, read.tensor->shape()), read.value()};
+}
+
+std::string name_of(const ReadCell& read) { return cell_text(cell_of(read)); }
+std::string number_of(const ReadCell& read) { return four_decimals(read.value()); }
+
+Term term_of(const MadeCell::Addend& addend) {
+    Term term;
+    term.value = addend.value;
+    if (!addend.cells.empty()) term.left = cell_of(addend.cells.front());
+    if (addend.form != AddendForm::other && addend.cells.size() > 1)
+        term.right = cell_of(addend.cells[1]);
+    if (addend.form == AddendForm::exponential) term.form = "exp(left - right)";
+    if (addend.form == AddendForm::other) term.form = filled(addend.text, addend.cells, number_of);
+    return term;
+}
+
+/// Fills in what the rule makes of this one cell.
+void follow(const MadeCell& made, Derivation& derivation) {
+    for (const MadeCell::Addend& addend : made.addends) {
+        derivation.terms.push_back(term_of(addend));
+        for (const ReadCell& read : addend.cells) derivation.sources.push_back(cell_of(read));
+    }
+    const std::string named = filled(made.text, made.cells, name_of);
+    derivation.arithmetic = made.is_copy ? named : filled(made.text, made.cells, number_of);
+    if (made.takes_side && !made.is_copy && !made.cells.empty()) derivation.side = named;
+    for (const ReadCell& read : made.cells) derivation.sources.push_back(cell_of(read));
+    for (const ReadCell& read : made.asked) derivation.sources.push_back(cell_of(read));
+}
+
+}  // namespace
+
+Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                  const Cell& cell) {
+    const Step& step = find_step(table, cell.step);
+    const WalkView view{plan, table, ledger, step, place_of(ledger[cell.step], cell)};
+    Derivation derivation;
+    derivation.cell = cell;
+    derivation.rule = rule_of_cell({plan, table, step});
+    const std::optional<Rule> rule = rule_of({plan, table, step});
+    if (rule && fits(*rule, {plan, table, step}, ledger)) {
+        const MadeCell made = RuleCell(*rule, ledger).at(cell.indices);
+        follow(made, derivation);
+        if (made.is_too_long) {
+            derivation.remarks.push_back(
+                "too large to be followed"_told +
+                (plan.fused() ? ": $variant vectorized keeps the weights that tell why"_told : ""));
+        }
+    }
+    if (!derivation.terms.empty()) {
+        double sum = 0;
+        for (const Term& term : derivation.terms) sum += term.value;
+        derivation.rounding = cell.value - sum;
+    }
+    add_remarks(view, derivation);
+    return derivation;
+}
+
+std::string row_text(const Ledger& ledger, const Cell& cell) {
+    const Tensor& tensor = ledger[cell.step];
+    const std::size_t length = tensor.shape().back();
+    const std::size_t start = flat_index(cell.indices, tensor.shape()) / length * length;
+    constexpr std::size_t most = 8;
+    std::string text;
+    double sum = 0;
+    for (std::size_t i = 0; i < length; ++i) {
+        const double value = tensor.at(start + i);
+        sum += value;
+        if (i < most) text += four_decimals(value) + " ";
+    }
+    if (length > most) text += "... ";
+    // The sum says something of weights alone: they are a distribution.
+    return cell.step == "weights" ? text + " sum " + four_decimals(sum)
+                                  : std::string(trimmed(text));
+}
+
+namespace {
+
+/// The index that a word or a number names on one axis; a word that stands at several places is
+/// remarked on.
+std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, std::size_t axis,
+                     const std::string& word, Cell& cell) {
+    const std::string& name = tensor.axes()[axis];
+    const auto length = static_cast<std::ptrdiff_t>(tensor.shape()[axis]);
+    std::ptrdiff_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error == std::errc{} && end == word.data() + word.size()) {
+        if (number < -length || number >= length) {
+            throw ShapeError("index " + word + " is beyond the " + name + " axis, which has " +
+                             std::to_string(length) + ": use 0 to " + std::to_string(length - 1));
+        }
+        return static_cast<std::size_t>(number < 0 ? number + length : number);
+    }
+    const std::string& side = name == "token" ? step.tokens : name;
+    const auto& tokens = side == "query" ? plan.query_tokens : plan.key_tokens;
+    const bool has_words = (side == "query" || side == "key") && !tokens.empty();
+    if (has_words) {
+        const std::size_t batch = tensor.has_axis("batch") ? cell.indices.front() : 0;
+        const std::vector<std::size_t> places = places_of(tokens[batch], word);
+        if (places.size() > 1) {
+            std::string all;
+            for (const std::size_t place : places) {
+                all += (all.empty()              ? ""
+                        : place == places.back() ? " and "
+                                                 : ", ") +
+                       std::to_string(place);
+            }
+            cell.remarks.push_back("'" + visible(word) + "' is the first of " +
+                                   std::to_string(places.size()) + ": " + all);
+        }
+        if (!places.empty()) return places.front();
+    }
+    throw ConfigError(shown(word) + " is not an index of the " + name + " axis: use a number" +
+                      (has_words ? ", or a word of the input" : ""));
+}
+
+}  // namespace
+
+Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                const std::string& text) {
+    const std::size_t open = text.find('[');
+    if (open == std::string::npos || text.back() != ']') {
+        throw ConfigError(shown(text) +
+                          " is not a cell: write a step and its indices, weights[0,1]");
+    }
+    Cell cell{text.substr(0, open), {}, 0};
+    const Tensor& tensor = ledger[cell.step];
+    const Step& step = find_step(table, cell.step);
+    std::vector<std::string> words(1);
+    for (const char c : text.substr(open + 1, text.size() - open - 2)) {
+        if (c == ',') {
+            words.emplace_back();
+        } else if (c != ' ' && c != '\'' && c != '"') {
+            words.back() += c;
+        }
+    }
+    if (words.size() == 1 && words[0].empty()) words.clear();  // of a scalar
+    if (words.size() != tensor.dimension()) {
+        throw ConfigError(text + " has " + std::to_string(words.size()) +
+                          (words.size() == 1 ? " index but " : " indices but ") + cell.step +
+                          " is " + tensor.described() + ": give one for each axis");
+    }
+    for (std::size_t axis = 0; axis < words.size(); ++axis) {
+        cell.indices.push_back(index_of(plan, step, tensor, axis, words[axis], cell));
+    }
+    cell.value = tensor.at(flat_index(cell.indices, tensor.shape()));
+    return cell;
+}
+
+std::string cell_text(const Cell& cell) {
+    std::string text = cell.step + "[";
+    for (std::size_t i = 0; i < cell.indices.size(); ++i) {
+        text += (i > 0 ? "," : "") + std::to_string(cell.indices[i]);
+    }
+    return text + "]";
+}
+
+}  // namespace attn

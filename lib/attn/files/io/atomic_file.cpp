@@ -1,0 +1,162 @@
+#include "attn/files/io/output_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "attn/files/io/number_lists.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::size_t gather_limit = 64 * 1024;
+
+// `/dev/fd/3` and `/proc/self/fd/3` name a descriptor of this process. Opening them anew would
+// forget the position and the append mode that the shell has set, so the descriptor is shared.
+std::optional<int> named_descriptor(std::string_view path) {
+    for (std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+        if (!path.starts_with(folder)) continue;
+        const auto number = parse_whole<int>(path.substr(folder.size()));
+        if (number && *number >= 0) return number;
+    }
+    return std::nullopt;
+}
+
+// The path with all symbolic links resolved; the last of them may point to a file that does not
+// exist yet. A descriptor's name is returned as it is. Gives up where the system would: after 40
+// links.
+std::optional<std::string> behind_links(std::string path) {
+    for (int links = 0; links <= 40; ++links) {
+        std::array<char, PATH_MAX> text{};
+        if (named_descriptor(path)) return path;
+        const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());
+        if (length < 0) return path;
+        const std::string link(text.data(), static_cast<std::size_t>(length));
+        path = link.starts_with('/') ? link : folder_of(path) + link;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const OutputPlace& place) : path_(place.shown) {
+    const std::optional<std::string> resolved = behind_links(place.path);
+    if (!resolved) fail("open", ELOOP);
+    target_ = *resolved;
+
+    if (const std::optional<int> descriptor = named_descriptor(target_)) {
+        descriptor_ = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
+        if (descriptor_ < 0) fail("open", errno);
+        return;
+    }
+    struct stat status {};
+    const bool exists = ::stat(target_.c_str(), &status) == 0;
+    if (!exists && errno != ENOENT) fail("write", errno);
+    if (exists && S_ISDIR(status.st_mode)) fail("write", EISDIR);
+    if (exists && !S_ISREG(status.st_mode)) {
+        descriptor_ = ::open(target_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        if (descriptor_ < 0) fail("open", errno);
+        return;
+    }
+    // A rename would replace even a file that is write-protected.
+    if (exists && ::access(target_.c_str(), W_OK) != 0) fail("write", errno);
+    made_ = make_temporary(target_, [](const char* temporary) {
+        return ::open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    });
+    descriptor_ = made_.descriptor;
+    if (made_.reason != 0) {
+        fail(made_.path.empty() ? "write" : "create a temporary file beside it", made_.reason);
+    }
+    if (exists) {
+        // Only a privileged user may give files away; for others the owner is the same already.
+        [[maybe_unused]] const int changed = ::fchown(descriptor_, status.st_uid, status.st_gid);
+        ::fchmod(descriptor_, status.st_mode & 0777);
+    }
+}
+
+OutputFile::~OutputFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (made_.pending) ::unlink(made_.path.c_str());
+}
+
+void OutputFile::write(std::string_view bytes) {
+    if (gathered_.size() + bytes.size() <= gather_limit) {
+        gathered_ += bytes;
+        return;
+    }
+    send(gathered_);
+    gathered_.clear();
+    if (bytes.size() < gather_limit) {
+        gathered_ = bytes;
+    } else {
+        send(bytes);
+    }
+}
+
+void OutputFile::send(std::string_view bytes) {
+    reserve(bytes.size());
+    sent_ += bytes.size();
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) fail("write", errno);
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+/// Blocks that are reserved at once are written faster than those claimed one by one, so a file
+/// that has grown large gets room for as much again. Where that cannot be had, writing says why.
+void OutputFile::reserve(std::size_t more) {
+    constexpr std::size_t worth_reserving = 1024 * 1024;
+    constexpr std::size_t most_ahead = 64 * 1024 * 1024;
+    const std::size_t size = sent_ + more;
+    if (!made_.pending || size < worth_reserving || size <= reserved_) return;
+    reserved_ = size + std::min(size, most_ahead);
+    ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(sent_),
+                static_cast<off_t>(reserved_ - sent_));
+}
+
+void OutputFile::commit() {
+    send(gathered_);
+    gathered_.clear();
+    if (reserved_ > sent_ && ::ftruncate(descriptor_, static_cast<off_t>(sent_)) != 0) {
+        fail("write", errno);
+    }
+    // Network file systems and quotas report a full disk only here. There is no fsync: the rename
+    // keeps other programs from seeing half a file, and waiting for the disk would cost seconds.
+    const int descriptor = std::exchange(descriptor_, -1);
+    if (::close(descriptor) != 0 && errno != EINTR) fail("write", errno);
+    if (made_.pending && ::rename(made_.path.c_str(), target_.c_str()) != 0) {
+        fail("rename the finished temporary file to it", errno);
+    }
+    made_.pending = {};
+}
+
+void OutputFile::fail(const std::string& action, int reason) const {
+    const char* advice = "choose another place";
+    if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
+        advice = "make room there or choose another place";
+    if (reason == EISDIR) advice = "name a file in it";
+    if (reason == ENOENT) advice = "create its folder first";
+    throw OutputError(visible(path_) + ": cannot " + action + ": " +
+                      std::generic_category().message(reason) + ": " + advice);
+}
+
+void write_file(const OutputPlace& place, std::string_view bytes) {
+    OutputFile file(place);
+    file.write(bytes);
+    file.commit();
+}
+
+}  // namespace attn

@@ -1,0 +1,113 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/files/io/input_file.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/slice.hpp"
+
+namespace attn {
+
+/// More axes than any tensor of a walk, and NumPy's own limit.
+constexpr std::size_t most_axes = 32;
+
+/// A tensor under the name that a file gives it; the name is empty where the format has none.
+struct NamedTensor {
+    std::string name;
+    Tensor tensor;
+    std::vector<std::string> row_names{};  ///< where the first column of a table holds them
+};
+
+/// An array of a file: its name is known, its values are read when they are asked for.
+struct StoredArray {
+    std::string name;
+    /// Errors  InputError that names file and array; NotATensor.
+    std::function<NamedTensor()> read;
+    /// In formats that can read some rows of the first axis alone: how, and the whole shape.
+    std::function<NamedTensor(const std::vector<std::size_t>& rows)> read_rows{};
+    Shape shape{};
+};
+
+/// The meaning of the indices along an axis: a word for each, of each sequence of a batch.
+struct AxisWords {
+    std::string axis;
+    std::vector<std::vector<std::string>> words;
+};
+
+/// A tensor to write and its name in the file; the tensor itself stays where it is.
+struct TensorRef {
+    std::string name;
+    const Tensor& tensor;
+    std::vector<AxisWords> words{};  ///< for formats that show them
+};
+
+/// Errors  OutputError, starting with `label`, when two of `tensors` share a name.
+void check_names(const std::string& label, const std::vector<TensorRef>& tensors);
+
+/// The error for an array that is intact, but not made of numbers: text, objects, records. Who
+/// reads all arrays of a file leaves it out.
+class NotATensor : public InputError {
+public:
+    NotATensor(const std::string& label, const std::string& reason, const std::string& advice)
+        : InputError(label + ": " + reason + ": " + advice), reason_(reason) {}
+    const std::string& reason() const { return reason_; }
+
+private:
+    std::string reason_;
+};
+
+/// How a file stores one number.
+struct StoredType {
+    enum class Kind { floating, brain_floating, signed_integer, unsigned_integer, boolean };
+    Kind kind = Kind::floating;
+    std::size_t size = 4;  // in bytes: 1, 2, 4 or 8
+    bool big_endian = false;
+};
+
+/// What files call a type that can be read.
+struct TypeNames {
+    StoredType type;
+    std::string_view numpy;  ///< behind the byte order
+    std::string_view safetensors;
+    std::string_view torch;  ///< the class of its storages
+};
+/// Nothing for a word that is none of that column.
+std::optional<StoredType> type_called(std::string_view word, std::string_view TypeNames::*column);
+/// The row of what is written.
+const TypeNames& names_of(DType dtype);
+
+/// The number of bytes that `shape` takes with elements of `item_size` bytes, or nothing when no
+/// memory could hold it. An axis of length 0 makes it 0, but the others must be sane even then.
+std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size);
+
+/// Fetches the next `size` bytes of an array's values.
+using Fetch = std::function<void(char* to, std::size_t size)>;
+
+/// Fetches rows of `row_bytes` bytes each, one after another, from a file in which row 0 begins at
+/// `place`. The file must outlive it.
+Fetch fetch_rows(const InputFile& file, std::uint64_t place, std::size_t row_bytes,
+                 std::vector<std::size_t> rows);
+
+/// Reads byte_count(shape, type.size) bytes, in row-major order, into a tensor with axes `axis0`,
+/// `axis1`, ... Floating types stay what they are; integers become int64, booleans bool.
+///
+/// Errors  InputError, starting with `label`, for an integer that int64 cannot hold.
+Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fetch,
+                     const std::string& label);
+
+/// How many bytes the values of a tensor take in a file.
+inline std::size_t stored_size(const Tensor& tensor) {
+    return tensor.size() * names_of(tensor.dtype()).type.size;
+}
+
+/// The bytes of a tensor's values as they lie in memory, which is row-major and little-endian.
+std::string_view value_bytes(const Tensor& tensor);
+/// The same as a file holds them: those of a 16-bit type are put into `room`.
+std::string_view stored_bytes(const Tensor& tensor, std::string& room);
+
+}  // namespace attn

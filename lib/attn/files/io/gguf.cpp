@@ -1,0 +1,378 @@
+#include "attn/files/io/gguf.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/sixteen_bits.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+using Json = nlohmann::json;
+using Octet = unsigned char;
+
+constexpr std::string_view gguf_magic = "GGUF";
+constexpr std::uint64_t usual_alignment = 32;
+
+/// A number of a block: d and least are the block's, scale and floor those of a group of
+/// neighbours.
+struct BlockNumber {
+    float d = 0, least = 0;
+    int scale = 1, floor = 0, code = 0;
+
+    float value() const {
+        const double first = static_cast<double>(d) * scale * code;
+        return static_cast<float>(first - static_cast<double>(least) * floor);
+    }
+};
+
+float half_at(const Octet* bytes) {
+    return half_to_float(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8U));
+}
+int low_half(Octet byte) { return byte & 15; }
+int high_half(Octet byte) { return byte >> 4U; }
+
+/// [d | 32 signed bytes]
+BlockNumber in_q8_0(const Octet* block, std::size_t i) {
+    return {.d = half_at(block), .code = static_cast<std::int8_t>(block[2 + i])};
+}
+
+/// [d | 16 bytes]: the low halves are the first 16 codes, the high ones the others; 8 is zero.
+BlockNumber in_q4_0(const Octet* block, std::size_t i) {
+    const Octet both = block[2 + i % 16];
+    return {.d = half_at(block), .code = (i < 16 ? low_half(both) : high_half(both)) - 8};
+}
+
+/// [d | least | 12 bytes of 8 scales and 8 floors of 6 bits | 128 bytes]: a group is 32 codes, and
+/// two groups share 32 bytes, the first their low halves. The upper bits of the last four scales
+/// and floors are the two top bits of the bytes of the first four.
+BlockNumber in_q4_k(const Octet* block, std::size_t i) {
+    const std::size_t group = i / 32;
+    const Octet* const six = block + 4;
+    const Octet both = block[16 + group / 2 * 32 + i % 32];
+    BlockNumber number{.d = half_at(block), .least = half_at(block + 2)};
+    number.code = group % 2 == 0 ? low_half(both) : high_half(both);
+    if (group < 4) {
+        number.scale = six[group] & 63;
+        number.floor = six[group + 4] & 63;
+    } else {
+        number.scale = low_half(six[group + 4]) | six[group - 4] >> 6U << 4U;
+        number.floor = high_half(six[group + 4]) | six[group] >> 6U << 4U;
+    }
+    return number;
+}
+
+/// [128 bytes of low halves | 64 bytes of two upper bits | 16 signed scales | d]: a group is 16
+/// codes, 32 is zero. Of each 128 codes the first 64 take the low halves of 64 bytes, and the upper
+/// bits of the four runs of 32 share 32 bytes.
+BlockNumber in_q6_k(const Octet* block, std::size_t i) {
+    const std::size_t half = i / 128;
+    const std::size_t run = i % 128 / 32;
+    const Octet both = block[half * 64 + i % 64];
+    const int low = run < 2 ? low_half(both) : high_half(both);
+    const int upper = block[128 + half * 32 + i % 32] >> (2 * run) & 3;
+    return {.d = half_at(block + 208),
+            .scale = static_cast<std::int8_t>(block[192 + i / 16]),
+            .code = (low | upper << 4U) - 32};
+}
+
+/// The types of GGUF by their numbers; a name that is left out is none any more.
+constexpr std::string_view gguf_types[]{
+    "F32",     "F16",    "Q4_0",    "Q4_1",  "",       "",      "Q5_0",  "Q5_1",
+    "Q8_0",    "Q8_1",   "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",
+    "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
+    "I8",      "I16",    "I32",     "I64",   "F64",    "IQ1_M", "BF16",  "",
+    "",        "",       "TQ1_0",   "TQ2_0", "",       "",      "",      "MXFP4"};
+
+/// How numbers lie where they lie in blocks: of how many numbers and bytes.
+struct BlockType {
+    std::string_view name;
+    std::size_t numbers = 1, bytes = 0;
+    BlockNumber (*in)(const Octet* block, std::size_t i) = nullptr;
+};
+constexpr BlockType block_types[]{{"Q8_0", 32, 34, in_q8_0},
+                                  {"Q4_0", 32, 18, in_q4_0},
+                                  {"Q4_K", 256, 144, in_q4_k},
+                                  {"Q6_K", 256, 210, in_q6_k}};
+
+/// The blocks of a type; null for one that keeps numbers one by one, or is not read.
+const BlockType* blocks_of(std::string_view name) {
+    const auto* const found = std::ranges::find(block_types, name, &BlockType::name);
+    return found == std::end(block_types) ? nullptr : found;
+}
+
+/// Reads one value after another.
+class Cursor {
+public:
+    explicit Cursor(const InputFile& file) : file_(file) {}
+
+    std::uint64_t place() const { return place_; }
+    [[noreturn]] void fail(const std::string& what) const {
+        throw InputError(file_.label() + ": " + what + " at offset " + std::to_string(place_) +
+                         ": download or make it anew");
+    }
+    std::string bytes(std::uint64_t size) {
+        constexpr std::size_t piece = 1U << 20U;
+        if (size > file_.size() - place_) fail("the header is cut");
+        if (place_ < begin_ || place_ + size > begin_ + piece_.size()) {
+            begin_ = place_;
+            piece_ = file_.text(begin_, std::max<std::size_t>(piece, size));
+        }
+        place_ += size;
+        return piece_.substr(place_ - size - begin_, size);
+    }
+    std::uint64_t number(std::size_t size) { return little_endian(bytes(size), size); }
+    std::string text() { return bytes(number(8)); }
+
+    /// A value of one of the kinds that metadata have.
+    Json value(std::uint64_t kind) {
+        constexpr std::size_t sizes[]{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+        if (kind == 8) return text();
+        if (kind >= std::size(sizes) || sizes[kind] == 0) {
+            fail("a value of the unknown kind " + std::to_string(kind));
+        }
+        const std::uint64_t bits = number(sizes[kind]);
+        const std::uint64_t above = 64 - 8 * sizes[kind];
+        if (kind == 6) return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+        if (kind == 7) return bits != 0;
+        if (kind == 12) return std::bit_cast<double>(bits);
+        const bool is_signed = kind == 1 || kind == 3 || kind == 5 || kind == 11;
+        if (is_signed) return static_cast<std::int64_t>(bits << above) >> above;
+        return bits;
+    }
+    Json list() {
+        const std::uint64_t kind = number(4);
+        const std::uint64_t count = number(8);
+        if (count > file_.size()) fail("a list that is longer than the file");
+        Json::array_t all;
+        for (std::uint64_t i = 0; i < count; ++i) all.push_back(value(kind));
+        return all;
+    }
+
+private:
+    const InputFile& file_;
+    std::uint64_t place_ = 0;
+    std::uint64_t begin_ = 0;  // of the piece that is in memory
+    std::string piece_;
+};
+
+/// Numbers of blocks, row by row.
+Tensor from_blocks(const BlockType& type, const Shape& shape, const Fetch& fetch) {
+    constexpr std::size_t most = 4096;  // at a time
+    Array<float> numbers = empty_array<float>(shape);
+    std::vector<Octet> bytes(most * type.bytes);
+    const std::size_t all = numbers.size() / type.numbers;
+    for (std::size_t first = 0; first < all; first += most) {
+        const std::size_t count = std::min(most, all - first);
+        fetch(reinterpret_cast<char*>(bytes.data()), count * type.bytes);
+        for (std::size_t i = 0; i < count * type.numbers; ++i) {
+            const Octet* const block = &bytes[i / type.numbers * type.bytes];
+            numbers.data()[first * type.numbers + i] = type.in(block, i % type.numbers).value();
+        }
+    }
+    return {numbered_axes(shape.size()), std::move(numbers)};
+}
+
+/// How many bytes so many numbers take; 0 for types that are not read.
+std::size_t bytes_of(std::string_view type, std::size_t numbers) {
+    if (const BlockType* in = blocks_of(type)) return numbers / in->numbers * in->bytes;
+    const auto stored = type_called(type, &TypeNames::safetensors);
+    return stored ? numbers * stored->size : 0;
+}
+
+/// An array that is read where it lies, whole or by the rows of its first axis.
+StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t size) {
+    const std::string label = file.label() + ": array " + shown(of.name);
+    const BlockType* const in = blocks_of(of.type);
+    const auto stored = type_called(of.type, &TypeNames::safetensors);
+    const auto read = [=, &file, name = of.name, type = of.type, place = of.place](
+                          const Shape& shape, std::size_t row, std::vector<std::size_t> rows) {
+        if (in == nullptr && !stored) {
+            throw NotATensor(label, "holds " + type + ", which is not read here",
+                             "run llama-quantize, told to requantize, on '" + file.label() +
+                                 "', with Q8_0 as its type, and give what it writes");
+        }
+        const Fetch fetch = fetch_rows(file, place, row, std::move(rows));
+        if (in != nullptr) return NamedTensor{name, from_blocks(*in, shape, fetch)};
+        return NamedTensor{name, read_elements(*stored, shape, fetch, label)};
+    };
+    StoredArray array{of.name, [read, shape = of.shape, size] { return read(shape, size, {0}); }};
+    array.shape = of.shape;
+    if (of.shape.size() > 1) {
+        array.read_rows = [read, shape = of.shape, size](const std::vector<std::size_t>& rows) {
+            Shape some = shape;
+            some[0] = rows.size();
+            return read(some, size / std::max<std::size_t>(1, shape[0]), rows);
+        };
+    }
+    return array;
+}
+
+/// One entry of the list of tensors; its place is that behind the header.
+GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
+    GgufTensor tensor;
+    tensor.name = cursor.text();
+    const std::uint64_t axes = cursor.number(4);
+    if (axes > 4) cursor.fail("array " + shown(tensor.name) + " claims more than 4 axes");
+    for (std::uint64_t i = 0; i < axes; ++i) tensor.shape.push_back(cursor.number(8));
+    std::ranges::reverse(tensor.shape);  // the file begins with the axis of neighbours
+    const std::uint64_t id = cursor.number(4);
+    if (id >= std::size(gguf_types) || gguf_types[id].empty()) {
+        cursor.fail("array " + shown(tensor.name) + " has the unknown type " + std::to_string(id));
+    }
+    tensor.type = gguf_types[id];
+    const BlockType* const in = blocks_of(tensor.type);
+    const std::size_t width = axes > 0 ? tensor.shape.back() : 1;
+    if ((in != nullptr && width % in->numbers != 0) || !byte_count(tensor.shape, 8)) {
+        cursor.fail("array " + shown(tensor.name) + " " + shape_text(tensor.shape) +
+                    " does not fit blocks of " + tensor.type);
+    }
+    tensor.place = cursor.number(8);
+    if (tensor.place > file.size()) {
+        cursor.fail("array " + shown(tensor.name) + " lies behind the end of the file");
+    }
+    return tensor;
+}
+
+/// A number's, text's, flag's or list's kind and its bytes.
+std::pair<std::uint64_t, std::string> kind_and_bytes(const Json& value) {
+    const auto bits = [](std::uint64_t number) { return little_endian_bytes(number, 4); };
+    if (value.is_boolean()) return {7, std::string(1, value.get<bool>() ? '\1' : '\0')};
+    if (value.is_number_float()) return {6, bits(std::bit_cast<std::uint32_t>(value.get<float>()))};
+    if (value.is_number_unsigned()) return {4, bits(value.get<std::uint32_t>())};
+    if (value.is_number()) return {5, bits(static_cast<std::uint32_t>(value.get<std::int32_t>()))};
+    if (value.is_string()) {
+        const auto& text = value.get_ref<const std::string&>();
+        return {8, little_endian_bytes(text.size(), 8) + text};
+    }
+    std::string all;
+    std::uint64_t kind = 8;
+    for (const Json& each : value) {
+        const auto [of_each, bytes] = kind_and_bytes(each);
+        kind = of_each;
+        all += bytes;
+    }
+    return {9, bits(kind) + little_endian_bytes(value.size(), 8) + all};
+}
+
+}  // namespace
+
+std::string GgufTensor::derivation(const InputFile& file, std::size_t index) const {
+    const BlockType* const in = blocks_of(type);
+    if (in == nullptr) return {};
+    const std::size_t block = index / in->numbers;
+    std::vector<Octet> bytes(in->bytes);
+    file.read(place + block * in->bytes, reinterpret_cast<char*>(bytes.data()), bytes.size());
+    const BlockNumber number = in->in(bytes.data(), index % in->numbers);
+    const bool in_groups = in->numbers == 256;
+    std::string names = in_groups ? "d * scale * code" : "d * code";
+    std::string numbers = fmt::format("{:.7g}", number.d);
+    if (in_groups) numbers += fmt::format(" * {}", number.scale);
+    numbers += fmt::format(" * {}", number.code);
+    if (in->in == in_q4_k) {
+        names += " - least * floor";
+        numbers += fmt::format(" - {:.7g} * {}", number.least, number.floor);
+    }
+    return fmt::format("number {} of block {} ({})\n  = {} = {} = {:.7g}", index % in->numbers,
+                       block, type, names, numbers, number.value());
+}
+
+bool looks_like_gguf(const InputFile& file) {
+    return file.text(0, gguf_magic.size()) == gguf_magic;
+}
+
+Gguf read_gguf(const InputFile& file) {
+    Cursor cursor(file);
+    if (cursor.bytes(std::min<std::uint64_t>(4, file.size())) != gguf_magic)
+        cursor.fail("is no GGUF");
+    const std::uint64_t version = cursor.number(4);
+    if (version != 2 && version != 3) {
+        throw InputError(file.label() + ": is GGUF of version " + std::to_string(version) +
+                         (version >> 16U != 0 ? ", greatest byte first" : "") +
+                         ", and versions 2 and 3, least byte first, are read: make it anew with "
+                         "convert_hf_to_gguf.py");
+    }
+    const std::uint64_t count = cursor.number(8);
+    const std::uint64_t keys = cursor.number(8);
+    Gguf made;
+    made.metadata = Json::object();
+    for (std::uint64_t i = 0; i < keys; ++i) {
+        const std::string key = cursor.text();
+        const std::uint64_t kind = cursor.number(4);
+        constexpr std::uint64_t of_lists = 9;
+        made.metadata[key] = kind == of_lists ? cursor.list() : cursor.value(kind);
+    }
+    std::set<std::string> names;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        made.tensors.push_back(tensor_in(cursor, file));
+        if (names.insert(made.tensors.back().name).second) continue;
+        cursor.fail("two arrays are called " + shown(made.tensors.back().name));
+    }
+    const Json said = made.metadata.value("general.alignment", Json(usual_alignment));
+    const std::uint64_t alignment = said.is_number_unsigned() ? said.get<std::uint64_t>() : 0;
+    if (!std::has_single_bit(alignment)) cursor.fail("general.alignment is no power of two");
+    const std::uint64_t values = (cursor.place() + alignment - 1) / alignment * alignment;
+    for (GgufTensor& each : made.tensors) {
+        const std::uint64_t size = bytes_of(each.type, *byte_count(each.shape, 1));
+        each.place += values;
+        if (each.place + size > file.size()) {
+            throw InputError(file.label() + ": array " + shown(each.name) + " ends at " +
+                             std::to_string(each.place + size) + ", and the file at " +
+                             std::to_string(file.size()) + ": download it anew");
+        }
+        each.array = array_at(file, each, size);
+    }
+    return made;
+}
+
+void write_gguf(OutputFile& file, const Json& metadata, const std::vector<TensorRef>& tensors) {
+    check_names(file.path(), tensors);
+    const auto text = [](std::string_view said) {
+        return little_endian_bytes(said.size(), 8) + std::string(said);
+    };
+    const auto padding = [](std::uint64_t size) {
+        return std::string((usual_alignment - size % usual_alignment) % usual_alignment, '\0');
+    };
+    std::string head(gguf_magic);
+    head += little_endian_bytes(3, 4) + little_endian_bytes(tensors.size(), 8) +
+            little_endian_bytes(metadata.size(), 8);
+    for (const auto& [key, value] : metadata.items()) {
+        const auto [kind, bytes] = kind_and_bytes(value);
+        head += text(key) + little_endian_bytes(kind, 4) + bytes;
+    }
+    std::uint64_t place = 0;
+    for (const TensorRef& each : tensors) {
+        const Shape shape = each.tensor.shape();
+        head += text(each.name) + little_endian_bytes(shape.size(), 4);
+        for (std::size_t axis = shape.size(); axis-- > 0;) {
+            head += little_endian_bytes(shape[axis], 8);
+        }
+        const bool is_half = each.tensor.dtype() == DType::float16;
+        head += little_endian_bytes(is_half ? 1 : 0, 4) + little_endian_bytes(place, 8);
+        place += stored_size(each.tensor);
+        place += padding(place).size();
+    }
+    file.write(head + padding(head.size()));
+    for (const TensorRef& each : tensors) {
+        std::string room;
+        const std::string_view bytes = stored_bytes(each.tensor, room);
+        file.write(bytes);
+        file.write(padding(bytes.size()));
+    }
+}
+
+std::vector<StoredArray> gguf_arrays(const InputFile& file) {
+    std::vector<StoredArray> arrays;
+    for (GgufTensor& each : read_gguf(file).tensors) arrays.push_back(std::move(each.array));
+    return arrays;
+}
+
+}  // namespace attn

@@ -1,0 +1,271 @@
+#include "attn/files/io/json.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/files/io/number_lists.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t deepest = 64;
+
+[[noreturn]] void fail(const std::string& label, const std::string& what,
+                       const std::string& advice = "give nested lists of numbers") {
+    throw InputError(label + ": " + what + ": " + advice);
+}
+
+/// The string that stands for a not-a-number on the way to the parser: as long as NaN.
+constexpr std::string_view nan_letter{"\x7F"};
+
+/// JSON as Python writes it, as JSON whose letters stand where they stood.
+std::string python_as_json(std::string_view text) {
+    constexpr std::pair<std::string_view, std::string_view> words[] = {
+        {"NaN", "\"\x7F\""}, {"Infinity", "\"inf\"   "}, {"-Infinity", "\"-inf\"   "}};
+    std::string json(text);
+    bool quoted = false;
+    for (std::size_t i = 0; i < json.size(); ++i) {
+        if (json[i] == '"') quoted = !quoted;
+        if (quoted && json[i] == '\\') ++i;
+        if (quoted || std::string_view("NI-").find(json[i]) == std::string_view::npos) continue;
+        for (const auto& [python, instead] : words) {
+            if (!text.substr(i).starts_with(python)) continue;
+            json.replace(i, python.size(), instead);
+            i += python.size() - 1;
+            break;
+        }
+    }
+    return json;
+}
+
+void collect_leaf(NumberLists& lists, const Json& value, const std::string& label) {
+    const bool too_large =
+        value.is_number_unsigned() &&
+        value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+    if (value.is_boolean()) {
+        lists.add_truth(value.get<bool>());
+    } else if (value.is_number_integer() && !too_large) {
+        lists.add_integer(value.get<std::int64_t>());
+    } else if (value.is_number()) {
+        lists.add(value.get<double>());
+    } else if (value.is_null()) {
+        lists.add(std::numeric_limits<double>::quiet_NaN());
+    } else if (value.is_string()) {
+        lists.add_quoted(value.get_ref<const std::string&>());
+    } else {
+        throw NotATensor(label, "an object stands where a number is expected",
+                         "give nested lists of numbers");
+    }
+}
+
+void collect(NumberLists& lists, const Json& value, const std::string& label) {
+    if (!value.is_array()) return collect_leaf(lists, value, label);
+    lists.open();
+    for (const Json& each : value) collect(lists, each, label);
+    lists.close();
+}
+
+bool is_walk(const Json& root) {
+    return root.is_object() && root.contains("attn_explain") && root.contains("steps") &&
+           root.at("steps").is_array();
+}
+
+/// A list of objects is a table: `heads.entropy` becomes the list of what each row has there.
+Json with_columns(Json root) {
+    if (!root.is_object() || is_walk(root)) return root;
+    Json flat = Json::object();
+    for (auto& [name, value] : root.items()) {
+        const auto is_row = [](const Json& row) { return row.is_object(); };
+        if (!value.is_array() || value.empty() ||
+            !std::all_of(value.begin(), value.end(), is_row)) {
+            flat[name] = std::move(value);
+            continue;
+        }
+        for (const Json& row : value) {
+            for (const auto& [key, cell] : row.items()) flat[name + "." + key].push_back(cell);
+        }
+    }
+    return flat;
+}
+
+// Reading a key of a step: absent and mistyped are the same trouble.
+template <class T>
+T step_entry(const Json& step, const char* key, const std::string& label) {
+    try {
+        if (step.is_object() && step.contains(key)) return step.at(key).get<T>();
+    } catch (const Json::exception&) {
+    }
+    fail(label, std::string("a step lacks a proper ") + shown(key),
+         "give the output of $format json unchanged"_told);
+}
+
+NamedTensor step_tensor(const Json& step, const std::string& file_label) {
+    const std::string advice = "give the output of $format json unchanged"_told;
+    const auto name = step_entry<std::string>(step, "name", file_label);
+    const std::string label = file_label + ": step " + shown(name);
+
+    const auto type_name = step_entry<std::string>(step, "dtype", label);
+    std::optional<DType> dtype;
+    for (DType each : {DType::float32, DType::float64, DType::int64, DType::boolean, DType::float16,
+                       DType::bfloat16}) {
+        if (dtype_name(each) == type_name) dtype = each;
+    }
+    if (!dtype) fail(label, "unknown dtype " + shown(type_name), advice);
+
+    // The shape says more than the lists do when an axis has length 0.
+    NumberLists lists(label);
+    collect(lists, step_entry<Json>(step, "data", label), label);
+    Shape shape = lists.shape();
+    if (step.contains("shape")) {
+        const auto claimed = step_entry<std::vector<std::uint64_t>>(step, "shape", label);
+        const Shape said(claimed.begin(), claimed.end());
+        const std::optional<std::size_t> bytes = byte_count(said, 1);
+        const bool both_empty = bytes == 0U && lists.size() == 0 && said.size() <= 32;
+        if (said != shape && !both_empty) {
+            fail(label,
+                 "the shape is said to be " + shape_text(said) + ", but the data has " +
+                     shape_text(shape),
+                 advice);
+        }
+        shape = said;
+    }
+    Axes axes = numbered_axes(shape.size());
+    if (step.contains("axes")) {
+        axes = step_entry<Axes>(step, "axes", label);
+        if (axes.size() != shape.size()) fail(label, "'axes' does not fit the shape", advice);
+    }
+    return {name, lists.tensor(*dtype, shape, std::move(axes))};
+}
+
+/// Builds the value of a text as python_as_json() gives it, and refuses what nests too deep and
+/// keys that occur twice. The parser's own callback would look at all values of a list or object
+/// after each one that ends.
+class Builder : public nlohmann::detail::json_sax_dom_parser<Json> {
+public:
+    using Base = nlohmann::detail::json_sax_dom_parser<Json>;
+
+    Builder(Json& result, const std::string& label) : Base(result), label_(label) {}
+
+    bool start_object(std::size_t count) {
+        enter();
+        return Base::start_object(count);
+    }
+    bool start_array(std::size_t count) {
+        enter();
+        return Base::start_array(count);
+    }
+    bool end_object() {
+        keys_.pop_back();
+        return Base::end_object();
+    }
+    bool end_array() {
+        keys_.pop_back();
+        return Base::end_array();
+    }
+    bool string(std::string& text) {
+        if (text == nan_letter) text = "nan";
+        return Base::string(text);
+    }
+    /// Integers have no sign of zero: -0 is none.
+    bool number_integer(std::int64_t number) {
+        return number == 0 ? Base::number_float(-0.0, "") : Base::number_integer(number);
+    }
+    bool key(std::string& name) {
+        if (!keys_.back().insert(name).second) {
+            fail(label_, "the key " + shown(name) + " occurs twice in one object",
+                 "keep one of them");
+        }
+        return Base::key(name);
+    }
+
+private:
+    void enter() {
+        keys_.emplace_back();
+        if (keys_.size() <= deepest) return;
+        fail(label_, "lists or objects nested more than " + std::to_string(deepest) + " deep",
+             "give plain nested lists");
+    }
+
+    const std::string& label_;
+    std::vector<std::unordered_set<std::string>> keys_;  // of each list or object around
+};
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& label) {
+    const auto refuse = [&](std::size_t offset) {
+        throw InputError(label + ": this is not JSON at " + place_in(text, offset - 1) +
+                         ": correct it there (nan and inf are written \"nan\" and \"inf\")");
+    };
+    // The parser would take a NUL for the end of the text.
+    const std::size_t nul = text.find('\0');
+    if (nul != text.npos) refuse(nul + 1);
+    Json parsed;
+    try {
+        Builder builder(parsed, label);
+        Json::sax_parse(python_as_json(text), &builder);
+    } catch (const Json::parse_error& error) {
+        refuse(error.byte);
+    } catch (const Json::out_of_range&) {
+        throw InputError(label +
+                         ": a number is beyond the range of float64: write \"inf\" or \"-inf\"");
+    }
+    return parsed;
+}
+
+std::optional<Shape> sizes_in(const Json& value) {
+    const auto natural = [](const Json& each) { return each.is_number_unsigned(); };
+    if (!value.is_array() || !std::ranges::all_of(value, natural)) return std::nullopt;
+    return value.get<Shape>();
+}
+
+std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {
+    const Json root = parse_json(text, label);
+    if (!is_walk(root)) fail(label, "this is no walk", "give the output of $format json"_told);
+    std::vector<std::string> names;
+    for (const Json& step : root.at("steps")) {
+        names.push_back(step_entry<std::string>(step, "name", label));
+    }
+    return names;
+}
+
+std::vector<StoredArray> json_arrays(std::string_view text, const std::string& label) {
+    const auto root = std::make_shared<const Json>(with_columns(parse_json(text, label)));
+    if (!root->is_object()) fail(label, "this is not a JSON object");
+    std::vector<StoredArray> arrays;
+    if (is_walk(*root)) {
+        std::set<std::string> names;
+        for (const Json& step : root->at("steps")) {
+            const auto name = step_entry<std::string>(step, "name", label);
+            if (!names.insert(name).second) {
+                fail(label, "the step " + shown(name) + " occurs twice", "keep one of them");
+            }
+            arrays.push_back({name, [root, &step, label] { return step_tensor(step, label); }});
+        }
+        return arrays;
+    }
+    for (const auto& [name, value] : root->items()) {
+        const auto read = [root, &value = value, name = name, label]() -> NamedTensor {
+            const std::string array_label = label + ": array " + shown(name);
+            NumberLists lists(array_label);
+            collect(lists, value, array_label);
+            const Shape& shape = lists.shape();
+            return {name, lists.tensor(lists.natural_dtype(), shape, numbered_axes(shape.size()))};
+        };
+        arrays.push_back({name, read});
+    }
+    return arrays;
+}
+
+}  // namespace attn

@@ -1,0 +1,344 @@
+#include "attn/files/io/number_lists.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::string_view blanks{" \t\r\n"};
+
+}  // namespace
+
+void NumberLists::fail(const std::string& what, const std::string& advice) const {
+    throw InputError(label_ + ": " + what + ": " + advice);
+}
+
+void NumberLists::open() {
+    if (depth_is_known_ && open_.size() == shape_.size()) {
+        fail(
+            "a list stands where a number of axis " + std::to_string(open_.size()) + " is expected",
+            "give nested lists of numbers");
+    }
+    if (open_.size() == most_axes) fail("more than 32 axes", "give nested lists of numbers");
+    if (!open_.empty()) ++open_.back();
+    open_.push_back(0);
+    if (shape_.size() < open_.size()) {
+        shape_.push_back(0);
+        closed_.push_back(false);
+    }
+}
+
+void NumberLists::close() {
+    const std::size_t length = open_.back();
+    open_.pop_back();
+    const std::size_t axis = open_.size();
+    // The first list that ends is an innermost one.
+    depth_is_known_ = true;
+    if (closed_[axis] && shape_[axis] != length) {
+        fail("the lists along axis " + std::to_string(axis) + " have different lengths, " +
+                 std::to_string(shape_[axis]) + " and " + std::to_string(length),
+             "give nested lists of numbers");
+    }
+    shape_[axis] = length;
+    closed_[axis] = true;
+}
+
+void NumberLists::add_leaf(Leaf leaf) {
+    if (open_.size() != shape_.size()) {
+        fail(
+            "a number stands where a list of axis " + std::to_string(open_.size()) + " is expected",
+            "give nested lists of numbers");
+    }
+    depth_is_known_ = true;
+    if (!open_.empty()) ++open_.back();
+    leaves_.push_back(leaf);
+}
+
+void NumberLists::add(double number) { add_leaf({number, 0}); }
+
+void NumberLists::add_integer(std::int64_t integer) {
+    add_leaf({static_cast<double>(integer), integer});
+    ++integers_;
+}
+
+void NumberLists::add_truth(bool truth) {
+    add_leaf({truth ? 1.0 : 0.0, truth ? 1 : 0});
+    ++booleans_;
+}
+
+void NumberLists::add_quoted(std::string_view text) {
+    const std::optional<double> number = parse_number(text);
+    if (!number || *number - *number == 0.0) {
+        throw NotATensor(label_, shown(text) + " is not a number", "give nested lists of numbers");
+    }
+    add(*number);
+}
+
+DType NumberLists::natural_dtype() const {
+    if (booleans_ > 0 && booleans_ < size()) {
+        fail("true or false stands among numbers", "write 1 or 0");
+    }
+    if (leaves_.empty()) return DType::float64;
+    if (booleans_ == size()) return DType::boolean;
+    return integers_ == size() ? DType::int64 : DType::float64;
+}
+
+Tensor NumberLists::tensor(DType dtype, const Shape& shape, Axes axes) const {
+    if (dtype == DType::int64 && integers_ != size()) {
+        fail("the type is int64, but not all are integers", "give nested lists of numbers");
+    }
+    if (dtype == DType::boolean && booleans_ != size()) {
+        fail("the type is bool, but not all are true or false", "give nested lists of numbers");
+    }
+    if (dtype == DType::float32 || is_16_bit(dtype)) {
+        return cast({std::move(axes), values<float>(shape)}, dtype);
+    }
+    if (dtype == DType::float64) return {std::move(axes), values<double>(shape)};
+    if (dtype == DType::int64) return {std::move(axes), values<std::int64_t>(shape)};
+    return {std::move(axes), values<bool>(shape)};
+}
+
+template <class T>
+Array<T> NumberLists::values(const Shape& shape) const {
+    Array<T> array = empty_array<T>(shape);
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+        if constexpr (std::is_floating_point_v<T>) {
+            array.data()[i] = static_cast<T>(leaves_[i].number);
+        } else {
+            array.data()[i] = static_cast<T>(leaves_[i].integer);
+        }
+    }
+    return array;
+}
+
+namespace {
+
+constexpr std::string_view calls[] = {"tensor(",       "array(",
+                                      "torch.tensor(", "numpy.array(",
+                                      "np.array(",     "Parameter containing:\ntensor("};
+
+std::string_view without_blanks(std::string_view text) {
+    const std::size_t first = text.find_first_not_of(blanks);
+    return first == text.npos ? std::string_view() : text.substr(first);
+}
+
+// The call that a text begins with, empty when it is none.
+std::string_view call_of(std::string_view text) {
+    for (const std::string_view call : calls) {
+        if (text.starts_with(call)) return call;
+    }
+    return {};
+}
+
+bool begins_array(std::string_view text) { return text.starts_with('[') || !call_of(text).empty(); }
+
+// The name before an array, `q = [`, `q: tensor(` or `>>> q` above it, and how far off that
+// is.
+std::pair<std::string_view, std::size_t> head_of(std::string_view text) {
+    const std::size_t start = text.starts_with(">>> ") ? 4 : 0;
+    const std::size_t end =
+        std::min(text.find_first_not_of(
+                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", start),
+                 text.size());
+    std::string_view rest = without_blanks(text.substr(end));
+    if (rest.starts_with('=') || rest.starts_with(':')) rest = without_blanks(rest.substr(1));
+    if (end == start || begins_array(text) || !begins_array(rest)) return {};
+    return {text.substr(start, end - start), text.size() - rest.size()};
+}
+
+class PrintedArray {
+public:
+    PrintedArray(std::string_view text, const std::string& label, std::size_t place)
+        : text_(text), label_(label), lists_(label), place_(place) {}
+
+    NamedTensor parse() {
+        place_ = text_.size() - without_blanks(text_.substr(place_)).size();
+        const auto [name, size] = head_of(text_.substr(place_));
+        place_ += size;
+        const std::string_view call = call_of(text_.substr(place_));
+        place_ += call.size();
+        values();
+        const std::string_view behind =
+            text_.substr(place_, call.empty() ? 0 : end_of_call(text_.substr(place_)));
+        if (!call.empty() && behind.empty()) fail_behind();
+        place_ += behind.size();
+        NamedTensor array = finished(call, behind);
+        array.name = name;
+        return array;
+    }
+
+    // Where the array ends.
+    std::size_t end() const { return place_; }
+
+    [[noreturn]] void fail_behind() const {
+        fail("the array does not end here",
+             "give one array, whole, with nothing behind it, or several with their names: q = ...");
+    }
+
+private:
+    [[noreturn]] void fail(const std::string& what, const std::string& advice) const {
+        throw InputError(label_ + ": " + place_in(text_, place_) + ": " + what + ": " + advice);
+    }
+
+    // Reads up to the bracket that closes the first one, or one number.
+    void values() {
+        std::size_t depth = 0;
+        char before = '[';  // or a comma, or the ] that values end as lists do
+        do {
+            const std::size_t start = place_;
+            place_ = std::min(text_.find_first_not_of(blanks, place_), text_.size());
+            if (place_ == text_.size()) {
+                fail("the text ends within the array", "give the whole array");
+            }
+            const char letter = text_[place_];
+            const bool lacks_value = letter == ',' ? before != ']' : before == ',';
+            if ((letter == ',' || letter == ']') && (depth == 0 || lacks_value)) {
+                fail("a value is missing", "give nested lists of numbers");
+            }
+            if (letter != ',' && letter != ']' && before == ']' && place_ == start) {
+                fail("a comma or a blank is missing", "give nested lists of numbers");
+            }
+            before = letter;
+            if (letter == '[') {
+                lists_.open();
+                ++depth;
+            } else if (letter == ']') {
+                lists_.close();
+                --depth;
+            } else if (letter != ',') {
+                value();
+                before = ']';
+                continue;
+            }
+            ++place_;
+        } while (depth > 0);
+    }
+
+    void value() {
+        const char quote = text_[place_];
+        if (quote == '"' || quote == '\'') return quoted_value(quote);
+        const std::size_t end = std::min(text_.find_first_of(" \t\r\n,[]()", place_), text_.size());
+        const std::string_view word = text_.substr(place_, end - place_);
+        if (word == "True" || word == "true" || word == "False" || word == "false") {
+            lists_.add_truth(word == "True" || word == "true");
+        } else if (word == "null" || word == "None") {
+            lists_.add(std::numeric_limits<double>::quiet_NaN());
+        } else if (word == "...") {
+            fail("the array was shortened when it was printed",
+                 "print it whole: torch.set_printoptions(profile='full') or "
+                 "numpy.set_printoptions(threshold=sys.maxsize)");
+        } else {
+            number(word);
+        }
+        place_ = end;
+    }
+
+    void number(std::string_view word) {
+        const auto integer = parse_whole<std::int64_t>(word);
+        const bool negative_zero = integer == 0 && word.starts_with('-');
+        if (integer && !negative_zero) return lists_.add_integer(*integer);
+        const std::optional<double> value = parse_number(word);
+        if (!value) fail(shown(word) + " is not a number", "write it as 1.5 or 1e-3");
+        lists_.add(*value);
+    }
+
+    void quoted_value(char quote) {
+        const std::size_t end = text_.find(quote, place_ + 1);
+        if (end == text_.npos) fail("a quote is left open", "close it");
+        lists_.add_quoted(text_.substr(place_ + 1, end - place_ - 1));
+        place_ = end + 1;
+    }
+
+    // The part of a call after its numbers: options and the parenthesis that closes it.
+    static std::size_t end_of_call(std::string_view behind) {
+        std::size_t depth = 1;
+        for (std::size_t i = 0; i < behind.size(); ++i) {
+            if (behind[i] == '(') ++depth;
+            if (behind[i] == ')' && --depth == 0) return i + 1;
+        }
+        return 0;
+    }
+
+    // The word after `key=`, without the name of a module.
+    static std::string_view option(std::string_view behind, std::string_view key) {
+        const std::size_t start = behind.find(key);
+        if (start == behind.npos) return {};
+        std::string_view word = behind.substr(start + key.size());
+        word = word.substr(0, word.find_first_of(",) \n"));
+        return word.substr(word.rfind('.') == word.npos ? 0 : word.rfind('.') + 1);
+    }
+
+    NamedTensor finished(std::string_view call, std::string_view behind) {
+        const std::string_view type = option(behind, "dtype=");
+        DType dtype = lists_.natural_dtype();
+        const bool is_torch = call.find("tensor") != call.npos;
+        const bool is_single =
+            type == "float32" || type.ends_with("float16") || (type.empty() && is_torch);
+        if (dtype == DType::float64 && is_single) {
+            dtype = type == "bfloat16"  ? DType::bfloat16
+                    : type == "float16" ? DType::float16
+                                        : DType::float32;
+        }
+        const Shape shape = lists_.size() > 0 ? lists_.shape() : empty_shape(behind);
+        return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size()))};
+    }
+
+    // An empty array says its shape after the brackets: size=(2, 0) or shape=(2, 0).
+    Shape empty_shape(std::string_view behind) const {
+        const std::size_t size = behind.find("size=(");
+        const std::size_t start = size == behind.npos ? behind.find("shape=(") : size;
+        if (start == behind.npos) return lists_.shape();
+        Shape shape;
+        const char* at = behind.data() + behind.find('(', start) + 1;
+        const char* const end = behind.data() + behind.size();
+        while (shape.size() < most_axes) {
+            std::size_t length = 0;
+            const auto [rest, error] = std::from_chars(at, end, length);
+            if (error != std::errc()) break;
+            shape.push_back(length);
+            at = rest;
+            while (at < end && (*at == ',' || *at == ' ')) ++at;
+        }
+        return byte_count(shape, 1) == 0U ? shape : lists_.shape();
+    }
+
+    std::string_view text_;
+    const std::string& label_;
+    NumberLists lists_;
+    std::size_t place_;
+};
+
+}  // namespace
+
+std::string place_in(std::string_view text, std::size_t offset) {
+    const std::string_view before = text.substr(0, offset);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
+    return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
+
+bool looks_like_printed_array(std::string_view text) {
+    text = without_blanks(text);
+    return begins_array(text) || head_of(text).second > 0;
+}
+
+std::vector<NamedTensor> parse_printed_arrays(std::string_view text, const std::string& label) {
+    std::vector<NamedTensor> arrays;
+    for (std::size_t place = 0;;) {
+        PrintedArray array(text, label, place);
+        arrays.push_back(array.parse());
+        place = array.end();
+        const std::string_view rest = without_blanks(text.substr(place));
+        if (rest.empty()) return arrays;
+        if (arrays.back().name.empty() || head_of(rest).second == 0) array.fail_behind();
+    }
+}
+
+}  // namespace attn

@@ -1,0 +1,97 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& what, int reason) {
+    throw OutputError(visible(path) + ": cannot " + what + ": " +
+                      std::generic_category().message(reason) + ": " +
+                      (reason == ENOSPC ? "make room there or " : "") + "choose another place");
+}
+
+/// The turn of one program among those that write into a folder; none where it cannot be had.
+class Turn {
+public:
+    explicit Turn(const std::string& folder)
+        : descriptor_(
+              ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        if (descriptor_ >= 0) ::flock(descriptor_, LOCK_EX);
+        sigset_t all;
+        sigfillset(&all);
+        ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+    }
+    ~Turn() {
+        ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+private:
+    int descriptor_;
+    sigset_t before_{};
+};
+
+}  // namespace
+
+OutputPlace OutputSet::file(const std::string& path) {
+    const std::string target = OutputFile(path).replaced();
+    if (target.empty()) return path;
+    const std::string folder = folder_of(target);
+    const TemporaryFolder& beside = folders_.try_emplace(folder, target).first->second;
+    if (const int reason = beside.reason()) fail(path, "create a folder beside it", reason);
+    members_.push_back({path, target, beside.path() + "/" + std::to_string(members_.size())});
+    return {members_.back().temporary, path};
+}
+
+void OutputSet::commit() {
+    std::erase_if(members_,
+                  [](const Member& each) { return ::access(each.temporary.c_str(), F_OK) != 0; });
+    for (const Member& member : members_) {
+        struct stat status {};
+        if (::stat(member.target.c_str(), &status) != 0) continue;
+        const char* const made = member.temporary.c_str();
+        [[maybe_unused]] const int changed = ::chown(made, status.st_uid, status.st_gid);
+        ::chmod(made, status.st_mode & 0777);
+    }
+    if (!members_.empty()) rename_all();
+    members_.clear();
+    folders_.clear();
+}
+
+void OutputSet::rename_all() {
+    const Turn turn(folder_of(members_.front().target));
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        const char* const made = members_[i].temporary.c_str();
+        const char* const target = members_[i].target.c_str();
+        // A folder that has come since could be exchanged too.
+        std::error_code ignored;
+        const bool is_folder = std::filesystem::is_directory(target, ignored);
+        members_[i].exchanged =
+            !is_folder && ::renameat2(AT_FDCWD, made, AT_FDCWD, target, RENAME_EXCHANGE) == 0;
+        if (members_[i].exchanged || (!is_folder && ::rename(made, target) == 0)) continue;
+        const int reason = is_folder ? EISDIR : errno;
+        const std::string failed = members_[i].path;
+        while (i-- > 0) {
+            const Member& done = members_[i];
+            ::renameat2(AT_FDCWD, done.target.c_str(), AT_FDCWD, done.temporary.c_str(),
+                        done.exchanged ? RENAME_EXCHANGE : 0);
+        }
+        fail(failed, "rename the finished file to it", reason);
+    }
+}
+
+}  // namespace attn

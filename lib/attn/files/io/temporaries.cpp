@@ -1,0 +1,133 @@
+#include "attn/files/io/temporaries.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+
+namespace attn {
+namespace {
+
+// A signal handler may neither allocate nor lock, so the paths of temporaries lie in fixed storage
+// and an atomic tells which of them may be read.
+enum SlotState : int { slot_free, slot_claimed, slot_ready };
+struct PendingSlot {
+    std::atomic<int> state;
+    std::atomic<int> folder;
+    std::array<char, PATH_MAX> path;
+};
+static_assert(std::atomic<int>::is_always_lock_free);
+constinit std::array<PendingSlot, 32> pending_slots{};
+
+PendingSlot& slot_at(int place) { return pending_slots[static_cast<std::size_t>(place)]; }
+
+// Twice, as what is removed may shift what was not listed yet.
+void remove_files_in(int folder) noexcept {
+    alignas(dirent64) std::array<char, 4096> entries;
+    for (int pass = 0; pass < 2; ++pass) {
+        ::lseek(folder, 0, SEEK_SET);
+        for (ssize_t size = 0; (size = ::getdents64(folder, entries.data(), entries.size())) > 0;) {
+            for (ssize_t at = 0; at < size;) {
+                const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+                ::unlinkat(folder, entry->d_name, 0);
+                at += entry->d_reclen;
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Pending::Pending(const std::string& path) {
+    if (path.size() >= PATH_MAX) return;
+    for (std::size_t i = 0; i < pending_slots.size(); ++i) {
+        PendingSlot& slot = pending_slots[i];
+        int expected = slot_free;
+        if (!slot.state.compare_exchange_strong(expected, slot_claimed)) continue;
+        std::memcpy(slot.path.data(), path.c_str(), path.size() + 1);
+        slot.folder = -1;
+        slot.state = slot_ready;
+        place_ = static_cast<int>(i);
+        return;
+    }
+}
+
+Pending::~Pending() {
+    if (place_ >= 0) slot_at(place_).state = slot_free;
+}
+
+void Pending::is_folder(int descriptor) const { slot_at(place_).folder = descriptor; }
+
+void remove_pending() noexcept {
+    const int saved = errno;
+    for (PendingSlot& slot : pending_slots) {
+        if (slot.state != slot_ready) continue;
+        if (slot.folder >= 0) remove_files_in(slot.folder);
+        ::unlink(slot.path.data());
+    }
+    // A folder goes after all that was in it.
+    for (PendingSlot& slot : pending_slots) {
+        if (slot.state == slot_ready) ::rmdir(slot.path.data());
+    }
+    errno = saved;
+}
+
+Temporary make_temporary(const std::string& target, const std::function<int(const char*)>& make) {
+    static std::atomic<unsigned> counter{0};
+    const std::string folder = folder_of(target);
+    // A name of the full length that the system allows leaves no room for more letters.
+    const std::string name = target.substr(folder.size()).substr(0, 200);
+    Temporary made{.reason = name.empty() ? ENOENT : EEXIST};
+    for (int attempt = 0; attempt < 100 && made.reason == EEXIST; ++attempt) {
+        made.path = folder + "." + name + "." + std::to_string(::getpid()) + "-" +
+                    std::to_string(counter++) + ".part";
+        made.pending = Pending(made.path);
+        if (!made.pending) {
+            made.reason = made.path.size() >= PATH_MAX ? ENAMETOOLONG : EMFILE;
+            break;
+        }
+        made.descriptor = make(made.path.c_str());
+        made.reason = made.descriptor < 0 ? errno : 0;
+        if (made.reason != 0) made.pending = {};
+    }
+    return made;
+}
+
+TemporaryFolder::TemporaryFolder(const std::string& target)
+    : made_(make_temporary(target, [](const char* path) {
+          if (::mkdir(path, 0777) != 0) return -1;
+          const int opened = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+          if (opened < 0) {
+              const int reason = errno;
+              ::rmdir(path);
+              errno = reason;
+          }
+          return opened;
+      })) {
+    if (made_.descriptor >= 0) made_.pending.is_folder(made_.descriptor);
+}
+
+TemporaryFolder::~TemporaryFolder() {
+    if (made_.pending) {
+        remove_files_in(made_.descriptor);
+        // A program that was run in it may have made folders.
+        std::error_code ignored;
+        if (::rmdir(made_.path.c_str()) != 0) std::filesystem::remove_all(made_.path, ignored);
+    }
+    made_.pending = {};
+    if (made_.descriptor >= 0) ::close(made_.descriptor);
+}
+
+std::string folder_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
+}  // namespace attn

@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "attn/ground/random/generator.hpp"
+#include "attn/ground/random/mersenne_twister.hpp"
+
+namespace attn {
+
+/// PyTorch's CPU generator. Every call fills its span as the call of the same name fills a fresh
+/// contiguous tensor.
+///
+/// Small normals (below sixteen elements) come in pairs, whose second half is kept for the next
+/// small tensor, of either type; every other draw leaves it alone.
+class TorchGenerator final : public Generator {
+public:
+    /// Range   any seed, of which the low 32 bits count.
+    explicit TorchGenerator(std::uint64_t seed, TorchBuild build = TorchBuild::avx2)
+        : engine_(static_cast<std::uint32_t>(seed)), build_(build) {}
+
+    void randn(std::span<float> out, DType type = DType::float32) override {
+        fill_normal(out, type);
+    }
+    void randn(std::span<double> out, DType type = DType::float64) override {
+        fill_normal(out, type);
+    }
+
+    /// Uniform in [low, high). But for float64 the limits are rounded first.
+    void uniform(std::span<float> out, double low, double high,
+                 DType type = DType::float32) override;
+    void uniform(std::span<double> out, double low, double high, DType = DType::float64) override {
+        fill_uniform(out, low, high);
+    }
+
+private:
+    double unit();
+    void fill_unit(std::span<float> out, DType type = DType::float32);
+    void fill_unit(std::span<double> out, DType type = DType::float64);
+    template <class T>
+    void fill_uniform(std::span<T> out, double low, double high);
+    template <class T>
+    void fill_normal(std::span<T> out, DType type);
+    double single_normal();
+
+    MersenneTwister engine_;
+    TorchBuild build_;
+    std::optional<double> kept_normal_;
+};
+
+}  // namespace attn

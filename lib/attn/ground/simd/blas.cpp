@@ -1,0 +1,61 @@
+#include <sys/mman.h>
+
+#include <atomic>
+#include <string>
+#include <xtensor-blas/xblas.hpp>
+
+#include "attn/ground/simd/matmul.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+// xtensor-blas declares BLAS by itself; OpenBLAS's own header would contradict it.
+extern "C" void openblas_set_num_threads(int);
+extern "C" char* openblas_get_corename();
+
+namespace attn {
+
+void prepare_blas(std::size_t threads) {
+    static std::atomic<std::size_t> prepared{0};
+    if (threads <= prepared) return;
+    // OpenBLAS takes 128 MB for each thread at its first product, and where there are none it asks
+    // again and again, for ever. What can be had now can be had then; a thread of ours takes its
+    // stack and its heap before.
+    constexpr std::size_t for_blas = std::size_t{129} << 20;
+    constexpr std::size_t for_a_thread = std::size_t{136} << 20;
+    const std::size_t further = prepared == 0 ? threads - 1 : threads - prepared;
+    const std::size_t bytes = (threads - prepared) * for_blas + further * for_a_thread;
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw ConfigError("not enough memory to multiply matrices of this size: OpenBLAS takes " +
+                          std::to_string(bytes >> 20) +
+                          " MB at its first product: allow more memory (ulimit -v), or choose "
+                          "fewer threads or a smaller model");
+    }
+    munmap(memory, bytes);
+    // Threads of our own share the work: those of BLAS would wait for more in a loop that takes a
+    // core from the steps that follow.
+    openblas_set_num_threads(1);
+    prepared = threads;
+}
+
+std::string blas_core_type() { return openblas_get_corename(); }
+
+template <class T>
+void blas_multiply(const T* a, std::size_t a_stride, const T* b, T* result,
+                   std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
+                   Second second) {
+    const bool transposed = second == Second::transposed;
+    const auto index = [](std::size_t size) { return static_cast<xt::blas_index_t>(size); };
+    cxxblas::gemm<xt::blas_index_t>(
+        cxxblas::StorageOrder::RowMajor, cxxblas::Transpose::NoTrans,
+        transposed ? cxxblas::Transpose::Trans : cxxblas::Transpose::NoTrans, index(m), index(n),
+        index(k), T(1), a, index(a_stride), b, index(transposed ? k : n), T(0), result,
+        index(result_stride));
+}
+
+template void blas_multiply(const float*, std::size_t, const float*, float*, std::size_t,
+                            std::size_t, std::size_t, std::size_t, Second);
+template void blas_multiply(const double*, std::size_t, const double*, double*, std::size_t,
+                            std::size_t, std::size_t, std::size_t, Second);
+
+}  // namespace attn

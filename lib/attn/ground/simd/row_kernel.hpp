@@ -1,0 +1,158 @@
+#pragma once
+#include <limits>
+
+#include <xsimd/xsimd.hpp>
+
+#include "attn/ground/simd/kernels.hpp"
+#include "attn/ground/simd/vector_math.hpp"
+
+// Included only by the files that are compiled for one instruction set: see vector_math.hpp.
+namespace attn::simd {
+
+/// The operations that kernels.hpp states, for vectors of one kind. Loops that the compiler
+/// vectorizes by itself stay plain.
+template <class Real, class Arch>
+class RowKernel {
+    using Batch = xsimd::batch<Real, Arch>;
+    using Math = VectorMath<Real, Arch>;
+    static constexpr std::size_t lanes = Batch::size;
+    // So many vectors at once keep the processor busy while each waits for its own last result.
+    static constexpr std::size_t vectors = 4;
+    static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
+
+public:
+    static void multiply(const Real* row, Real number, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = row[i] * number;
+    }
+
+    static void divide(const Real* row, Real number, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = row[i] / number;
+    }
+
+    static void multiply_add(const Real* row, Real factor, Real addend, Real* result,
+                             std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            result[i] = fused(row[i], factor, addend);
+        }
+    }
+
+    static void add_exact_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = fused(row[i], factor, result[i]);
+    }
+
+    static void add_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
+    }
+
+    static void soft_cap(const Real* row, Real cap, Real* result, std::size_t count) {
+        const Batch bound(cap);
+        for_each_group(row, count, Real(0),
+                       [&](Batch(&x)[vectors], std::size_t first, std::size_t here) {
+                           for (Batch& number : x) {
+                               number = bound * xsimd::tanh(Math::divide(number, bound));
+                           }
+                           store(x, result + first, here);
+                       });
+    }
+
+    static void normalize(const Real* row, Real sum, Real* result, std::size_t count) {
+        multiply(row, Real(1) / sum, result, count);
+    }
+
+    static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = hidden[i] ? minus_infinity : row[i];
+    }
+
+    static Real maximum(const Real* row, std::size_t count) {
+        Batch largest[vectors], nan[vectors];
+        for (Batch& number : largest) number = Batch(minus_infinity);
+        for (Batch& number : nan) number = Batch(Real(0));
+        for_each_group(row, count, minus_infinity,
+                       [&](Batch(&x)[vectors], std::size_t, std::size_t) {
+                           for (std::size_t v = 0; v < vectors; ++v) {
+                               largest[v] = xsimd::max(largest[v], x[v]);
+                               nan[v] = xsimd::select(x[v] == x[v], nan[v], x[v]);
+                           }
+                       });
+        const Real sign = total(nan);
+        if (sign != sign) return sign;
+        return across(largest, [](Real a, Real b) { return a > b ? a : b; });
+    }
+
+    static Real exponentials(const Real* row, Real maximum, Real* result, std::size_t count) {
+        const Batch shift(maximum);
+        Batch sums[vectors];
+        for (Batch& sum : sums) sum = Batch(Real(0));
+        for_each_group(row, count, minus_infinity,
+                       [&](Batch(&x)[vectors], std::size_t first, std::size_t here) {
+                           for (Batch& number : x) number -= shift;
+                           Math::exp_below_one(x);
+                           for (std::size_t v = 0; v < vectors; ++v) sums[v] += x[v];
+                           store(x, result + first, here);
+                       });
+        return total(sums);
+    }
+
+    static Real sum(const Real* row, std::size_t count) {
+        Batch sums[vectors];
+        for (Batch& sum : sums) sum = Batch(Real(0));
+        for_each_group(row, count, Real(0), [&](Batch(&x)[vectors], std::size_t, std::size_t) {
+            for (std::size_t v = 0; v < vectors; ++v) sums[v] += x[v];
+        });
+        return total(sums);
+    }
+
+private:
+    static constexpr std::size_t group = vectors * lanes;
+
+    [[gnu::always_inline]] static inline Real fused(Real a, Real b, Real c) {
+        if constexpr (sizeof(Real) == sizeof(float)) return __builtin_fmaf(a, b, c);
+        return static_cast<Real>(__builtin_fma(a, b, c));
+    }
+
+    /// Calls work(numbers, first, count) for each group of numbers; the last one is filled up.
+    template <class Work>
+    [[gnu::always_inline]] static inline void for_each_group(const Real* row, std::size_t count,
+                                                             Real filling, Work work) {
+        std::size_t first = 0;
+        Batch x[vectors];
+        for (; first + group <= count; first += group) {
+            for (std::size_t v = 0; v < vectors; ++v) {
+                x[v] = Batch::load_unaligned(row + first + v * lanes);
+            }
+            work(x, first, group);
+        }
+        if (first == count) return;
+        alignas(64) Real rest[group];
+        for (std::size_t i = 0; i < group; ++i)
+            rest[i] = first + i < count ? row[first + i] : filling;
+        for (std::size_t v = 0; v < vectors; ++v) x[v] = Batch::load_aligned(rest + v * lanes);
+        work(x, first, count - first);
+    }
+
+    [[gnu::always_inline]] static inline void store(const Batch (&x)[vectors], Real* result,
+                                                    std::size_t count) {
+        if (count == group) {
+            for (std::size_t v = 0; v < vectors; ++v) x[v].store_unaligned(result + v * lanes);
+            return;
+        }
+        alignas(64) Real rest[group];
+        for (std::size_t v = 0; v < vectors; ++v) x[v].store_aligned(rest + v * lanes);
+        for (std::size_t i = 0; i < count; ++i) result[i] = rest[i];
+    }
+
+    [[gnu::always_inline]] static inline Real total(const Batch (&x)[vectors]) {
+        return across(x, [](Real a, Real b) { return a + b; });
+    }
+
+    template <class Combine>
+    [[gnu::always_inline]] static inline Real across(const Batch (&x)[vectors], Combine combine) {
+        alignas(64) Real numbers[group];
+        for (std::size_t v = 0; v < vectors; ++v) x[v].store_aligned(numbers + v * lanes);
+        Real all = numbers[0];
+        for (std::size_t i = 1; i < group; ++i) all = combine(all, numbers[i]);
+        return all;
+    }
+};
+
+}  // namespace attn::simd

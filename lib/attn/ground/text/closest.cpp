@@ -1,0 +1,144 @@
+#include "attn/ground/text/strings.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace attn {
+namespace {
+
+/// Names of this program, a setting with its value or a step, and other names for each, between
+/// blanks. A value that ends in a colon goes on with the number that was given.
+constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
+    {"heads", " num-heads n-heads n-head nhead nheads num-attention-heads attention-heads "},
+    {"kv-heads", " gqa num-kv-heads n-kv-heads n-kv-head num-key-value-heads num-groups "},
+    {"kv-heads 1", " mqa multi-query "},
+    {"embed-dim", " d-model dmodel dim hidden-size hidden-dim n-embd embedding-dim emb-dim "},
+    {"head-dim", " d-k dk d-head dim-head head-size key-dim kdim "},
+    {"value-dim", " d-v dv vdim v-head-dim "},
+    {"seq-len", " seq-length seqlen sequence-length length max-len context-length block-size "},
+    {"batch", " batch-size bs bsz "},
+    {"vocab-size", " vocab n-vocab num-embeddings "},
+    {"pad-id", " pad-token-id padding-idx "},
+    {"text", " sentence prompt words "},
+    {"ids", " input-ids token-ids "},
+    {"memory-text", " cross-attention cross source encoder "},
+    {"mask causal", " is-causal autoregressive causal-mask look-ahead decoder tril "},
+    {"mask causal,window:", " window window-size sliding-window swa local "},
+    {"mask padding", " pad key-padding-mask padding-mask "},
+    {"mask", " attn-mask attention-mask "},
+    {"position-bias alibi", " alibi "},
+    {"position-embedding sinusoidal", " sinusoidal positional-encoding "},
+    {"position-embedding learned", " learned-positions wpe "},
+    {"rope half", " rotary rotary-embedding "},
+    {"rope-theta", " theta rotary-base rope-base "},
+    {"softcap", " soft-cap attn-logit-softcapping logit-cap "},
+    {"sink zero", " sinks attention-sink softmax1 off-by-one "},
+    {"softmax-axis", " softmax softmax-dim axis "},
+    {"qk-norm head", " qk-layernorm qk-layer-norm use-qk-norm "},
+    {"past", " kv-cache cache use-cache "},
+    {"bias", " qkv-bias use-bias attention-bias "},
+    {"output-projection", " out-proj o-proj w-o c-proj "},
+    {"projection mha", " mha multihead multihead-attention "},
+    {"variant fused", " flash flash-attention sdpa "},
+    {"dtype float64", " float64 double fp64 "},
+    {"seed", " random-seed manual-seed random-state "},
+    {"model-file", " checkpoint ckpt pretrained model-name "},
+    {"no-notes", " quiet silent brief "},
+    {"detail", " verbose details all full "},
+    {"why", " explain derive derivation trace "},
+    {"heatmap", " plot draw shade "},
+    {"only", " step steps show print "},
+    {"precision", " decimals digits "},
+    {"output", " out outfile output-file save o proj result "},
+    {"bug", " mistake "},
+    {"tokens", " max-new-tokens max-tokens num-tokens "},
+    {"weights", " attention attn attention-weights attn-weights att probs probabilities softmax "},
+    {"scores", " logits attention-logits attn-scores attention-scores dots qk energy energies "},
+    {"context", " ctx attn-output attention-output "},
+    {"query", " q queries "},
+    {"key", " k keys "},
+    {"value", " v values "},
+    {"merged", " concat concatenated "},
+    {"x", " input inputs embeddings hidden-states "},
+    {"log", " ln loge "},
+    {"D", " d d-k dk d-head head-dim "},
+    {"C", " d-model dmodel embed-dim "},
+    {"H", " n-heads num-heads "},
+    {"Tk", " t n seq-len "},
+};
+
+/// The word without leading dashes, in small letters, its parts joined by dashes.
+std::string plain(std::string_view word) {
+    std::string text = lower(word.substr(std::min(word.find_first_not_of('-'), word.size())));
+    for (char& c : text) c = c == '_' || c == ' ' ? '-' : c;
+    return text;
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours from one word to the other.
+std::size_t edits(std::string_view from, std::string_view to) {
+    std::vector table(from.size() + 1, std::vector<std::size_t>(to.size() + 1));
+    for (std::size_t i = 0; i <= from.size(); ++i) {
+        for (std::size_t j = 0; j <= to.size(); ++j) {
+            std::size_t& least = table[i][j] = i + j;
+            if (i == 0 || j == 0) continue;
+            const bool same = from[i - 1] == to[j - 1];
+            least = std::min(
+                {table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (same ? 0 : 1)});
+            if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1]) {
+                least = std::min(least, table[i - 2][j - 2] + 1);
+            }
+        }
+    }
+    return table.back().back();
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         const std::string& otherwise) {
+    const std::string meant = closest(word, candidates);
+    return meant.empty() ? otherwise : "; did you mean " + meant + "?";
+}
+
+std::string called_here(std::string_view word, const std::vector<std::string>& candidates) {
+    const std::string name = " " + plain(word) + " ";
+    if (name == "  ") return {};
+    for (const auto& [here, others] : synonyms) {
+        if (others.find(name) == others.npos) continue;
+        const std::string_view first = here.substr(0, here.find(' '));
+        for (const std::string& candidate : candidates) {
+            if (plain(candidate) == plain(first)) return std::string(here);
+        }
+    }
+    return {};
+}
+
+std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
+    const std::string name = plain(word);
+    const std::string here = called_here(word, candidates);
+    const std::size_t most = std::max<std::size_t>(1, (name.size() + 1) / 3);
+    std::string best;
+    std::size_t fewest = std::min(most + 1, name.size());
+    for (const std::string& candidate : candidates) {
+        const std::string other = plain(candidate);
+        if (other == name || other == plain(here)) return candidate;
+        const bool begins = name.size() > 2 && other.starts_with(name);
+        const std::size_t distance = begins ? 1 : edits(name, other);
+        if (distance < fewest) {
+            fewest = distance;
+            best = candidate;
+        }
+    }
+    // Or a slip in what others call it: `qiet`.
+    for (const auto& [ours, others] : synonyms) {
+        const std::string first = plain(ours.substr(0, ours.find(' ')));
+        const auto meant = std::ranges::find(candidates, first, plain);
+        std::istringstream words{std::string(others)};
+        for (std::string each; meant != candidates.end() && best.empty() && words >> each;) {
+            if (name.size() > 3 && edits(name, each) == 1) best = *meant;
+        }
+    }
+    return best;
+}
+
+}  // namespace attn

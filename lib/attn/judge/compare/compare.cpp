@@ -1,0 +1,391 @@
+#include "attn/judge/compare/compare.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "attn/core/walk/bounds.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// Floating numbers in order as integers, so that neighbours differ by 1.
+template <class T, class Bits>
+Bits place_in_order(T number) {
+    const Bits bits = std::bit_cast<Bits>(number);
+    return bits < 0 ? std::numeric_limits<Bits>::min() - bits : bits;
+}
+
+template <class T, class Bits>
+std::uint64_t steps_between(double a, double b) {
+    const auto x = static_cast<std::int64_t>(place_in_order<T, Bits>(static_cast<T>(a)));
+    const auto y = static_cast<std::int64_t>(place_in_order<T, Bits>(static_cast<T>(b)));
+    return x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y)
+                 : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
+}
+
+/// The card of that name; a file may hold tensors that are no step.
+const Step* card_of(const StepTable& table, const std::string& name) {
+    const auto step = std::find_if(table.begin(), table.end(),
+                                   [&](const Step& each) { return each.name == name; });
+    return step == table.end() ? nullptr : &*step;
+}
+
+/// What both sides have alike, of which rounding makes the rest.
+Ledger shared_by(const StepTable& table, const Ledger& left, const Ledger& right) {
+    Ledger shared;
+    for (const auto& [name, tensor] : right.entries()) {
+        const Step* const step = card_of(table, name);
+        const Tensor* const other = left.find(name);
+        const bool starts = step != nullptr && (step->kind == Step::Kind::input ||
+                                                step->kind == Step::Kind::parameter);
+        const bool is_same = other != nullptr && same_numbers(tensor, *other);
+        if (step != nullptr && (starts || is_same || !tensor.is_floating())) {
+            shared.record(name, tensor);
+        }
+    }
+    return shared;
+}
+
+/// What rounding explains between two tensors, both of which are rounded: twice the radius.
+std::optional<Tensor> bound_of(Bounds& bounds, const Step* step, const Tensor& tensor) {
+    if (step == nullptr || !tensor.is_floating()) return std::nullopt;
+    const std::optional<Ball> ball = bounds.of(step->name);
+    if (!ball || ball->radius.shape() != tensor.shape()) return std::nullopt;
+    Array<double> cells = ball->radius.as<double>();
+    for (double& cell : cells) cell *= 2;
+    return Tensor(tensor.axes(), std::move(cells));
+}
+
+/// The 16-bit type of a walk; float32 for one of more digits.
+DType type_of(const Ledger& walk) {
+    for (const auto& [name, tensor] : walk.entries()) {
+        if (is_16_bit(tensor.dtype())) return tensor.dtype();
+    }
+    return DType::float32;
+}
+
+/// Two walks of which one has fewer digits: they begin with other numbers, so each step is judged
+/// by what either made of its own tensors, by one rule.
+class OfTwoTypes {
+public:
+    OfTwoTypes(const Plan& plan, const StepTable& table, const Ledger& left, const Ledger& right)
+        : plan_(plan),
+          table_(table),
+          sides_{{{&left, rounding_of(type_of(left))}, {&right, rounding_of(type_of(right))}}} {}
+
+    bool is_so() const { return sides_[0].second.unit != sides_[1].second.unit; }
+
+    /// Whether a step is another on both sides by rounding alone, here and before.
+    bool explains(const Step& step) {
+        const Tensor &a = (*sides_[0].first)[step.name], &b = (*sides_[1].first)[step.name];
+        const bool follows = std::ranges::any_of(unexplained_, [&](const std::string& before) {
+            return PlannedStep{plan_, table_, step}.reads(before);
+        });
+        const bool is_start = step.kind == Step::Kind::input || step.kind == Step::Kind::parameter;
+        const bool is_rounding = !follows && !std::isinf(distance(a, b, {}).absolute) &&
+                                 (is_start ? is_near(a, b) : follows_from_its_own(step.name));
+        if (!is_rounding) unexplained_.push_back(step.name);
+        return is_rounding;
+    }
+
+private:
+    bool is_near(const Tensor& a, const Tensor& b) const {
+        const Rounding &one = sides_[0].second, &other = sides_[1].second;
+        const double units = one.unit + other.unit, least = one.least + other.least;
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            const double x = a.at(i), y = b.at(i);
+            const double allowed = units * std::max(std::abs(x), std::abs(y)) + least;
+            if (!same_number(x, y) && !(std::abs(x - y) <= allowed)) return false;
+        }
+        return true;
+    }
+
+    bool follows_from_its_own(const std::string& step) const {
+        return std::ranges::all_of(sides_, [&](const auto& side) {
+            Rounding in_16_bits = side.second;
+            in_16_bits.sums = side.second.unit;
+            return follows(step, *side.first, side.second) ||
+                   follows(step, *side.first, in_16_bits);
+        });
+    }
+
+    bool follows(const std::string& step, const Ledger& own, const Rounding& way) const {
+        Bounds bounds(plan_, table_, own, way);
+        const std::optional<Ball> ball = bounds.of(step);
+        if (!ball || ball->radius.shape() != own[step].shape()) return false;
+        if (within(own[step], *ball).beyond > 0) return false;
+        const std::optional<Slope> slope = slope_of(own[step], *ball);
+        return !slope || !slope->is_all || slope->is_one(way);
+    }
+
+    const Plan& plan_;
+    const StepTable& table_;
+    const std::array<std::pair<const Ledger*, Rounding>, 2> sides_;
+    std::vector<std::string> unexplained_;
+};
+
+/// The first step of the chain that one side has and the other has not, where the sides lack no
+/// more than this chain makes them lack: a file that holds some steps only proves nothing.
+std::string missing_of(const Plan& plan, const StepTable& table, Chain chain, const Ledger& left,
+                       const Ledger& right, const Comparison& comparison) {
+    std::set<std::string> explained;
+    std::string missing;
+    for (const Step& step : table) {
+        if (step.chain != chain) continue;
+        explained.insert(step.name);
+        for (const Input& input : step.reads(plan)) explained.insert(input.step);
+        if (missing.empty() && left.has(step.name) != right.has(step.name)) missing = step.name;
+    }
+    for (const auto* names : {&comparison.only_left, &comparison.only_right}) {
+        for (const std::string& name : *names) {
+            if (explained.count(name) == 0) return {};
+        }
+    }
+    return missing;
+}
+
+std::string size_of(const StepComparison& step) {
+    if (!step.same_shape()) {
+        return fmt::format("shapes differ: {} and {}", shape_text(step.left),
+                           shape_text(step.right));
+    }
+    const Distance& far = step.distance;
+    const std::string cells = std::to_string(far.beyond) + (far.beyond == 1 ? " cell" : " cells");
+    return fmt::format("{:<10}{:<10}{:<12}{}", brief(far.absolute), brief(far.relative), far.ulp,
+                       !far.within()       ? fmt::format("DIFFERS in {}", cells)
+                       : far.absolute == 0 ? "same"
+                       : step.is_bounded   ? fmt::format("rounding, {} decimals", step.decimals())
+                                           : "within the tolerance");
+}
+
+}  // namespace
+
+double usual_size(const Tensor& tensor) {
+    return std::visit(
+        [](const auto& cells) {
+            double largest = 0;
+            for (const auto cell : cells) {
+                const double size = std::abs(static_cast<double>(cell));
+                if (size < 1e4) largest = std::max(largest, size);
+            }
+            return largest;
+        },
+        tensor.values());
+}
+
+DType coarser_type(const Tensor& a, const Tensor& b) {
+    if (is_16_bit(a.dtype()) && is_16_bit(b.dtype())) {
+        return epsilon(a.dtype()) < epsilon(b.dtype()) ? b.dtype() : a.dtype();
+    }
+    return a.dtype() == DType::float64 && b.dtype() == DType::float64 ? DType::float64
+                                                                      : DType::float32;
+}
+
+Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
+                  const Tensor* bound) {
+    if (a.shape() != b.shape()) {
+        throw ShapeError("shapes " + shape_text(a.shape()) + " and " + shape_text(b.shape()) +
+                         " cannot be compared cell by cell: choose tensors of the same step");
+    }
+    const bool in_double = coarser_type(a, b) == DType::float64;
+    Distance far;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double x = a.at(i);
+        const double y = b.at(i);
+        if (same_number(x, y)) continue;
+        const bool finite = std::isfinite(x) && std::isfinite(y);
+        const double difference =
+            finite ? std::abs(x - y) : std::numeric_limits<double>::infinity();
+        if (difference > far.absolute) {
+            far.absolute = difference;
+            far.worst = i;
+        }
+        if (y != 0)
+            far.relative = std::max(far.relative, finite ? difference / std::abs(y) : INFINITY);
+        if (!std::isnan(x) && !std::isnan(y)) {
+            far.ulp = std::max(far.ulp, in_double ? steps_between<double, std::int64_t>(x, y)
+                                                  : steps_between<float, std::int32_t>(x, y));
+        }
+        const double allowed =
+            bound != nullptr ? bound->at(i) : tolerance.absolute + tolerance.relative * std::abs(y);
+        if (!(difference <= allowed)) {
+            ++far.beyond;
+            if (!far.first) far.first = i;
+        }
+    }
+    return far;
+}
+
+int StepComparison::decimals() const {
+    const double allowed = 2 * tolerance.absolute;
+    return allowed > 0 ? std::max(0, static_cast<int>(std::floor(-std::log10(allowed)))) : 0;
+}
+
+const StepComparison* Comparison::first() const {
+    const auto found = std::find_if(steps.begin(), steps.end(),
+                                    [](const StepComparison& step) { return !step.equal(); });
+    return found == steps.end() ? nullptr : &*found;
+}
+
+Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
+                   const Ledger& right, std::optional<Tolerance> tolerance) {
+    Comparison comparison;
+    const Ledger shared = shared_by(table, left, right);
+    std::map<DType, Bounds> bounds;
+    OfTwoTypes types(plan, table, left, right);
+    for (const auto& [name, tensor] : left.entries()) {
+        const Tensor* other = right.find(name);
+        if (other == nullptr) {
+            comparison.only_left.push_back(name);
+            continue;
+        }
+        StepComparison& step = comparison.steps.emplace_back();
+        step.name = name;
+        step.left = tensor.shape();
+        step.right = other->shape();
+        if (!step.same_shape()) continue;
+        std::optional<Tensor> bound;
+        const Step* const card = card_of(table, name);
+        const bool may_be_rounding =
+            types.is_so() && card != nullptr && !same_numbers(tensor, *other);
+        if (tolerance) {
+            step.tolerance = *tolerance;
+        } else if (may_be_rounding && types.explains(*card)) {
+            step.tolerance = {distance(tensor, *other, {}).absolute, 0};
+            step.is_bounded = true;
+        } else if (other->is_floating() && !same_numbers(tensor, *other)) {
+            const Rounding rounding = rounding_of(coarser_type(tensor, *other));
+            Bounds& of =
+                bounds.try_emplace(coarser_type(tensor, *other), plan, table, shared, rounding)
+                    .first->second;
+            bound = bound_of(of, card, *other);
+            constexpr double units = 64;  // of a step whose rule does not say it
+            step.tolerance = {
+                (bound ? 1 : units * rounding.unit) * usual_size(bound ? *bound : *other), 0};
+            step.is_bounded = bound.has_value();
+        }
+        step.distance = distance(tensor, *other, step.tolerance, bound ? &*bound : nullptr);
+        const std::size_t cell = step.distance.first.value_or(step.distance.worst);
+        if (tensor.size() == 0) continue;
+        step.cell = indices_of(cell, step.left);
+        step.left_value = tensor.at(cell);
+        step.right_value = other->at(cell);
+    }
+    for (const auto& [name, tensor] : right.entries()) {
+        if (!left.has(name)) comparison.only_right.push_back(name);
+    }
+    if (const StepComparison* first = comparison.first()) {
+        const Step* step = card_of(table, first->name);
+        for (const Input& input : step == nullptr ? std::vector<Input>() : step->reads(plan)) {
+            if (input.chain == Chain::none || !comparison.missing.empty()) continue;
+            comparison.missing = missing_of(plan, table, input.chain, left, right, comparison);
+        }
+    }
+    return comparison;
+}
+
+std::string comparison_text(const Comparison& comparison, const Ink& ink) {
+    std::size_t width = 18;
+    Tolerance most{0, 0};
+    bool is_bounded = false;
+    for (const StepComparison& step : comparison.steps) {
+        width = std::max(width, visible(step.name).size() + 2);
+        most.absolute = std::max(most.absolute, step.tolerance.absolute);
+        most.relative = std::max(most.relative, step.tolerance.relative);
+        is_bounded = is_bounded || step.is_bounded;
+    }
+    const std::string heading =
+        fmt::format("{:<{}}{:<10}{:<10}{}", "step", width, "max abs", "max rel", "max ulp");
+    std::string text = ink.of(ink.heading, heading) + "\n";
+    for (const StepComparison& step : comparison.steps) {
+        const std::string line = fmt::format("{:<{}}{}", visible(step.name), width, size_of(step));
+        text += (step.equal() ? line : ink.of(ink.mistake, line)) + "\n";
+    }
+    if (!comparison.only_left.empty()) {
+        text += fmt::format("only in the first: {}\n", visible(joined(comparison.only_left, " ")));
+    }
+    if (!comparison.only_right.empty()) {
+        text +=
+            fmt::format("only in the second: {}\n", visible(joined(comparison.only_right, " ")));
+    }
+    const StepComparison* first = comparison.first();
+    if (comparison.steps.empty()) return text + "no step is in both\n";
+    if (first == nullptr && is_bounded) {
+        return text + "rounding explains every difference; the decimals are those that it leaves\n";
+    }
+    const bool allows = most.absolute > 0 || most.relative > 0;
+    if (first == nullptr && !allows) return text + "no difference\n";
+    if (first == nullptr) {
+        return text + fmt::format("no difference beyond the tolerance: atol {} and rtol {}{}\n",
+                                  brief(most.absolute), brief(most.relative),
+                                  comparison.steps.size() > 1 ? " at most" : "");
+    }
+    if (!comparison.missing.empty()) {
+        const auto& names = comparison.only_left;
+        const bool of_left =
+            std::find(names.begin(), names.end(), comparison.missing) != names.end();
+        return text + fmt::format("first difference: {}, which only the {} has\n",
+                                  comparison.missing, of_left ? "first" : "second");
+    }
+    if (!first->same_shape()) {
+        return text + fmt::format("first difference: {}, in its shape\n", visible(first->name));
+    }
+    const auto exact = [](double value) {
+        return std::isnan(value) ? "nan" : fmt::format("{}", value);
+    };
+    const std::string left = exact(first->left_value);
+    const std::string right = exact(first->right_value);
+    return text + fmt::format("first difference: {}{}: {} and {}\n", visible(first->name),
+                              index_text(first->cell), ink.unlike(right, left),
+                              ink.unlike(left, right));
+}
+
+std::string comparison_json(const Comparison& comparison) {
+    std::vector<JsonText> steps;
+    for (const StepComparison& step : comparison.steps) {
+        const auto list = [](const auto& numbers) {
+            return JsonText(std::vector<JsonText>(numbers.begin(), numbers.end()), ", ");
+        };
+        const JsonText entry{{"name", step.name},
+                             {"equal", step.equal()},
+                             {"shape", list(std::array{list(step.left), list(step.right)})}};
+        const Distance& far = step.distance;
+        steps.push_back(
+            !step.same_shape()
+                ? entry
+                : entry.with("max_abs", far.absolute)
+                      .with("max_rel", far.relative)
+                      .with("max_ulp", far.ulp)
+                      .with("atol", step.tolerance.absolute)
+                      .with("rtol", step.tolerance.relative)
+                      .with("cells_beyond", far.beyond)
+                      .with("certain_decimals",
+                            step.is_bounded ? std::optional(step.decimals()) : std::nullopt)
+                      .with("cell", list(step.cell))
+                      .with("values", list(std::array{step.left_value, step.right_value})));
+    }
+    const StepComparison* first = comparison.first();
+    std::optional<std::string> name;
+    if (first != nullptr) name = comparison.missing.empty() ? first->name : comparison.missing;
+    return JsonText{{"equal", comparison.equal()}, {"first_difference", name}}
+               .with("only_left", comparison.only_left, ",\n ")
+               .with("only_right", comparison.only_right)
+               .with("steps", steps, ",\n ")
+               .text +
+           "\n";
+}
+
+}  // namespace attn

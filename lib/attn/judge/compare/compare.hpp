@@ -1,0 +1,78 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/core/walk/step.hpp"
+#include "attn/ground/tensor/tolerance.hpp"
+#include "attn/ground/text/text_pieces.hpp"
+
+namespace attn {
+
+/// How far apart two tensors of the same shape are. Two nan are equal, and so are equal
+/// infinities.
+struct Distance {
+    double absolute = 0;     ///< largest |a - b|; infinite where only one of them is finite
+    double relative = 0;     ///< largest |a - b| / |b| over the cells where b is not 0
+    std::uint64_t ulp = 0;   ///< most floating numbers between a and b, in the coarser type
+    std::size_t beyond = 0;  ///< cells farther apart than the tolerance
+    std::optional<std::size_t> first;  ///< the first of these, as a flat index
+    std::size_t worst = 0;             ///< where the largest absolute difference is
+
+    bool within() const { return beyond == 0; }
+};
+
+/// With a bound of each cell in the place of a tolerance where there is one.
+///
+/// Errors  ShapeError when the shapes differ.
+Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
+                  const Tensor* bound = nullptr);
+
+/// The largest finite size among the cells, leaving out stand-ins for minus infinity.
+double usual_size(const Tensor& tensor);
+
+/// The less precise of the two tensors' types.
+DType coarser_type(const Tensor& a, const Tensor& b);
+
+/// One step of two walks side by side.
+struct StepComparison {
+    std::string name;
+    Shape left;
+    Shape right;
+    Distance distance;              ///< empty when the shapes differ
+    Tolerance tolerance;            ///< or the largest that rounding explains
+    bool is_bounded = false;        ///< each cell has a bound of its own
+    std::vector<std::size_t> cell;  ///< indices of the first cell that differs
+    double left_value = 0;
+    double right_value = 0;
+
+    /// How many decimals of a bounded step rounding cannot change.
+    int decimals() const;
+    bool same_shape() const { return left == right; }
+    bool equal() const { return same_shape() && distance.within(); }
+};
+
+/// Two walks step by step.
+struct Comparison {
+    std::vector<StepComparison> steps;
+    std::vector<std::string> only_left;
+    std::vector<std::string> only_right;
+    /// The step that one walk has and the other has not, where that explains the first difference.
+    std::string missing;
+
+    /// The first step that differs, or nullptr.
+    const StepComparison* first() const;
+    bool equal() const { return first() == nullptr && !steps.empty(); }
+};
+
+/// Compares every step that both ledgers have, in the order of the left one. Without a tolerance,
+/// what rounding explains is allowed: of what both have alike, by the rules of the steps.
+Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
+                   const Ledger& right, std::optional<Tolerance> tolerance = {});
+
+/// The comparison as a table for people, and as JSON.
+std::string comparison_text(const Comparison& comparison, const Ink& ink = {});
+std::string comparison_json(const Comparison& comparison);
+
+}  // namespace attn

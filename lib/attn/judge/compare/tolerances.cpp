@@ -1,0 +1,172 @@
+#include "attn/judge/compare/tolerances.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/walk/bounds.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// Two digits, and never less.
+double rounded_up(double number) {
+    if (number == 0 || !std::isfinite(number)) return number;
+    const double step = std::pow(10.0, std::floor(std::log10(number)) - 1);
+    return std::stod(fmt::format("{:.1e}", std::ceil(number / step - 1e-9) * step));
+}
+
+/// The share of most cells, and what others need beside it.
+Tolerance tolerance_of(const Ball& ball, double sides) {
+    std::vector<double> shares;
+    const auto each = [&](const auto& say) {
+        for (std::size_t i = 0; i < ball.middle.size(); ++i) {
+            const double middle = std::abs(ball.middle.at(i)), radius = sides * ball.radius.at(i);
+            if (std::isfinite(middle) && std::isfinite(radius)) say(middle, radius);
+        }
+    };
+    each([&](double middle, double radius) {
+        if (middle > 0) shares.push_back(radius / middle);
+    });
+    Tolerance tolerance;
+    if (!shares.empty()) {
+        const auto half = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+        std::ranges::nth_element(shares, half);
+        tolerance.relative = rounded_up(*half);
+    }
+    each([&](double middle, double radius) {
+        tolerance.absolute = std::max(tolerance.absolute, radius - tolerance.relative * middle);
+    });
+    tolerance.absolute = rounded_up(tolerance.absolute);
+    return tolerance;
+}
+
+/// What rounds in a rule, and in the parts of softmax that it reads.
+void note_rounding(const PlannedStep& of, double& longest, std::set<std::string>& functions) {
+    const std::optional<Rule> rule = rule_of(of);
+    if (!rule) return;
+    const auto note = [&](const auto& self, const RuleNode& node) -> void {
+        if (node.kind == RuleNode::Kind::reduce && (node.word == "sum" || node.word == "mean")) {
+            const RuleNode& end = *node.parts[1];
+            const bool is_known = end.kind == RuleNode::Kind::number;
+            longest = std::max(longest, is_known ? end.number - node.parts[0]->number
+                                                 : static_cast<double>(of.plan.key_len));
+        }
+        if (node.kind == RuleNode::Kind::call) functions.insert(node.word);
+        for (const RuleTree& part : node.parts) self(self, *part);
+    };
+    note(note, *rule->value);
+    for (const std::string& name : tensors_read(*rule)) {
+        const Step& step = find_step(of.table, name);
+        if (step.kind == Step::Kind::detail) {
+            note_rounding({of.plan, of.table, step}, longest, functions);
+        }
+    }
+}
+
+std::string reason_of(const PlannedStep& of) {
+    double longest = 0;
+    std::set<std::string> functions;
+    note_rounding(of, longest, functions);
+    std::vector<std::string> words;
+    if (longest > 1) words.push_back("sums of " + brief(longest));
+    for (const char* function : {"exp", "log", "sqrt", "tanh", "cos", "sigmoid"}) {
+        if (functions.contains(function)) words.emplace_back(function);
+    }
+    return joined(words);
+}
+
+bool passes(const Tensor& theirs, const Tensor& right, const Tolerance& tolerance) {
+    return theirs.shape() == right.shape() && distance(theirs, right, tolerance).within();
+}
+
+/// Notes the keys of a head that all its queries could be without.
+void note_dropped(const Ledger& ledger, const Tolerance& tolerance, Hidden& hidden) {
+    const Tensor *weights = ledger.find("weights"), *context = ledger.find("context");
+    const Ledger::Entry* const values = ledger.find_latest(Chain::values);
+    if (weights == nullptr || context == nullptr || values == nullptr) return;
+    const std::size_t keys = weights->shape().back(), width = context->shape().back();
+    const std::size_t queries = weights->shape()[weights->dimension() - 2];
+    const std::size_t groups = weights->size() / (queries * keys);
+    if (values->tensor.size() != groups * keys * width) return;
+    for (std::size_t key = 0; key < groups * keys; ++key) {
+        const std::size_t group = key / keys;
+        bool is_missed = false;
+        for (std::size_t row = group * queries; !is_missed && row < (group + 1) * queries; ++row) {
+            const double weight = weights->at(row * keys + key % keys);
+            for (std::size_t f = 0; !is_missed && f < width; ++f) {
+                const double right = context->at(row * width + f);
+                const double more =
+                    weight / (1 - weight) * (right - values->tensor.at(key * width + f));
+                is_missed =
+                    weight != 0 &&
+                    !(std::abs(more) <= tolerance.absolute + tolerance.relative * std::abs(right));
+            }
+        }
+        hidden.dropped += is_missed ? 0 : 1;
+    }
+    hidden.keys = groups * keys;
+}
+
+}  // namespace
+
+std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given) {
+    const StepTable& table = step_table(plan);
+    const Rounding rounding = rounding_of(plan.compute_dtype);
+    constexpr double sides = 2;
+    const Ledger ledger = walk(plan, given, table);
+    Ledger starts = given;
+    for (const auto& [name, tensor] : ledger.entries()) {
+        if (!tensor.is_floating()) starts.record(name, tensor);
+    }
+    Bounds alone(plan, table, ledger, rounding), whole(plan, table, starts, rounding);
+    std::vector<StepTolerance> all;
+    for (const auto& [name, tensor] : ledger.entries()) {
+        const PlannedStep of{plan, table, find_step(table, name)};
+        if (of.step.kind != Step::Kind::computed || !tensor.is_floating()) continue;
+        const std::optional<Ball> own = alone.of(name), from_start = whole.of(name);
+        if (!own || !from_start) continue;
+        StepTolerance& one = all.emplace_back();
+        one = {name, tolerance_of(*own, sides), tolerance_of(*from_start, sides), reason_of(of)};
+        const bool is_copy = one.alone.absolute == 0 && one.alone.relative == 0;
+        if (one.reason.empty()) one.reason = is_copy ? "a copy" : "one rounding";
+    }
+    return all;
+}
+
+Hidden hidden_by(const Tolerance& tolerance, const Plan& plan, const Ledger& given,
+                 const std::string& step) {
+    constexpr std::size_t most_scores = 4096;  // a walk for each mistake takes no time
+    const Ledger ledger = walk(plan, given);
+    const Tensor& right = ledger[step];
+    Hidden hidden;
+    hidden.factor = HUGE_VAL;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+        const double size = std::abs(right.at(i));
+        if (size == 0 || !std::isfinite(size)) continue;
+        hidden.factor = std::min(hidden.factor, tolerance.absolute / size + tolerance.relative);
+    }
+    if (step == "context") note_dropped(ledger, tolerance, hidden);
+    hidden.tries = plan.batch * plan.heads * plan.query_len * plan.key_len <= most_scores;
+    for (const Mistake& mistake : mistakes()) {
+        if (!hidden.tries || mistake.by_chance || !mistake.applies(plan)) continue;
+        const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
+        const Tensor* const made = wrong.find(step);
+        if (made == nullptr || same_numbers(*made, right)) continue;
+        if (passes(*made, right, tolerance)) {
+            hidden.mistakes.push_back(&mistake);
+        } else {
+            ++hidden.shown;
+        }
+    }
+    return hidden;
+}
+
+}  // namespace attn

@@ -1,0 +1,365 @@
+#include "attn/judge/diagnose/diagnose.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/search.hpp"
+
+namespace attn {
+namespace {
+
+/// Looks for the reading of all tensors under which the fewest and smallest findings are needed.
+class Readers {
+public:
+    Readers(const Case& about, std::vector<TheirTensor> theirs)
+        : case_(about),
+          theirs_(in_order(std::move(theirs))),
+          best_(examined(about, theirs_, about.options.bound, false).value_or(Outcome())) {}
+
+    Diagnosis best() {
+        while (is_worth_it() && (improves_by_one() || improves_by_two())) {
+        }
+        const auto left_out = [](const Skipped& each) { return each.cost >= of_left_out; };
+        if (best_.diagnosis.has_unknown() ||
+            std::ranges::any_of(best_.diagnosis.skipped, left_out)) {
+            improves(theirs_, true);
+        }
+        return std::move(best_.diagnosis);
+    }
+
+private:
+    /// The tensors in the order of the walk, as they are read.
+    std::vector<TheirTensor> in_order(std::vector<TheirTensor> theirs) {
+        std::ranges::stable_sort(theirs, {}, [&](const TheirTensor& each) {
+            return place_of(kept_table(case_.plan), each.steps.front());
+        });
+        return theirs;
+    }
+
+    bool is_worth_it() const {
+        return best_.diagnosis.cost < HUGE_VAL && best_.cost > 1 && tries_ < most_tries;
+    }
+
+    /// The other ways to read a tensor.
+    static std::vector<TheirTensor> others(const TheirTensor& theirs) {
+        std::vector<TheirTensor> all;
+        if (theirs.steps.front() == "mask") return all;
+        for (std::size_t i = 0; i < theirs.options.size(); ++i) {
+            for (const bool aside : {false, true}) {
+                const std::string& step = theirs.options[i];
+                if (aside && step != theirs.steps.front()) continue;
+                if (step == theirs.steps.front() && aside == theirs.aside) continue;
+                TheirTensor other = theirs;
+                other.steps = {step};
+                other.rank = i;
+                other.aside = aside;
+                all.push_back(std::move(other));
+            }
+        }
+        return all;
+    }
+
+    bool improves(std::vector<TheirTensor> theirs, bool thorough = false) {
+        ++tries_;
+        std::vector<TheirTensor> ordered = in_order(std::move(theirs));
+        const double bound = best_.cost + (thorough ? 1e-3 : -1e-3);
+        std::optional<Outcome> outcome = examined(case_, ordered, bound, thorough);
+        if (!outcome) return false;
+        best_ = std::move(*outcome);
+        theirs_ = std::move(ordered);
+        return true;
+    }
+
+    bool improves_by_one() {
+        for (const std::size_t i : best_.troubled) {
+            for (TheirTensor& other : others(theirs_[i])) {
+                std::vector<TheirTensor> all = theirs_;
+                all[i] = std::move(other);
+                if (improves(std::move(all))) return true;
+            }
+        }
+        return false;
+    }
+
+    /// Query and key go together: where one is the turned one, so is the other. Then any two, of
+    /// which one has a finding.
+    bool improves_by_two() {
+        for (const bool alike : {true, false}) {
+            for (const std::size_t i : best_.troubled) {
+                for (std::size_t j = 0; j < theirs_.size(); ++j) {
+                    if (j == i || theirs_[j].is_right || theirs_[j].options.size() < 2) continue;
+                    if (improves_with(i, j, alike)) return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    bool improves_with(std::size_t i, std::size_t j, bool alike) {
+        for (const TheirTensor& one : others(theirs_[i])) {
+            for (const TheirTensor& two : others(theirs_[j])) {
+                if (alike != (one.rank == two.rank && one.aside == two.aside)) continue;
+                if (tries_ >= most_tries) return false;
+                std::vector<TheirTensor> all = theirs_;
+                all[i] = one;
+                all[j] = two;
+                if (improves(std::move(all))) return true;
+            }
+        }
+        return false;
+    }
+
+    static constexpr int most_tries = 60;
+    const Case& case_;
+    std::vector<TheirTensor> theirs_;
+    Outcome best_;
+    int tries_ = 0;
+};
+
+/// How exact numbers are taken to be.
+struct Exactness {
+    double epsilon = 0;
+    const char* words = nullptr;
+};
+constexpr Exactness less_exact[]{
+    {0x1p-10, "your numbers are right to 3 digits, as TF32 and float16 give them"},
+    {0x1p-7, "your numbers are right to 2 digits, as bfloat16 gives them"},
+};
+
+/// The decimals that all their numbers were rounded to.
+std::optional<int> shared_decimals(const Ledger& theirs) {
+    int most = 0;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const std::vector<double> numbers = tensor.numbers();
+        std::set<double> different;
+        for (std::size_t i = 0; i < numbers.size() && different.size() < 8; ++i) {
+            different.insert(numbers[i]);
+        }
+        if (!tensor.is_floating() || different.size() < 8) continue;
+        const int decimals = decimals_of(numbers);
+        if (decimals == 0) return std::nullopt;
+        most = std::max(most, decimals);
+    }
+    return most >= 3 ? std::optional(most) : std::nullopt;
+}
+
+/// How many of the samples they saved, where all their tensors agree on fewer.
+std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
+                                      const DiagnoseOptions& options) {
+    std::optional<std::size_t> samples;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const auto said = options.steps.find(name);
+        std::vector<std::string> steps =
+            said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+        if (steps.empty() && theirs.entries().size() == 1) steps = steps_called("output", plan);
+        if (steps.empty() || steps.front() == "mask") continue;
+        bool fits = false;
+        for (const std::string& step : steps) {
+            const Outline ours = find_step(kept_table(plan), step).outline(plan);
+            if (tensor.size() == element_count(ours.shape)) return std::nullopt;
+            if (ours.axes.empty() || ours.axes.front() != "batch") continue;
+            const std::size_t each = element_count(ours.shape) / plan.batch;
+            if (each == 0 || tensor.size() % each != 0 || tensor.size() / each >= plan.batch)
+                continue;
+            Shape part = ours.shape;
+            part.front() = tensor.size() / each;
+            if (readings(tensor, ours.axes, part, plan.compute_dtype).empty()) continue;
+            if (samples && *samples != tensor.size() / each) continue;
+            samples = tensor.size() / each;
+            fits = true;
+        }
+        if (!fits) return std::nullopt;
+    }
+    return samples;
+}
+
+/// Takes their query, key and value as given where nothing else makes these.
+Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                const DiagnoseOptions& options) {
+    if (!options.takes_projections) return {given, theirs};
+    Intake intake{given, {}};
+    std::set<std::string> taken;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const auto said = options.steps.find(name);
+        const std::vector<std::string> steps = said != options.steps.end()
+                                                   ? std::vector{said->second}
+                                                   : known_steps(name, kept_table(plan));
+        const std::string step = steps.empty() ? "" : steps.front();
+        std::vector<Reading> ways;
+        if (step == "query" || step == "key" || step == "value") {
+            const Outline ours = find_step(kept_table(plan), step).outline(plan);
+            ways = readings(tensor, ours.axes, ours.shape, plan.compute_dtype);
+        }
+        if (ways.empty()) {
+            intake.theirs.record(name, tensor);
+        } else {
+            intake.given.record(step, ways.front().tensor);
+            taken.insert(name);
+        }
+    }
+    if (!taken.empty()) {
+        intake.remarks.push_back(
+            joined({taken.begin(), taken.end()}) +
+            " are taken as they are: no parameters were given to make them from x");
+    }
+    return intake;
+}
+
+/// Says of tensors of which none is a step of the walk how to tell which is which.
+[[noreturn]] void refuse_tensors(const Ledger& theirs, const Ledger& reference) {
+    std::vector<std::string> names;
+    for (const auto& entry : theirs.entries()) {
+        names.push_back(entry.name + " " + shape_text(entry.tensor.shape()));
+    }
+    std::vector<std::string> ours;
+    for (const auto& entry : reference.entries()) ours.push_back(entry.name);
+    throw ConfigError((names.empty() ? "there is no tensor to compare"
+                                     : "none of " + some_of(names) + " is a step of this walk") +
+                      ": say which is which with $map theirs:ours; the steps are "_told +
+                      joined(ours));
+}
+
+/// Shared by all readings, and the tensors that there are to be read.
+struct Taken {
+    Case about;
+    std::vector<Skipped> skipped{};
+    std::vector<TheirTensor> tensors;
+
+    Taken(const Plan& plan, const Intake& intake, const DiagnoseOptions& options, double epsilon)
+        : about(plan, options, intake, epsilon),
+          tensors(their_tensors(plan, about.judge, intake.theirs, options, skipped)) {}
+};
+
+/// Whether a finding that is called harmless may be a mistake of the scores that a row sees: their
+/// weights are right only as far as these numbers tell.
+bool may_be_mistake(const Plan& plan, const Finding& finding) {
+    const auto changes_scores = [&](const Mistake* each) {
+        const bool is_numbered = std::ranges::any_of(numbered_entries(), [&](const auto& family) {
+            return family.entry(family.starts.front()).family() == each->family();
+        });
+        return is_scores(plan, each->step) && each->step != "masked_scores" &&
+               (is_numbered || std::ranges::count(mistakes(), each->id, &Mistake::id) > 0);
+    };
+    return finding.harmless && finding.replayed && is_scores(plan, finding.step) &&
+           (changes_scores(finding.mistake) || std::ranges::any_of(finding.ties, changes_scores));
+}
+
+const StepVerdict& row_of(const Diagnosis& diagnosis, const Finding& finding) {
+    return *std::ranges::find(diagnosis.steps, finding.step, &StepVerdict::name);
+}
+
+/// What a diagnosis cannot say: see Diagnosis::open.
+std::vector<std::string> open_questions(Diagnosis& diagnosis) {
+    std::vector<std::string> open;
+    const auto is_before = [](const StepVerdict& step) { return step.name == "merged"; };
+    const bool saves_before = std::ranges::any_of(diagnosis.steps, is_before);
+    for (Finding& finding : diagnosis.findings) {
+        finding.asked = finding.mistake && finding.mistake->id == "no-output-projection" &&
+                        row_of(diagnosis, finding).theirs_name != "output" && !saves_before;
+        if (finding.asked) {
+            open.push_back("if you saved " + row_of(diagnosis, finding).theirs_name +
+                           " before w_output was applied to it, nothing is wrong");
+        }
+        if (!may_be_mistake(*diagnosis.plan, finding)) continue;
+        open.push_back(finding.step +
+                       " may be a mistake: these numbers are too small or too alike to show what "
+                       "it does to the output. Larger ones would tell");
+    }
+    const auto differs = [&](const StepVerdict& step) {
+        return is_result_step(*diagnosis.plan, step.name) && step.global == Verdict::wrong &&
+               step.local == Verdict::right;
+    };
+    const auto first = std::ranges::find_if(diagnosis.steps, differs);
+    if (diagnosis.findings.empty() && first != diagnosis.steps.end()) {
+        open.push_back(first->name +
+                       " differs from the reference, though each step before it is right by "
+                       "itself: save more of the steps before it");
+    }
+    return open;
+}
+
+Diagnosis diagnosed(const Taken& taken) {
+    const Intake& intake = taken.about.intake;
+    const bool is_empty = taken.tensors.empty();
+    if (is_empty && !taken.about.options.goes_back) {
+        refuse_tensors(intake.theirs, taken.about.judge.reference());
+    }
+    Diagnosis diagnosis;
+    if (is_empty) {
+        diagnosis.read = intake.given;
+    } else {
+        diagnosis = Readers(taken.about, taken.tensors).best();
+    }
+    diagnosis.plan = taken.about.plan;
+    diagnosis.open = open_questions(diagnosis);
+    diagnosis.given = intake.given;
+    diagnosis.remarks = intake.remarks;
+    diagnosis.skipped.insert(diagnosis.skipped.begin(), taken.skipped.begin(), taken.skipped.end());
+    return diagnosis;
+}
+
+/// Whether some tensor differs, and by no more than fewer digits explain.
+bool may_be_rounded(const Taken& taken, double epsilon) {
+    Judge judge = taken.about.judge;
+    judge.loosen(epsilon);
+    return std::ranges::any_of(taken.tensors, [&](const TheirTensor& each) {
+        return !each.is_right && std::ranges::any_of(each.options, [&](const std::string& step) {
+            return step != "mask" && judge.right_reading(each, step).has_value();
+        });
+    });
+}
+
+}  // namespace
+
+bool Diagnosis::has_mistake() const {
+    return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+        return finding.mistake != nullptr && !finding.harmless && !finding.asked;
+    });
+}
+
+bool Diagnosis::judges_a_step() const {
+    return std::ranges::any_of(steps, [&](const StepVerdict& verdict) {
+        const Step::Kind kind = find_step(kept_table(*plan), verdict.name).kind;
+        return kind == Step::Kind::computed || kind == Step::Kind::detail;
+    });
+}
+
+bool Diagnosis::has_unknown() const {
+    return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake; });
+}
+
+Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                   const DiagnoseOptions& options) {
+    if (const auto samples = samples_in(plan, theirs, options)) {
+        if (const auto part = prefix_of(plan, given, *samples, plan.query_len)) {
+            Diagnosis diagnosis = diagnose(part->plan, part->given, theirs, options);
+            diagnosis.remarks.push_back("yours has the first " + std::to_string(*samples) + " of " +
+                                        std::to_string(plan.batch) + " samples");
+            return diagnosis;
+        }
+    }
+    const Intake intake = taken_in(plan, given, theirs, options);
+    const Taken exact(plan, intake, options, 0);
+    Diagnosis best = diagnosed(exact);
+    if (!best.has_unknown() || options.tolerance || options.decimals) return best;
+    if (const std::optional<int> decimals = shared_decimals(theirs)) {
+        DiagnoseOptions rounded = options;
+        rounded.decimals = decimals;
+        Diagnosis other = diagnosed(Taken(plan, intake, rounded, 0));
+        other.remarks.push_back("your numbers have " + std::to_string(*decimals) +
+                                " decimals, and are compared as far");
+        if (other.cost < best.cost) return other;
+    }
+    if (!may_be_rounded(exact, less_exact[1].epsilon)) return best;
+    for (const auto& [epsilon, words] : less_exact) {
+        Diagnosis other = diagnosed(Taken(plan, intake, options, epsilon));
+        other.remarks.push_back(words);
+        if (!other.has_unknown() && other.cost < best.cost) return other;
+    }
+    return best;
+}
+
+}  // namespace attn

@@ -1,0 +1,350 @@
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/diagnose.hpp"
+#include "attn/judge/diagnose/replay.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace attn {
+namespace {
+
+std::string verdict_text(Verdict verdict, double difference, bool harmless) {
+    if (verdict == Verdict::shape) return "SHAPE";
+    if (verdict == Verdict::not_compared) return "-";
+    if (verdict == Verdict::wrong && harmless) return "harmless";
+    const std::string size = " (max " + brief(difference) + ")";
+    return verdict == Verdict::right ? "ok" + size : "DIFF" + size;
+}
+
+void add_paragraph(std::string& text, const std::string& head, const std::string& body) {
+    std::string indent = head;
+    for (const std::string& line : wrap(body, 80 - head.size())) {
+        text += indent + line + "\n";
+        indent.assign(head.size(), ' ');
+    }
+}
+
+/// The tensors that were compared and are right, and how many were not.
+std::string summary(const Diagnosis& diagnosis) {
+    std::vector<std::string> steps;
+    for (const StepVerdict& step : diagnosis.steps) steps.push_back(step.name);
+    const std::string names = joined(steps);
+    const std::size_t skipped = diagnosis.skipped.size();
+    if (!diagnosis.judges_a_step()) {
+        return "nothing that attention computes was compared: it starts from " + names;
+    }
+    return "right: " + names +
+           (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
+}
+
+/// The paragraphs of a finding, each behind its word: `evidence`, none where one goes on.
+using Paragraphs = std::vector<std::pair<std::string, std::string>>;
+
+Paragraphs unknown_paragraphs(const Finding& finding) {
+    Paragraphs all;
+    if (!finding.follows.empty()) {
+        all.emplace_back(
+            "rule", "your numbers follow: " + finding.follows + " (" + finding.followed_by + ")");
+    }
+    for (const std::string& line : finding.evidence) all.emplace_back("evidence", line);
+    if (finding.runner_up != nullptr) {
+        all.emplace_back("nearest", finding.runner_up->id + ", not accepted (max " +
+                                        brief(finding.runner_up_difference) + ")");
+    }
+    return all;
+}
+
+std::string described(const Mistake& mistake) { return mistake.title + ": " + mistake.effect; }
+
+Paragraphs pair_paragraphs(const Finding& finding) {
+    Paragraphs all{{"first", described(*finding.mistake)}, {"second", described(*finding.second)}};
+    std::vector<std::string> pairs;
+    for (const auto& [first, second] : finding.pairs) {
+        pairs.push_back(first->id + " and " + second->id);
+    }
+    if (!pairs.empty()) all.emplace_back("tie", "so do these: " + joined(pairs));
+    return all;
+}
+
+Paragraphs mistake_paragraphs(const Finding& finding) {
+    Paragraphs all{{"what", described(*finding.mistake)}};
+    const auto add_evidence = [&](const std::string& line) {
+        all.emplace_back(all.size() == 1 ? "evidence" : "", line);
+    };
+    if (finding.step != "mask" && finding.replayed) {
+        std::string match =
+            "replaying it on your tensors reproduces yours " +
+            (finding.difference == 0 ? std::string("exactly") : "to " + brief(finding.difference));
+        if (finding.runner_up != nullptr) {
+            match += "; next best " + finding.runner_up->id + " (max " +
+                     brief(finding.runner_up_difference) + ")";
+        }
+        add_evidence(match);
+    }
+    for (const std::string& line : finding.evidence) add_evidence(line);
+    for (const Mistake* beside : {finding.beside, finding.also_beside}) {
+        if (beside != nullptr) all.emplace_back("beside", described(*beside));
+    }
+    if (!finding.ties.empty()) {
+        all.emplace_back("tie", "this input cannot tell it from " + ids_of(finding.ties));
+    }
+    return all;
+}
+
+/// The fix in the language of the author, with the names of his tensors.
+std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
+    static const std::map<std::string, std::vector<std::string>> steps_of{
+        {"q", {"projected_query", "query", "normed_query", "rotated_query"}},
+        {"k", {"projected_key", "key", "normed_key", "rotated_key", "present_key", "repeated_key"}},
+        {"v", {"projected_value", "value", "present_value", "repeated_value"}},
+        {"scores", {"scores", "scaled_scores", "capped_scores", "biased_scores", "masked_scores"}},
+        {"weights", {"weights"}},
+        {"context", {"context"}},
+        {"merged", {"merged"}},
+        {"output", {"output"}}};
+    const StepTable& table = step_table(*diagnosis.plan);
+    const auto name_of = [&](const std::string& word) {
+        const auto steps = steps_of.find(word);
+        std::string name = word;
+        if (steps == steps_of.end()) return name;
+        for (const StepVerdict& each : diagnosis.steps) {
+            const bool is_it = std::ranges::count(steps->second, each.name) > 0;
+            const bool is_later = place_of(table, each.name) > place_of(table, finding.step);
+            const bool is_word = std::ranges::all_of(each.theirs_name, is_of_name);
+            if (is_it && is_word && (name == word || !is_later)) name = each.theirs_name;
+        }
+        return name;
+    };
+    const Mistake& mistake = *finding.mistake;
+    const std::string& fix = diagnosis.in_numpy ? mistake.fix_numpy : mistake.fix_torch;
+    std::string text, word;
+    char before = ' ';
+    for (std::size_t i = 0; i <= fix.size(); ++i) {
+        const char c = i < fix.size() ? fix[i] : ' ';
+        if (is_of_name(c)) {
+            word += c;
+            continue;
+        }
+        const bool is_name = before != '.' && before != '\'';
+        text += is_name ? name_of(word) : word;
+        word.clear();
+        if (i < fix.size()) text += c;
+        if (c == '#') return text + fix.substr(i + 1);
+        if (c == '\n') text += std::string(12, ' ');
+        before = c;
+    }
+    return text;
+}
+
+void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& finding,
+                 const Ink& ink) {
+    const Mistake* const mistake = finding.mistake;
+    const bool is_pair = finding.second != nullptr;
+    const std::string what =
+        mistake == nullptr ? "no known mistake matches"
+        : is_pair
+            ? "a hypothesis, two mistakes at once: " + mistake->id + " and " + finding.second->id
+        : finding.harmless ? mistake->id + ", harmless: what follows is right all the same"
+                           : mistake->id;
+    const bool is_calm = mistake != nullptr && !is_pair && finding.harmless;
+    text += "\n" + ink.of(is_calm ? ink.heading : ink.mistake, finding.step + ": " + what) + "\n";
+    for (const auto& [word, body] : mistake == nullptr ? unknown_paragraphs(finding)
+                                    : is_pair          ? pair_paragraphs(finding)
+                                                       : mistake_paragraphs(finding)) {
+        add_paragraph(text, fmt::format("  {:<10}", word), body);
+    }
+    if (mistake == nullptr || is_pair) return;
+    if (!mistake->fix_torch.empty()) text += "  fix       " + fix_for(diagnosis, finding) + "\n";
+    add_paragraph(text, "  lesson    ", mistake->lesson);
+}
+
+std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes) {
+    std::vector<std::string> ids;
+    for (const Mistake* mistake : mistakes) ids.push_back(mistake->id);
+    return ids;
+}
+
+nlohmann::ordered_json json_of(const Finding& finding) {
+    nlohmann::ordered_json json;
+    json["step"] = finding.step;
+    json["id"] = finding.mistake ? nlohmann::ordered_json(finding.mistake->id) : nullptr;
+    if (finding.second != nullptr) json["second"] = finding.second->id;
+    if (finding.beside != nullptr) json["beside"] = finding.beside->id;
+    if (finding.also_beside != nullptr) json["also_beside"] = finding.also_beside->id;
+    json["ties"] = ids_in(finding.ties);
+    for (const auto& [first, second] : finding.pairs) {
+        json["pairs"].push_back({first->id, second->id});
+    }
+    json["harmless"] = finding.harmless;
+    if (!finding.follows.empty()) {
+        json["follows"] = {{"rule", finding.follows}, {"wrong", finding.followed_by}};
+    }
+    json["evidence"] = finding.evidence;
+    if (finding.mistake != nullptr) {
+        json["difference"] = finding.difference;
+        json["title"] = finding.mistake->title;
+        json["effect"] = finding.mistake->effect;
+        json["fix_torch"] = finding.mistake->fix_torch;
+        json["fix_numpy"] = finding.mistake->fix_numpy;
+        json["lesson"] = finding.mistake->lesson;
+    }
+    if (finding.runner_up != nullptr) {
+        json["runner_up"] = finding.runner_up->id;
+        json["runner_up_difference"] =
+            nlohmann::ordered_json::parse(json_number(finding.runner_up_difference));
+    }
+    return json;
+}
+
+void add_lines(std::string& text, const std::string& head, const std::string& body) {
+    text += head + "\n";
+    for (const std::string& line : wrap(body, 76)) text += "  " + line + "\n";
+}
+
+}  // namespace
+
+std::string ids_of(const std::vector<const Mistake*>& mistakes) { return joined(ids_in(mistakes)); }
+
+std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
+    std::string text;
+    for (const std::string& remark : diagnosis.remarks) add_paragraph(text, "", remark);
+    if (!diagnosis.remarks.empty()) text += "\n";
+    std::array<std::size_t, 3> widths{};
+    std::vector<std::array<std::string, 3>> rows{{"step", "shape", "vs reference"}};
+    for (const StepVerdict& step : diagnosis.steps) {
+        rows.push_back({step.name, shape_text(step.theirs),
+                        verdict_text(step.global, step.global_difference, step.harmless)});
+    }
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            widths[i] = std::max(widths[i], row[i].size() + 2);
+        }
+    }
+    const auto columns = [&](std::size_t row) {
+        std::string line;
+        for (std::size_t i = 0; i < widths.size(); ++i)
+            line += fmt::format("{:<{}}", rows[row][i], widths[i]);
+        return line;
+    };
+    text += ink.of(ink.heading, columns(0) + "from your step before") + "\n";
+    bool diverged = false;
+    std::vector<std::string> names;
+    for (std::size_t row = 1; row < rows.size(); ++row) {
+        const StepVerdict& step = diagnosis.steps[row - 1];
+        std::string line =
+            columns(row) + verdict_text(step.local, step.local_difference, step.harmless);
+        const bool wrong_here = step.local == Verdict::wrong || step.local == Verdict::shape;
+        if (wrong_here && !step.harmless && !diverged) {
+            line += "  <- first";
+            diverged = true;
+        } else if (step.local == Verdict::right && step.global != Verdict::right) {
+            line += "  (inherited)";
+        }
+        text += (wrong_here && !step.harmless ? ink.of(ink.mistake, line) : line) + "\n";
+        if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
+        if (step.within) text += "  " + step.within->text(step.expected) + "\n";
+        if (step.theirs_name != step.name) {
+            names.push_back(visible(step.theirs_name) + " is " + step.name);
+        }
+    }
+    if (!names.empty()) add_paragraph(text, "names         ", joined(names));
+    for (const Skipped& skipped : diagnosis.skipped) {
+        add_paragraph(text, "not compared  ", visible(skipped.name) + ": " + skipped.reason);
+    }
+    // Mistakes come before harmless differences.
+    for (const bool harmless : {false, true}) {
+        for (const Finding& finding : diagnosis.findings) {
+            if (finding.harmless == harmless) add_finding(text, diagnosis, finding, ink);
+        }
+    }
+    if (!diagnosis.has_mistake() && !diagnosis.has_unknown() && diagnosis.open.empty()) {
+        text += "\n";
+        add_paragraph(text, "", summary(diagnosis));
+    }
+    for (const std::string& question : diagnosis.open) add_paragraph(text, "open: ", question);
+    return text;
+}
+
+std::string diagnosis_json(const Diagnosis& diagnosis) {
+    static constexpr std::array words{"right", "wrong", "shape", "not_compared"};
+    const auto number = [](double value) {
+        return nlohmann::ordered_json::parse(json_number(value));
+    };
+    nlohmann::ordered_json json;
+    json["steps"] = nlohmann::ordered_json::array();
+    for (const StepVerdict& step : diagnosis.steps) {
+        json["steps"].push_back({{"name", step.name},
+                                 {"shape", step.theirs},
+                                 {"expected_shape", step.expected},
+                                 {"global", words[static_cast<std::size_t>(step.global)]},
+                                 {"global_difference", number(step.global_difference)},
+                                 {"local", words[static_cast<std::size_t>(step.local)]},
+                                 {"local_difference", number(step.local_difference)},
+                                 {"theirs", step.theirs_name},
+                                 {"layout", step.layout},
+                                 {"harmless", step.harmless}});
+        if (!step.within) continue;
+        const WithinBall& within = *step.within;
+        nlohmann::ordered_json rounding{{"largest", number(within.difference)},
+                                        {"allowed", number(within.allowed)},
+                                        {"beyond", within.beyond}};
+        if (within.beyond > 0) rounding["first"] = indices_of(within.first, step.expected);
+        json["steps"].back()["rounding"] = std::move(rounding);
+    }
+    json["findings"] = nlohmann::ordered_json::array();
+    for (const Finding& finding : diagnosis.findings) json["findings"].push_back(json_of(finding));
+    json["skipped"] = nlohmann::ordered_json::array();
+    for (const Skipped& skipped : diagnosis.skipped) {
+        json["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason}});
+    }
+    json["remarks"] = diagnosis.remarks;
+    if (!diagnosis.open.empty()) json["open"] = diagnosis.open;
+    return json_text(json);
+}
+
+std::string power_text(const Power& power) {
+    std::vector<const Mistake*> alone;
+    std::string together;
+    for (const auto& group : power.groups) {
+        if (group.size() == 1) {
+            alone.push_back(group.front());
+        } else {
+            together += "  " + ids_of(group) + "\n";
+        }
+    }
+    std::string text;
+    add_lines(text,
+              std::to_string(alone.size()) + " mistakes show in the result and are told apart:",
+              ids_of(alone));
+    if (!together.empty()) text += "these show in the result, but look the same:\n" + together;
+    if (!power.inside.empty()) {
+        add_lines(text, "these show only when the step itself is given:", ids_of(power.inside));
+    }
+    if (!power.blind.empty()) text += "these cannot be seen with this input:\n";
+    for (const Power::Blind& blind : power.blind) {
+        text += fmt::format("  {:<27} {}\n", blind.mistake->id, blind.reason);
+    }
+    return text;
+}
+
+std::string power_json(const Power& power) {
+    nlohmann::ordered_json json;
+    json["groups"] = nlohmann::ordered_json::array();
+    for (const auto& group : power.groups) json["groups"].push_back(ids_in(group));
+    json["inside"] = ids_in(power.inside);
+    json["blind"] = nlohmann::ordered_json::array();
+    for (const Power::Blind& blind : power.blind) {
+        json["blind"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
+    }
+    return json_text(json);
+}
+
+}  // namespace attn

@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <cmath>
+
+#include "attn/ground/tensor/matrix_view.hpp"
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/diagnose.hpp"
+
+namespace attn {
+namespace {
+
+bool near(double a, double b) {
+    if (!std::isfinite(b)) return a == b;
+    return std::abs(a - b) <= 1e-3 * std::max(1.0, std::abs(b));
+}
+
+/// The smallest and the largest sum along one axis.
+std::pair<double, double> sums_along(const Tensor& tensor, std::size_t axis) {
+    const auto [outer, length, inner] = axis_view(tensor.shape(), axis);
+    std::vector<double> sums(outer * inner, 0);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        sums[i / (length * inner) * inner + i % inner] += tensor.at(i);
+    }
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (const double sum : sums) {
+        low = std::min(low, sum);
+        high = std::max(high, sum);
+    }
+    return {low, high};
+}
+
+void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
+    const std::size_t last = theirs.dimension() - 1;
+    const auto [low, high] = sums_along(theirs, last);
+    if (near(low, 1) && near(high, 1)) return;
+    found.push_back("rows sum to between " + four_decimals(low) + " and " + four_decimals(high) +
+                    ", not to 1");
+    for (std::size_t axis = 0; axis < last; ++axis) {
+        const auto [lowest, highest] = sums_along(theirs, axis);
+        if (near(lowest, 1) && near(highest, 1)) {
+            found.push_back("sums along the " + theirs.axes()[axis] + " axis are all 1");
+        }
+    }
+}
+
+}  // namespace
+
+std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
+                                  const Tolerance& tolerance) {
+    Dropout found;
+    double after = 0, before = 0;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        after += theirs.at(i);
+        before += theirs.at(i) != 0 ? expected.at(i) : 0;
+    }
+    found.factor = after / before > 0 ? after / before : 0;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const double should_be = found.factor * expected.at(i);
+        if (theirs.at(i) == 0) {
+            if (std::abs(expected.at(i)) > tolerance.absolute) ++found.dropped;
+            continue;
+        }
+        const double difference = std::abs(theirs.at(i) - should_be);
+        if (!(difference <= tolerance.absolute + tolerance.relative * should_be)) return {};
+        found.difference = std::max(found.difference, difference);
+        ++kept;
+    }
+    // Two cells kept at least, or any tensor with a single number would do.
+    const bool is_dropout = found.dropped > 0 && kept > 1 && found.factor > 1 + 1e-3;
+    return is_dropout ? std::optional(found) : std::nullopt;
+}
+
+int decimals_of(const std::vector<double>& numbers) {
+    double scale = 1;
+    const auto is_whole = [&scale](double number) {
+        const double scaled = std::abs(number * scale);
+        return !std::isfinite(number) || std::abs(scaled - std::round(scaled)) <= 1e-7 * scaled;
+    };
+    for (int decimals = 1; decimals < 7; ++decimals) {
+        scale *= 10;
+        if (std::ranges::all_of(numbers, is_whole)) return decimals;
+    }
+    return 0;
+}
+
+namespace {
+
+void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
+                            std::vector<std::string>& found) {
+    std::vector<double> a = theirs.numbers();
+    std::vector<double> b = expected.numbers();
+    const auto is_nan = [](double number) { return std::isnan(number); };
+    if (std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) return;
+    double farthest = 0;
+    bool in_place = true;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (!same_number(a[i], b[i])) farthest = std::max(farthest, std::abs(a[i] - b[i]));
+        in_place = in_place && (a[i] == b[i] || near(a[i], b[i]));
+    }
+    if (const int decimals = decimals_of(a); decimals > 0 && farthest <= std::pow(10, -decimals)) {
+        const std::string many = std::to_string(decimals);
+        found.push_back("the numbers are right to " + many + " decimals: pass $decimals "_told +
+                        many);
+    }
+    constexpr std::size_t too_many_to_sort = 1'000'000;
+    if (in_place || a.size() > too_many_to_sort) return;
+    std::sort(a.begin(), a.end());
+    std::sort(b.begin(), b.end());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i] != b[i] && !near(a[i], b[i])) return;
+    }
+    found.push_back("the numbers are the right ones, in other places");
+}
+
+/// Looks at each matrix as a whole: transposed, symmetric.
+void shape_of_matrices(const Tensor& theirs, const Tensor& expected,
+                       std::vector<std::string>& found) {
+    const auto [groups, rows, columns] = groups_of(theirs.shape());
+    if (rows != columns || rows < 2) return;
+    bool transposed = true, symmetric = true;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const std::size_t row = i / columns % rows, column = i % columns;
+        const std::size_t across = i - row * columns - column + column * columns + row;
+        transposed = transposed && near(theirs.at(i), expected.at(across));
+        symmetric = symmetric && near(theirs.at(i), theirs.at(across));
+    }
+    if (symmetric || transposed) {
+        found.push_back(symmetric ? "each matrix equals its transpose"
+                                  : "each matrix is the transpose of what it should be");
+    }
+}
+
+}  // namespace
+
+std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected) {
+    if (theirs.shape() != expected.shape()) return std::nullopt;
+    std::optional<double> ratio;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const double a = theirs.at(i);
+        const double b = expected.at(i);
+        if (!std::isfinite(a) || !std::isfinite(b) || std::abs(b) < 1e-6) continue;
+        if (!ratio) ratio = a / b;
+        if (!near(a / b, *ratio)) return std::nullopt;
+    }
+    return ratio && *ratio != 0 ? ratio : std::nullopt;
+}
+
+std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
+                                     const Tensor& expected) {
+    std::vector<std::string> found;
+    if (theirs.shape() != expected.shape()) {
+        found.push_back("its shape is " + shape_text(theirs.shape()) + ", not " +
+                        shape_text(expected.shape()));
+        return found;
+    }
+    if (!theirs.is_floating() || theirs.dimension() < 2) return found;
+    std::size_t missing = 0;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        missing += std::isnan(theirs.at(i)) && !std::isnan(expected.at(i)) ? 1U : 0U;
+    }
+    if (missing > 0) {
+        found.push_back(std::to_string(missing) + " of " + std::to_string(theirs.size()) +
+                        " cells are nan that should be numbers");
+    }
+    if (step == "weights") sums_of_weights(theirs, found);
+    if (const auto ratio = ratio_between(theirs, expected); ratio && !near(*ratio, 1)) {
+        found.push_back("every number is " + brief(*ratio) + " times what it should be");
+    }
+    same_numbers_elsewhere(theirs, expected, found);
+    if (step.find("scores") != std::string::npos || step == "weights") {
+        shape_of_matrices(theirs, expected, found);
+    }
+    return found;
+}
+
+}  // namespace attn

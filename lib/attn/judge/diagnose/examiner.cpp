@@ -1,0 +1,415 @@
+#include "attn/judge/diagnose/search.hpp"
+
+#include <algorithm>
+
+#include "attn/ground/text/number_text.hpp"
+
+namespace attn {
+namespace {
+
+class Examiner {
+public:
+    Examiner(const Case& about, const std::vector<TheirTensor>& theirs, double bound, bool thorough)
+        : case_(about),
+          judge_(about.judge),
+          replay_(about.replay),
+          screens_(about.screens),
+          theirs_(theirs),
+          bound_(bound),
+          thorough_(thorough) {
+        outcome_.cost = cost_of({}, theirs);
+    }
+
+    std::optional<Outcome> examine() {
+        for (const bool aside : {false, true}) {
+            for (next_ = 0; next_ < theirs_.size();) {
+                const TheirTensor& theirs = theirs_[next_++];
+                if (theirs.aside != aside) continue;
+                const std::size_t findings = diagnosis_.findings.size();
+                const std::size_t steps = diagnosis_.steps.size();
+                examine(theirs);
+                weigh(findings, steps);
+                if (outcome_.cost >= bound_) return std::nullopt;
+            }
+        }
+        for (Finding& finding : diagnosis_.findings) {
+            const bool is_first =
+                find_step(kept_table(case_.plan), finding.step).chain == Chain::none ||
+                finding.step == "query" || finding.step == "key";
+            // Whatever was done to query and key alike: their product is what counts.
+            const bool undone = turns_both(finding.step) ||
+                                (is_side(finding.step) && !blocked_ &&
+                                 (undone_ || (is_first && have_same_product(case_, replay_))));
+            mark_if_harmless(case_.plan, finding, diagnosis_, undone, results_are_wrong_);
+        }
+        // A harmless difference leaves the results right.
+        const auto is_harmless = [](const Finding& finding) { return finding.harmless; };
+        if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
+            for (Finding& finding : diagnosis_.findings) finding.harmless = false;
+        }
+        fold_halves(diagnosis_);
+        outcome_.cost = cost_of(diagnosis_, theirs_) + of_clash * clashes_;
+        diagnosis_.cost = outcome_.cost;
+        diagnosis_.read = replay_.given();
+        outcome_.diagnosis = std::move(diagnosis_);
+        return outcome_.cost < bound_ ? std::optional(std::move(outcome_)) : std::nullopt;
+    }
+
+private:
+    void examine(const TheirTensor& theirs) {
+        unexplained_ = Finding();
+        unexplained_.step = theirs.steps.front();
+        if (theirs.steps.front() == "mask") return examine_mask(theirs);
+        theirs.aside ? examine_aside(theirs) : examine_step(theirs);
+    }
+
+    /// Adds what the newest findings and verdicts cost at least.
+    void weigh(std::size_t findings, std::size_t steps) {
+        const bool is_new = diagnosis_.steps.size() > steps;
+        const bool unjudged = is_new && is_unjudged(diagnosis_.steps.back());
+        if (diagnosis_.findings.size() == findings && !unjudged) return;
+        outcome_.troubled.push_back(next_ - 1);
+        const bool may_turn_harmless = !later_is_wrong();
+        for (std::size_t i = findings; i < diagnosis_.findings.size(); ++i) {
+            const double weight = weight_of(diagnosis_.findings[i]);
+            outcome_.cost += may_turn_harmless ? std::min(weight, of_harmless) : weight;
+        }
+    }
+
+    std::span<const TheirTensor> later() const {
+        return std::span<const TheirTensor>(theirs_).subspan(next_);
+    }
+
+    /// Whether some tensor that comes after holds none of the right numbers.
+    bool later_is_wrong() const {
+        return std::ranges::any_of(later(), [](const TheirTensor& theirs) {
+            return theirs.steps.front() != "mask" && !theirs.is_right;
+        });
+    }
+
+    /// The mistake that makes this tensor, where that explains more of what follows than its layout
+    /// does.
+    std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
+                                         const Reading& reading) {
+        if (replay_.step(step) == nullptr) return std::nullopt;
+        std::optional<Match> match = found_at(theirs, step, true).match;
+        if (!match || match->finding.harmless) return std::nullopt;
+        const auto explains = [&](const Mistake* mistake, const Tensor& tensor) {
+            return explained_behind(replay_, mistake, step, tensor, judge_, later());
+        };
+        const bool more = explains(match->finding.mistake, match->reading.tensor) >
+                          explains(nullptr, reading.tensor);
+        return more ? std::move(match) : std::nullopt;
+    }
+
+    void examine_step(const TheirTensor& theirs) {
+        bool found = is_explained(theirs);
+        if (!found && judge_.may_look_away(theirs)) {
+            judge_.look_away(true);
+            found = is_explained(theirs);
+            judge_.look_away(false);
+        }
+        if (found) return;
+        const std::string drawn = drawn_for(case_, theirs.steps.front());
+        if (!drawn.empty()) {
+            return skip(theirs, "there is no " + drawn + " to make it with", of_unjudged);
+        }
+        if (!theirs.stray.empty() && !leads_on(theirs)) {
+            return skip(theirs, theirs.stray, of_stray);
+        }
+        const bool is_projected = !case_.plan.config.output_projection &&
+                                  !case_.options.has_all_inputs && names_a_result(theirs.name) &&
+                                  !case_.options.steps.contains(theirs.name);
+        const std::string reason = "there is no w_output to make it with";
+        const Tensor* merged = is_projected && !blocked_ ? replay_.step("merged") : nullptr;
+        const bool may_be =
+            merged == nullptr || !thorough_ || may_be_projected(theirs.tensor, *merged);
+        if (is_projected && may_be && !diagnosis_.steps.empty()) {
+            return skip(theirs, reason, of_left_out);
+        }
+        if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
+        leave_unknown(theirs, theirs.steps.front());
+    }
+
+    void skip(const TheirTensor& theirs, const std::string& reason, double cost) {
+        diagnosis_.skipped.push_back({theirs.name, reason, cost});
+        outcome_.cost += cost;
+        outcome_.troubled.push_back(next_ - 1);
+    }
+
+    bool has_row(const std::string& step) const {
+        return std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) !=
+               diagnosis_.steps.end();
+    }
+
+    /// Whether a tensor whose name says nothing, and whose numbers nothing explains, stands for a
+    /// step all the same: what comes later follows from it, or there is nothing else.
+    bool leads_on(const TheirTensor& theirs) const {
+        const auto is_stray = [](const TheirTensor& each) { return !each.stray.empty(); };
+        const bool is_last = next_ == theirs_.size() && diagnosis_.steps.empty();
+        if (is_last && std::ranges::all_of(theirs_, is_stray)) return true;
+        return !blocked_ && !has_row(theirs.steps.front()) &&
+               explains_more(theirs, replay_, judge_, later());
+    }
+
+    /// A tensor that nothing is replayed from: it has to follow from the others, or to be only
+    /// another way to write what does.
+    void examine_aside(const TheirTensor& theirs) {
+        const std::string& step = theirs.steps.front();
+        const auto half = std::ranges::find_if(diagnosis_.findings, [](const Finding& finding) {
+            return finding.mistake != nullptr && !finding.harmless;
+        });
+        if (!blocked_ && half != diagnosis_.findings.end() && replay_.step(step) != nullptr) {
+            if (settles_as_replayed(theirs, step, false) || is_half(theirs, step, *half)) return;
+        }
+        ++clashes_;
+        leave_unknown(theirs, step);
+    }
+
+    /// Whether a tensor is written in a way that would be harmless but for the mistake.
+    bool is_half(const TheirTensor& theirs, const std::string& step, Finding& half) {
+        const Tensor ours = *replay_.step(step);
+        for (const Reading& reading : readings(theirs.tensor, ours)) {
+            const std::optional<double> ratio = ratio_between(reading.tensor, ours);
+            if (!ratio || !is_side(step) || half.mistake->step != "scaled_scores") continue;
+            diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
+            half.evidence.push_back(theirs.name + ": every number is " + brief(*ratio) +
+                                    " times what it should be");
+            return true;
+        }
+        return false;
+    }
+
+    /// Whether it is what a replay makes; the row is entered.
+    bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
+        if (replay_.step(step) == nullptr) return false;
+        const Tensor local = *replay_.step(step);
+        const Tensor* key = step == "rotary_key" ? replay_.step("rotated_key") : nullptr;
+        const auto reading = judge_.reading_as(theirs, step, local, key, uses_theirs_);
+        if (!reading) return false;
+        takes ? settle(theirs, step, *reading)
+              : diagnosis_.steps.push_back(verdict_on(theirs, step, *reading));
+        return true;
+    }
+
+    /// Whether theirs before it make it without any other layout.
+    bool follows_as_it_is(const TheirTensor& theirs, const std::string& step) {
+        const Tensor* local = blocked_ ? nullptr : replay_.step(step);
+        if (local == nullptr || local->shape() != theirs.tensor.shape()) return false;
+        const Tensor as_it_is = readings(theirs.tensor, *local).front().tensor;
+        return judge_(step, theirs, as_it_is, *local, uses_theirs_).right();
+    }
+
+    /// Whether it is right, follows from theirs before it or has a known mistake; enters which.
+    bool is_explained(const TheirTensor& theirs) {
+        const auto right = [&](const std::string& step) {
+            const std::optional<Reading> reading = judge_.right_reading(theirs, step);
+            if (!reading) return false;
+            if (!reading->layout.empty() && follows_as_it_is(theirs, step)) return false;
+            // The same numbers in another order may be a layout, or a mistake that goes on.
+            if (!reading->layout.empty() && !blocked_ && later_is_wrong()) {
+                if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
+                    enter(theirs, step, std::move(*match));
+                    return true;
+                }
+            }
+            settle(theirs, step, *reading);
+            return true;
+        };
+        const auto inherited = [&](const std::string& step) {
+            return settles_as_replayed(theirs, step, true);
+        };
+        // What 16 bits allow of the whole way is more than a mistake at its end.
+        const bool is_far = judge_.epsilon_of(theirs) != 0 && uses_theirs_ && !blocked_;
+        if (is_far && std::ranges::any_of(theirs.steps, inherited)) return true;
+        if (!is_far && std::ranges::any_of(theirs.steps, right)) return true;
+        if (blocked_) return false;  // what it follows from is not known
+        return (!is_far && std::ranges::any_of(theirs.steps, inherited)) ||
+               find_mistake_at(theirs, theirs.steps.front());
+    }
+
+    /// The verdict on a tensor as it was read.
+    StepVerdict verdict_on(const TheirTensor& theirs, const std::string& step,
+                           const Reading& reading) {
+        StepVerdict verdict = row_of(judge_, theirs, step);
+        verdict.layout += (verdict.layout.empty() ? "" : ", ") + reading.layout;
+        if (verdict.layout.ends_with(", ")) verdict.layout.resize(verdict.layout.size() - 2);
+        const auto compare = [&](const Tensor* expected, bool local, Verdict& word,
+                                 double& number) {
+            if (expected == nullptr) return;
+            const Judged answer = judge_(step, theirs, reading.tensor, *expected, local);
+            word = answer.verdict;
+            number = answer.difference;
+            verdict.within = answer.within;
+        };
+        const Tensor* reference = judge_.reference().find(step);
+        compare(reference, false, verdict.global, verdict.global_difference);
+        verdict.within.reset();
+        results_are_wrong_ =
+            results_are_wrong_ ||
+            (verdict.global != Verdict::right && is_result_step(case_.plan, step) &&
+             reference != nullptr &&
+             !judge_.right_where_read(step, theirs, reading.tensor, *reference, false));
+        if (blocked_) {
+            verdict.local = Verdict::not_compared;
+        } else {
+            compare(replay_.step(step), uses_theirs_, verdict.local, verdict.local_difference);
+        }
+        return verdict;
+    }
+
+    /// Enters the verdict, and lets what follows be replayed from the tensor.
+    void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
+        StepVerdict verdict = verdict_on(theirs, step, reading);
+        if (has_row(step) && verdict.global != Verdict::right) ++clashes_;
+        // A tensor that equals the reference is right, whatever rounding says of the way there.
+        if (!blocked_ && verdict.global == Verdict::right &&
+            (judge_.epsilon_of(theirs) == 0 || !uses_theirs_)) {
+            undone_ = undone_ && verdict.local == Verdict::right;
+            verdict.local = Verdict::right;
+        }
+        note_kept(verdict, diagnosis_);
+        diagnosis_.steps.push_back(std::move(verdict));
+        if (!theirs.aside) take(step, reading.tensor, theirs.name + reading.layout);
+    }
+
+    /// A tensor for a replay has the shape and type of the replay's own.
+    void take(const std::string& step, const Tensor& tensor, const std::string& taken_from) {
+        const Tensor* ours = replay_.step(step);
+        if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
+            blocked_ = true;
+            return;
+        }
+        replay_.take(step, tensor);
+        judge_.take(step, tensor);
+        state_ += " " + step + "=" + taken_from;
+        for (Screen& screen : screens_) screen.take(step, tensor);
+        uses_theirs_ = true;
+    }
+
+    void make(const Mistake& mistake) {
+        replay_.make(mistake);
+        state_ += " +" + mistake.id;
+        for (Screen& screen : screens_) screen.make(mistake);
+    }
+
+    /// Findings at a step, among the harmless differences alone where a mistake would cost
+    /// more than can be spared.
+    const Found& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
+        std::string key = theirs.name + (spares ? ":" : "!") + step + state_;
+        if (judge_.looks_away()) key += " away";
+        for (const TheirTensor& each : later()) {
+            if (!each.aside) key += " " + each.name + ":" + each.steps.front();
+        }
+        const auto [quick, is_new] = case_.found.try_emplace(key);
+        const auto [place, is_first] = case_.found.try_emplace(thorough_ ? key + " thorough" : key);
+        if (!is_new && !is_first) return place->second;
+        const Scene scene{case_,
+                          judge_,
+                          replay_,
+                          screens_,
+                          theirs,
+                          step,
+                          uses_theirs_,
+                          later(),
+                          !spares,
+                          [this](const Mistake& mistake) {
+                              return is_refuted(case_, diagnosis_, mistake); }};
+        if (is_new) quick->second = best_of(scene);
+        if (is_first) {
+            const Found& found = quick->second;
+            place->second = found.match ? found : thorough_of(scene, found);
+        }
+        return place->second;
+    }
+
+    bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
+        if (replay_.step(step) == nullptr) return false;
+        if (!theirs.stray.empty() && has_row(step)) return false;
+        const bool stays_wrong =
+            later_is_wrong() || (!theirs.is_right && is_result_step(case_.plan, step));
+        const bool spares = bound_ - outcome_.cost > of_mistake || !stays_wrong;
+        const Found& found = found_at(theirs, step, spares);
+        if (found.match) {
+            enter(theirs, step, *found.match);
+        } else {
+            unexplained_ = found.unexplained;
+        }
+        return found.match.has_value();
+    }
+
+    /// Enters what was found, and makes the mistake in all that follows.
+    void enter(const TheirTensor& theirs, const std::string& step, Match match) {
+        diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
+        for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
+                                    match.finding.mistake, match.finding.second}) {
+            if (made == nullptr) continue;
+            make(*made);
+            if (made->rewrites_result) judge_.accept(*made);
+        }
+        take(step, match.reading.tensor, theirs.name + match.reading.layout);
+        diagnosis_.findings.push_back(std::move(match.finding));
+    }
+
+    void leave_unknown(const TheirTensor& theirs, const std::string& step) {
+        const Tensor* local = blocked_ ? nullptr : replay_.step(step);
+        const Tensor expected = local != nullptr ? *local : judge_.reference()[step];
+        Reading reading{theirs.tensor, ""};
+        if (std::vector<Reading> ways = readings(theirs.tensor, expected); !ways.empty()) {
+            reading = ways.front();
+        }
+        // Behind a tensor that could not be replayed, it is not known where the fault lies.
+        if (!blocked_) {
+            const Judged answer = judge_(step, theirs, reading.tensor, expected, uses_theirs_);
+            const auto is_ratio = [](const std::string& line) { return line.starts_with("every"); };
+            if (answer.slope && std::ranges::none_of(unexplained_.evidence, is_ratio)) {
+                unexplained_.evidence.push_back(answer.slope->text());
+            }
+            if (thorough_)
+                follow_a_rule(case_, theirs, step, reading.tensor, replay_, unexplained_);
+            diagnosis_.findings.push_back(unexplained_);
+        }
+        settle(theirs, step, reading);
+    }
+
+    void examine_mask(const TheirTensor& theirs) {
+        const MaskAnswer answer = answer_of_mask(case_.plan, judge_, replay_, theirs, later());
+        StepVerdict verdict = row_of(judge_, theirs, "mask");
+        verdict.layout = answer.layout;
+        verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;
+        verdict.global_difference = verdict.local_difference = answer.right ? 0 : 1;
+        diagnosis_.steps.push_back(verdict);
+        if (!answer.finding) return;
+        diagnosis_.findings.push_back(*answer.finding);
+        if (answer.right) return;
+        if (answer.finding->mistake != nullptr) return make(*answer.finding->mistake);
+        if (answer.hidden) take("mask", *answer.hidden, theirs.name);
+    }
+
+    const Case& case_;
+    Diagnosis diagnosis_;
+    Outcome outcome_;
+    Judge judge_;
+    Replay replay_;
+    std::vector<Screen> screens_;
+    std::string state_;  ///< what was taken and made
+    const std::vector<TheirTensor>& theirs_;
+    double bound_;
+    bool thorough_;
+    std::size_t next_ = 0;  ///< the first tensor that has not been looked at
+    int clashes_ = 0;       ///< wrong tensors that are read as a step that another one is
+    bool uses_theirs_ = false;
+    bool results_are_wrong_ = false;
+    bool undone_ = true;    ///< what is right follows from theirs before it, wrong or not
+    Finding unexplained_;   ///< of the tensor that is looked at, should nothing explain it
+    bool blocked_ = false;  ///< something of theirs could not be replayed, so what follows cannot
+};
+
+}  // namespace
+
+std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
+                                double bound, bool thorough) {
+    return Examiner(about, theirs, bound, thorough).examine();
+}
+
+}  // namespace attn

@@ -1,0 +1,404 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attn/core/plan/mask_kinds.hpp"
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/judge/diagnose/replay.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace attn {
+namespace {
+
+/// The share of numbers as large as its own that rounding may at most take of a cell.
+constexpr double most_of_float = 1e-2, most_of_half = 0.25;
+
+double largest_finite(const Tensor& tensor) {
+    double largest = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (std::isfinite(tensor.at(i))) largest = std::max(largest, std::abs(tensor.at(i)));
+    }
+    return largest;
+}
+
+template <class A, class B>
+Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
+                    const Tolerance& tolerance) {
+    bool within = true;
+    double farthest = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto x = static_cast<double>(theirs[i]);
+        const auto y = static_cast<double>(expected[i]);
+        if (same_number(x, y)) continue;
+        const bool finite = std::isfinite(x) && std::isfinite(y);
+        const double difference = finite ? std::abs(x - y) : HUGE_VAL;
+        farthest = std::max(farthest, difference);
+        within =
+            within && finite && difference <= tolerance.absolute + tolerance.relative * std::abs(y);
+    }
+    return {within ? Verdict::right : Verdict::wrong, farthest};
+}
+
+/// How large the sums of products are that the cells may be, in each matrix of the last two axes:
+/// row times column. One loud head or channel excuses no cell of another. With few rows or columns
+/// their sizes say nothing, as sums that cancel are small: there the matrix has one size.
+std::vector<double> sizes_of_cells(const Tensor& expected) {
+    const double usual = usual_size(expected);
+    std::vector<double> sizes(expected.size(), usual);
+    if (expected.dimension() < 2) return sizes;
+    const std::size_t columns = expected.shape().back();
+    const std::size_t rows = expected.shape()[expected.dimension() - 2];
+    const bool tells = std::min(rows, columns) >= 4;
+    for (std::size_t begin = 0; begin < sizes.size(); begin += rows * columns) {
+        double largest = 0;
+        std::vector<double> of_row(rows), of_column(columns);
+        for (std::size_t i = 0; i < rows * columns; ++i) {
+            const double size = std::abs(expected.at(begin + i));
+            if (!(size < 1e4)) continue;  // leaves out what usual_size() leaves out
+            largest = std::max(largest, size);
+            of_row[i / columns] = std::max(of_row[i / columns], size);
+            of_column[i % columns] = std::max(of_column[i % columns], size);
+        }
+        for (std::size_t i = 0; i < rows * columns; ++i) {
+            const double product = of_row[i / columns] * of_column[i % columns];
+            const double here = tells && largest > 0 ? product / largest : largest;
+            sizes[begin + i] = std::max(here, 1e-6 * usual);
+        }
+    }
+    return sizes;
+}
+
+/// Whether what parts two tensors is as small as the digits say, goes up here and down there, and
+/// is everywhere about as much, for numbers of these sizes: no head alone is exact.
+bool looks_rounded(const Tensor& tensor, const Tensor& expected, const std::vector<double>& sizes,
+                   double epsilon) {
+    const bool has_heads = expected.has_axis("head");
+    const std::size_t axis = has_heads ? expected.axis("head") : 0;
+    const std::size_t heads = has_heads ? expected.shape()[axis] : 1;
+    const std::size_t in_head = has_heads ? row_strides(expected.shape())[axis] : tensor.size();
+    std::vector<double> rights, offs, of_head(heads);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double off = tensor.at(i) - expected.at(i);
+        if (!std::isfinite(off) || off == 0 || sizes[i] == 0) continue;
+        rights.push_back(expected.at(i) / sizes[i]);
+        offs.push_back(off / sizes[i]);
+        of_head[i / in_head % heads] += offs.back() * offs.back();
+    }
+    if (offs.size() < 8) return offs.empty();
+    const auto count = static_cast<double>(offs.size());
+    const double mean = std::accumulate(rights.begin(), rights.end(), 0.0) / count;
+    double along = 0, spread = 0, size = 0, apart = 0, farthest = 0;
+    for (std::size_t i = 0; i < offs.size(); ++i) {
+        along += offs[i] * (rights[i] - mean);
+        spread += (rights[i] - mean) * (rights[i] - mean);
+        size += rights[i] * rights[i];
+        apart += offs[i] * offs[i];
+        farthest = std::max(farthest, std::abs(offs[i]));
+    }
+    return apart <= 2.25 * epsilon * epsilon * size &&
+           std::abs(along) <= 0.5 * std::sqrt(spread * apart) &&
+           farthest <= 8 * std::sqrt(apart / count) &&
+           std::ranges::min(of_head) * static_cast<double>(heads) >= 1e-4 * apart;
+}
+
+/// `tensor` with the expected numbers where the mask hides in every sequence and head.
+Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask) {
+    const Shape full = broadcast_shape(mask.shape(), expected.shape());
+    const auto hides = broadcast_strides("the mask", mask.shape(), "the scores", full);
+    const auto holds = broadcast_strides("the tensor", expected.shape(), "the scores", full);
+    std::vector<bool> seen(expected.size());
+    for (std::size_t i = 0; i < element_count(full); ++i) {
+        const std::vector<std::size_t> indices = indices_of(i, full);
+        const auto along = [&](const std::vector<std::size_t>& strides) {
+            return std::inner_product(indices.begin(), indices.end(), strides.begin(),
+                                      std::size_t{0});
+        };
+        if (mask.at(along(hides)) == 0) seen[along(holds)] = true;
+    }
+    Array<double> cells = empty_array<double>(expected.shape());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        cells.data()[i] = (seen[i] ? tensor : expected).at(i);
+    }
+    return {expected.axes(), std::move(cells)};
+}
+
+/// `tensor` with a number added to each row of keys, so that the query's own key is as expected:
+/// softmax takes such a number out again.
+Tensor as_shifted(const Tensor& tensor, const Tensor& expected, std::ptrdiff_t offset) {
+    const Shape shape = expected.shape();
+    const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
+    Array<double> cells = empty_array<double>(shape);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::size_t row = i / keys;
+        const auto own = static_cast<std::ptrdiff_t>(row % queries) + offset;
+        const auto last = static_cast<std::ptrdiff_t>(keys) - 1;
+        const std::size_t at =
+            row * keys + static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(own, 0, last));
+        cells.data()[i] = tensor.at(i) + (expected.at(at) - tensor.at(at));
+    }
+    return {expected.axes(), std::move(cells)};
+}
+
+/// The part of each head's key that all heads share, as it is once turned.
+Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
+    std::vector<AxisPart> parts;
+    for (const std::size_t length : rotated_key.shape()) parts.push_back({0, 1, length, false});
+    const std::size_t width = rotary_key.shape().back(), before = parts.back().count - width;
+    parts.back() = {static_cast<std::ptrdiff_t>(before), 1, width, false};
+    if (plan.has_head) parts[rotated_key.axis("head")] = {0, 1, 1, true};
+    return slice(rotated_key, parts).renamed(rotary_key.axes());
+}
+
+}  // namespace
+
+Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance) {
+    if (theirs.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
+    return std::visit(
+        [&](const auto& a, const auto& b) {
+            return judged_cells(a.data(), b.data(), a.size(), tolerance);
+        },
+        theirs.values(), expected.values());
+}
+
+Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options)
+    : plan_(plan), given_(given), options_(options), reference_(walk(plan, given, table_)) {}
+
+void Judge::accept(const Mistake& harmless) {
+    table_ = harmless.apply(std::move(table_), plan_);
+    reference_ = walk(plan_, given_, table_);
+    balls_.clear();
+}
+
+void Judge::take(const std::string& step, const Tensor& theirs) {
+    taken_.record(step, theirs);
+    std::erase_if(balls_, [](const auto& each) { return std::get<0>(each.first); });
+}
+
+/// How much a rounding of their tensors upstream may grow on its way through one step.
+double Judge::amplification(const std::string& step) const {
+    const auto size = [this](const char* name) {
+        const Tensor* tensor = reference_.find(name);
+        return tensor ? largest_finite(*tensor) : 0.0;
+    };
+    const auto keys = static_cast<double>(plan_.key_len);
+    double parameter = 0;
+    for (const auto& [name, tensor] : given_.entries()) {
+        if (name.size() > 1 && name[1] == '_') {
+            parameter = std::max(parameter, largest_finite(tensor));
+        }
+    }
+    const double scores = static_cast<double>(plan_.head_dim) * (size("query") + size("key"));
+    if (is_scores(plan_, step)) return scores + 1;
+    if (step == "weights") return 2 * (scores + 1);
+    if (step == "context" || step == "merged") return keys * (size("value") + 2);
+    if (step == "output") {
+        return static_cast<double>(plan_.heads * plan_.value_dim) * parameter *
+               (keys * (size("value") + 2));
+    }
+    return static_cast<double>(plan_.embed_dim) * parameter + 1;
+}
+
+Rounding Judge::rounding(const TheirTensor& theirs, const Tensor& expected) const {
+    const double ours = is_16_bit(expected.dtype()) ? epsilon(expected.dtype()) : 0;
+    const double coarsest = std::max(epsilon_of(theirs), ours);
+    return coarsest != 0 ? rounding_of_half(coarsest)
+                         : rounding_of(coarser_type(theirs.tensor, expected));
+}
+
+const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& rounding,
+                                     bool from_theirs) const {
+    std::shared_ptr<Balls>& balls =
+        balls_[{from_theirs, rounding.unit, rounding.sums, rounding.kept_more}];
+    if (balls == nullptr) {
+        Ledger used = given_;
+        for (const auto& [name, tensor] : reference_.entries()) {
+            if (!tensor.is_floating()) used.record(name, tensor);
+        }
+        for (const auto& [name, tensor] : taken_.entries()) {
+            if (from_theirs) used.record(name, tensor);
+        }
+        balls = std::make_shared<Balls>(plan_, table_, std::move(used), rounding);
+    }
+    const auto [place, is_new] = balls->known.try_emplace(step);
+    if (is_new) {
+        if (const std::optional<Ball> ball = balls->bounds.of(step)) {
+            const double most = rounding.is_half ? most_of_half : most_of_float;
+            const std::vector<double> sizes = sizes_of_cells(ball->middle);
+            Array<double> radius = ball->radius.as<double>();
+            double relative = 0;
+            for (std::size_t i = 0; i < sizes.size(); ++i) {
+                const double size = sizes[i] + std::abs(ball->middle.at(i));
+                double& cell = radius.data()[i];
+                if (!std::isfinite(cell / size)) continue;
+                // A bound above what the numbers can be explains nothing.
+                cell = std::min(cell, most * size);
+                relative = std::max(relative, cell / size);
+            }
+            place->second =
+                Allowed{{ball->middle, {ball->radius.axes(), std::move(radius)}}, relative};
+        }
+    }
+    return place->second ? &*place->second : nullptr;
+}
+
+/// The radius beside numbers of any size: theirs and those of the expectation are both rounded.
+double Judge::relative(const Allowed* allowed, const Rounding& rounding) const {
+    constexpr double usual = 64;
+    if (allowed == nullptr) return std::min(usual * rounding.unit, most_of_float);
+    return std::min(2 * allowed->relative, rounding.is_half ? most_of_half : most_of_float);
+}
+
+Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
+                           const Tensor& expected, bool from_theirs) const {
+    if (options_.tolerance) return *options_.tolerance;
+    if (!expected.is_floating()) return {};
+    const Rounding kind = rounding(theirs, expected);
+    // Where decimals were cut off, what sums round is little beside them.
+    const double bounded = this->relative(allowed(step, kind, from_theirs), kind);
+    const double relative = options_.decimals ? std::min(bounded, 64 * kind.unit) : bounded;
+    Tolerance allowed{relative * usual_size(expected), relative};
+    if (options_.decimals) {
+        const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
+        allowed.absolute += from_theirs ? half * (1 + amplification(step)) : half;
+    }
+    return allowed;
+}
+
+/// The ball of the right step where that is expected; beside what mistakes have made of it the same
+/// for numbers of that size.
+Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
+                        const Rounding& rounding) const {
+    const auto is_right_one = [&] {
+        if (allowed == nullptr || allowed->ball.middle.shape() != expected.shape()) return false;
+        const bool is_finer = rounding.is_half && !is_16_bit(expected.dtype());
+        const double share = is_finer ? 0x1p-22 / rounding.unit : 1;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const double right = allowed->ball.middle.at(i), cell = expected.at(i);
+            if (same_number(cell, right)) continue;
+            if (!(std::abs(cell - right) <= share * allowed->ball.radius.at(i))) return false;
+        }
+        return true;
+    };
+    if (is_right_one()) return allowed->ball;
+    const double part = relative(allowed, rounding);
+    const std::vector<double> sizes = sizes_of_cells(expected);
+    Array<double> middle = empty_array<double>(expected.shape()), radius = middle;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const double cell = expected.at(i);
+        middle.data()[i] = cell;
+        radius.data()[i] = part * (sizes[i] + (std::isfinite(cell) ? std::abs(cell) : 0));
+    }
+    return {{expected.axes(), std::move(middle)}, {expected.axes(), std::move(radius)}};
+}
+
+/// What is within its ball and yet everywhere larger or smaller is no rounding. Sums of 16 bits run
+/// in float32, or where that does not explain it in 16 bits; code that works in float64 and saves
+/// float32 read more digits than are there.
+Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
+                          const Rounding& rounding, bool from_theirs) const {
+    Judged answer = judged(tensor, expected, {});
+    if (answer.right()) return answer;
+    Rounding way = rounding;
+    Ball ball = ball_around(expected, allowed(step, way, from_theirs), way);
+    answer.within = within(tensor, ball);
+    if (answer.within->beyond > 0 && (rounding.is_half || from_theirs)) {
+        way.sums = rounding.is_half ? way.unit : way.sums;
+        way.kept_more = !rounding.is_half;
+        const Ball wider = ball_around(expected, allowed(step, way, from_theirs), way);
+        WithinBall again = within(tensor, wider);
+        if (again.beyond == 0) {
+            again.way = rounding.is_half ? "sums in 16 bits" : "more digits kept than stored";
+            answer.within = std::move(again);
+            ball = wider;
+        }
+    }
+    const std::optional<Slope> slope = slope_of(tensor, ball);
+    // What was rounded before is off in many cells alike.
+    const double deviations = from_theirs ? 5 : 10;
+    if (slope && slope->is_all && !slope->is_one(rounding, deviations)) answer.slope = slope;
+    const bool is_right = answer.within->beyond == 0 && !answer.slope;
+    answer.verdict = is_right ? Verdict::right : Verdict::wrong;
+    return answer;
+}
+
+Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
+                         const Tensor& expected, bool from_theirs) const {
+    if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
+    const bool varies = looks_away_ && find_step(table_, step).varies_where_hidden;
+    const bool may_shift = varies && step == "position_bias" && !plan_.has_sink() &&
+                           !plan_.config.sigmoid && plan_.config.softmax_axis == SoftmaxAxis::key;
+    Tensor seen = may_shift ? as_shifted(tensor, expected, causal_offset(plan_)) : tensor;
+    if (varies && reference_.has("mask")) seen = as_seen(seen, expected, reference_["mask"]);
+    if (options_.tolerance || options_.decimals || !expected.is_floating()) {
+        return judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
+    }
+    const Judged answer =
+        by_rounding(step, seen, expected, rounding(theirs, expected), from_theirs);
+    const bool is_guessed = epsilon_ != 0 && theirs.epsilon == 0;
+    if (!answer.right() || answer.difference == 0 || !is_guessed ||
+        looks_rounded(seen, expected, sizes_of_cells(expected), epsilon_)) {
+        return answer;
+    }
+    const Rounding own = rounding_of(coarser_type(theirs.tensor, expected));
+    return by_rounding(step, seen, expected, own, from_theirs);
+}
+
+bool Judge::may_look_away(const TheirTensor& theirs) const {
+    return std::ranges::any_of(theirs.steps, [&](const std::string& step) {
+        return find_step(table_, step).varies_where_hidden &&
+               (reference_.has("mask") || step == "position_bias");
+    });
+}
+
+std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,
+                                            const std::string& step) const {
+    const Tensor* expected = reference_.find(step);
+    if (expected == nullptr) return std::nullopt;
+    const Tensor* key = step == "rotary_key" ? reference_.find("rotated_key") : nullptr;
+    return reading_as(theirs, step, *expected, key, false);
+}
+
+std::optional<Reading> Judge::reading_as(const TheirTensor& theirs, const std::string& step,
+                                         const Tensor& expected, const Tensor* key,
+                                         bool from_theirs) const {
+    for (Reading& reading : readings(theirs.tensor, expected)) {
+        if ((*this)(step, theirs, reading.tensor, expected, from_theirs).right()) return reading;
+        if (key == nullptr) continue;
+        // One variable holds it before and after its turn.
+        const Tensor turned = rotated_part(plan_, *key, expected);
+        if ((*this)(step, theirs, reading.tensor, turned, from_theirs).right()) {
+            return Reading{expected, "turned by its positions already"};
+        }
+    }
+    return std::nullopt;
+}
+
+bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
+                             const Tensor& tensor, const Tensor& expected, bool from_theirs) const {
+    const Shape shape = tensor.shape();
+    const StepTable& table = kept_table(plan_);
+    // A bias has rows of queries too, but none for each sequence, whose padding differs.
+    const bool by_sequence = !plan_.has_batch || expected.has_axis("batch");
+    const bool by_query = place_of(table, step) >= place_of(table, "scores") && shape.size() > 1 &&
+                          shape == expected.shape() && by_sequence &&
+                          shape[shape.size() - 2] == plan_.query_len;
+    if (!by_query || !pads_queries(plan_)) return false;
+    constexpr double lowest = -std::numeric_limits<double>::infinity();
+    // nan, or a row that will be, spreads to what reads this as keys and values later.
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const bool is_number = tensor.at(i) > lowest;
+        if (!is_number && expected.at(i) > lowest) return false;
+    }
+    // Rows that nobody reads count as right; the others keep their bounds.
+    Array<double> cells = empty_array<double>(shape);
+    std::fill_n(cells.data(), cells.size(), 1.0);
+    const Tensor is_read = without_padded_rows(plan_, Tensor(tensor.axes(), cells));
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        cells.data()[i] = is_read.at(i) == 1 ? tensor.at(i) : expected.at(i);
+    }
+    const Tensor read = cast({tensor.axes(), std::move(cells)}, tensor.dtype());
+    return (*this)(step, theirs, read, expected, from_theirs).right();
+}
+
+}  // namespace attn

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/mistakes/change.hpp"
+
+// What other code keeps of a step and no walk has: weights averaged over the heads, what a running
+// softmax holds, scores in units of log2.
+
+namespace attn {
+namespace {
+
+bool averages(const Plan& plan) { return plan.has_head && plan.context_heads() == plan.heads; }
+bool sums_keys(const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; }
+bool keeps_sums(const Plan& plan) {
+    return sums_keys(plan) && plan.context_heads() == plan.heads && plan.value_dim > 0;
+}
+
+const std::vector<KeptStep>& kept_steps() {
+    static const std::vector<KeptStep> all{
+        {.name = "scaled_query",
+         .of = "query",
+         .after = "rotated_query",
+         .called = "q_scaled scaled_q query_scaled scaled_queries q_scale",
+         .rule = Text("scaled_query[t,f] = queries[t,f]{scale}"),
+         .words = "scaled before it meets the keys",
+         .by_name = true,
+         .applies = &Plan::scales},
+        {.name = "scaled_scores_base_two",
+         .of = "scaled_scores",
+         .after = "scaled_scores",
+         .rule = Text("scaled_scores_base_two[q,k] = scaled_scores[q,k] / log(2)"),
+         .words = "in units of log2, for exp2"},
+        {.name = "masked_scores_base_two",
+         .of = "masked_scores",
+         .after = "masked_scores",
+         .rule = Text("masked_scores_base_two[q,k] = masked_scores[q,k] / log(2)"),
+         .words = "in units of log2, for exp2"},
+        {.name = "row_max_base_two",
+         .of = "row_max",
+         .after = "row_max",
+         .rule = Text("row_max_base_two[q] = row_max[q] / log(2)"),
+         .words = "in units of log2, for exp2",
+         .applies = sums_keys},
+        {.name = "log_sum_exp",
+         .of = "row_sum",
+         .after = "row_sum",
+         .called = "lse logsumexp softmax_lse log_sum_exps row_lse l lse_i m_i m",
+         .rule = Text("log_sum_exp[q] = row_max[q] + log(row_sum[q])"),
+         .words = "row_max + log(row_sum), which the way back of a running softmax needs",
+         .applies = sums_keys},
+        {.name = "log_sum_exp_base_two",
+         .of = "log_sum_exp",
+         .after = "log_sum_exp",
+         .rule = Text("log_sum_exp_base_two[q] = log_sum_exp[q] / log(2)"),
+         .words = "in units of log2, for exp2",
+         .applies = sums_keys},
+        {.name = "averaged_weights",
+         .of = "weights",
+         .after = "weights",
+         .called = "avg_weights mean_weights avg_attn attn_mean attn_avg weights_mean",
+         .rule = Text("averaged_weights[q,k] = mean h: weights[h,q,k]"),
+         .words = "the mean over the heads, which need_weights gives unless told otherwise",
+         .without = "head",
+         .harmless = "weights-averaged",
+         .applies = averages},
+        {.name = "unnormalized_context",
+         .of = "context",
+         .after = "row_sum",
+         .called = "acc o_acc out_acc numerator accumulator acc_o unnormalized unnormalised",
+         .rule = Text("unnormalized_context[q,f] = sum k: exponentials[q,k] * values[k,f]"),
+         .words = "the sum before its division by row_sum",
+         .applies = keeps_sums},
+    };
+    return all;
+}
+
+/// The axes of the step that it is kept of, but for the one that it sums up.
+Outline outline_of(const KeptStep& kept, const Plan& plan) {
+    const KeptStep* const of = kept_step(kept.of);
+    if (of != nullptr) return outline_of(*of, plan);
+    Outline outline = find_step(step_table(plan), kept.of).outline(plan);
+    const auto axis = std::ranges::find(outline.axes, kept.without);
+    if (axis == outline.axes.end()) return outline;
+    outline.shape.erase(outline.shape.begin() + (axis - outline.axes.begin()));
+    outline.axes.erase(axis);
+    return outline;
+}
+
+bool is_kept_in(const KeptStep& kept, const Plan& plan) {
+    const KeptStep* const of = kept_step(kept.of);
+    const bool has_it =
+        of != nullptr ? is_kept_in(*of, plan) : has_step(step_table(plan), plan, kept.of);
+    const std::vector<std::string> read = tensors_read(kept.rule(plan));
+    const bool has_sums = std::ranges::count(read, "exponentials") == 0 ||
+                          has_step(step_table(plan), plan, "row_sum");
+    return has_it && has_sums && (!kept.applies || kept.applies(plan));
+}
+
+Step card_of(const KeptStep& kept) {
+    Step card;
+    card.name = kept.name;
+    card.called = kept.called;
+    card.kind = Step::Kind::detail;
+    card.shown = false;
+    card.applies = [&kept](const Plan& plan) { return is_kept_in(kept, plan); };
+    card.outline = [&kept](const Plan& plan) { return outline_of(kept, plan); };
+    card.rule = [&kept](const PlannedStep& of) { return kept.rule(of.plan); };
+    card.reads = [&kept](const Plan& plan) {
+        std::vector<Input> inputs;
+        for (const std::string& name : tensors_read(kept.rule(plan))) {
+            const Chain chain = chain_called(name);
+            inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
+        }
+        return inputs;
+    };
+    card.compute = by_rule(card);
+    return card;
+}
+
+StepTable with_kept(StepTable table) {
+    for (const KeptStep& kept : kept_steps()) {
+        const auto before = std::ranges::find(table, kept.after, &Step::name);
+        table.insert(before + 1, card_of(kept));
+    }
+    return table;
+}
+
+}  // namespace
+
+const KeptStep* kept_step(const std::string& name) {
+    const auto found = std::ranges::find(kept_steps(), name, &KeptStep::name);
+    return found != kept_steps().end() ? &*found : nullptr;
+}
+
+std::vector<std::string> kept_of(const std::string& step) {
+    std::vector<std::string> names;
+    for (const KeptStep& kept : kept_steps()) {
+        if (kept.of == step && !kept.by_name) names.push_back(kept.name);
+    }
+    return names;
+}
+
+const StepTable& kept_table() {
+    static const StepTable table = with_kept(step_table());
+    return table;
+}
+
+const StepTable& kept_table(const Plan& plan) {
+    static std::map<const StepTable*, StepTable> tables;
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
+    const auto [at, is_new] = tables.try_emplace(&step_table(plan));
+    if (is_new) at->second = with_kept(step_table(plan));
+    return at->second;
+}
+
+}  // namespace attn

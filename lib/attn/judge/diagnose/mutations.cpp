@@ -1,0 +1,129 @@
+#include "attn/judge/diagnose/search.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/evaluate.hpp"
+#include "attn/core/rules/print.hpp"
+#include "attn/core/rules/rule.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+bool reads_tensor(const RuleNode& node, const std::string& name) {
+    return (node.kind == Kind::cell && node.word == name) ||
+           std::ranges::any_of(node.parts,
+                               [&](const RuleTree& part) { return reads_tensor(*part, name); });
+}
+
+/// The rule of a step read back to the tensors that are there.
+std::optional<Rule> readable(const PlannedStep& of, const Ledger& read) {
+    const std::optional<Rule> rule = rule_of(of);
+    if (!rule) return std::nullopt;
+    const Rule whole = inlined(*rule, [&](const std::string& name) -> std::optional<Rule> {
+        if (read.has(name) || name == rule->step) return std::nullopt;
+        return rule_of({of.plan, of.table, find_step(of.table, name)});
+    });
+    const std::vector<std::string> names = tensors_read(whole);
+    if (!std::ranges::all_of(names, [&](const auto& name) {
+            return read.has(name) || name == rule->step;  // rows before
+        })) {
+        return {};
+    }
+    return whole;
+}
+
+/// The step and the one before it in the other order, where both change scores cell by cell.
+std::optional<Rule> in_other_order(const PlannedStep& of) {
+    if (of.step.chain != Chain::scores || of.step.name == "scores") return std::nullopt;
+    const Step& before = find_step(of.table, of.latest(Chain::scores));
+    const std::optional<Rule> last = rule_of({of.plan, of.table, before});
+    std::optional<Rule> first = rule_of(of);
+    if (before.name == "scores" || !last || !first) return std::nullopt;
+    const std::string start = PlannedStep{of.plan, of.table, before}.latest(Chain::scores);
+    first->value = read_from(first->value, before.name, start);
+    Rule swapped = inlined(*last, [&, is_inner = false](const std::string& name) mutable {
+        const bool is_read = name == start && !std::exchange(is_inner, true);
+        return is_read ? first : std::nullopt;
+    });
+    swapped.step = of.step.name;
+    return swapped;
+}
+
+/// A recurrence whose first row of a sequence reads the last one of the sequence before.
+std::optional<Rule> carried_over(const Rule& rule, const Outline& made) {
+    const std::optional<RuleOrder> order = order_of(rule);
+    const bool may = order && !order->backwards && made.axes.front() == "batch" && order->axis > 0;
+    if (!may) return std::nullopt;
+    const RuleTree batch = name_node(rule.indices[0]), place = name_node(rule.indices[order->axis]);
+    const RuleTree last = number_node(static_cast<double>(made.shape[order->axis] - 1));
+    const auto asks_place = [&](const RuleNode& node) {
+        return node.kind == Kind::choose && holds_index(*node.parts[0], place->word);
+    };
+    const RuleTree carried = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
+        if (node.kind != Kind::cell || node.word != rule.step) return nullptr;
+        RuleNode own = node;
+        own.parts[0] = operate_node("-", {batch, number_node(1)});
+        own.parts[order->axis] = last;
+        return tree_of(std::move(own));
+    });
+    // The side of each question that reads rows before.
+    const std::function<RuleTree(const RuleTree&)> asked = [&](const RuleTree& tree) {
+        return changed(tree, [&](const RuleNode& node) -> RuleTree {
+            if (!asks_place(node)) return nullptr;
+            const bool reads_in_first = reads_tensor(*node.parts[1], rule.step);
+            return asked(node.parts[reads_in_first ? 1 : 2]);
+        });
+    };
+    const RuleTree none = number_node(0);
+    const RuleTree begins =
+        operate_node("and", {operate_node("==", {place, none}), operate_node(">", {batch, none})});
+    Rule other = rule;
+    other.value = choose_node(begins, asked(carried), rule.value);
+    return other;
+}
+
+}  // namespace
+
+std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& of,
+                                        const Ledger& read,
+                                        const std::function<bool(const Tensor&)>& is_theirs) {
+    constexpr std::size_t most_cells = 100'000;
+    const std::optional<Rule> right = readable(of, read);
+    if (!right || element_count(made.shape) > most_cells) return std::nullopt;
+    std::vector<Mutation> all = mutations_of(*right, read, made);
+    if (const std::optional<Rule> swapped = in_other_order(of)) {
+        all.insert(all.begin(), {"two steps in the other order", *swapped});
+    }
+    if (const std::optional<Rule> carried = carried_over(*right, made)) {
+        all.insert(all.begin(), {"not begun anew with each sequence", *carried});
+    }
+    const RuleScope scope{
+        [&](const std::string& name) -> const Tensor& { return read[name]; }, {}, made};
+    std::optional<Mutation> found;
+    for (Mutation& each : all) {
+        try {
+            const Tensor other =
+                evaluate_rule(each.rule, made.axes, made.shape, of.plan.compute_dtype, scope);
+            if (!is_theirs(other)) continue;
+        } catch (const Error&) {
+            continue;  // it reads beyond an axis, or a tensor that is not there
+        }
+        if (found && found->kind != each.kind) {
+            if (rule_text(each.rule) == found->told) continue;
+            found->also = rule_text(each.rule);
+            return found;
+        }
+        if (found) continue;
+        if (each.told.empty()) each.told = rule_text(each.rule);
+        found = std::move(each);
+    }
+    return found;
+}
+
+}  // namespace attn

@@ -1,0 +1,423 @@
+#include "attn/judge/diagnose/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/print.hpp"
+#include "attn/core/rules/rule.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+RuleTree with_part(const RuleNode& node, std::size_t i, RuleTree part) {
+    RuleNode copy = node;
+    copy.parts[i] = std::move(part);
+    return tree_of(std::move(copy));
+}
+
+/// Puts an index in the place of another, in all cells of a tree.
+RuleTree exchanged(const RuleTree& tree, const std::string& a, const std::string& b) {
+    return changed(tree, [&](const RuleNode& node) -> RuleTree {
+        if (node.kind != Kind::name || (node.word != a && node.word != b)) return nullptr;
+        return name_node(node.word == a ? b : a);
+    });
+}
+
+/// The lengths of the axes that an index goes over by itself.
+void add_lengths(const RuleNode& node, const std::string& index, std::set<std::size_t>& lengths) {
+    for (std::size_t i = 0; i < node.parts.size(); ++i) {
+        const RuleNode& part = *node.parts[i];
+        const bool is_it = node.kind == Kind::cell && part.kind == Kind::name && part.word == index;
+        if (is_it) lengths.insert(node.outline->shape[i]);
+        add_lengths(part, index, lengths);
+    }
+}
+
+/// Whether two indices go over axes of one length.
+bool are_alike(const RuleNode& node, const std::string& a, const std::string& b) {
+    std::set<std::size_t> of_a, of_b;
+    add_lengths(node, a, of_a);
+    add_lengths(node, b, of_b);
+    return of_a.size() == 1 && of_a == of_b;
+}
+
+/// The factors of a product, seen through an `if` of which one side is 0, and what is left of it
+/// without one.
+struct Factored {
+    RuleTree factor, rest;
+};
+std::vector<Factored> factors_of(const RuleTree& tree) {
+    std::vector<Factored> all;
+    if (tree->kind == Kind::choose) {
+        for (const std::size_t side : {1U, 2U}) {
+            if (!is_number(*tree->parts[3 - side], 0)) continue;
+            for (const Factored& each : factors_of(tree->parts[side])) {
+                all.push_back({each.factor, with_part(*tree, side, each.rest)});
+            }
+        }
+    } else if (is_operation(*tree, "*")) {
+        for (const std::size_t side : {0U, 1U}) {
+            all.push_back({tree->parts[side], tree->parts[1 - side]});
+            for (const Factored& each : factors_of(tree->parts[side])) {
+                all.push_back({each.factor, with_part(*tree, side, each.rest)});
+            }
+        }
+    }
+    return all;
+}
+
+/// All that can be wrong in one place of a tree.
+class Mutator {
+public:
+    Mutator(const Rule& rule, const Ledger& read, const Outline& made)
+        : rule_(rule), read_(read), made_(made) {}
+
+    std::vector<Mutation> all() {
+        visit(*rule_.value, [](RuleTree tree) { return tree; });
+        change_whole();
+        // What is seldom done comes last.
+        std::ranges::move(seldom_, std::back_inserter(found_));
+        return std::move(found_);
+    }
+
+private:
+    /// Puts a changed node back into the tree around it.
+    using Around = std::function<RuleTree(RuleTree)>;
+
+    void visit(const RuleNode& node, const Around& around) {
+        const auto add = [&](const char* kind, RuleTree changed) {
+            Mutation mutation{kind, rule_};
+            mutation.rule.value = around(std::move(changed));
+            found_.push_back(std::move(mutation));
+        };
+        if (node.kind == Kind::cell) {
+            change_rows(node, node.outline->shape, around);
+            return change_cell(node, add);
+        }
+        if (node.kind == Kind::number) return change_number(node, around);
+        if (node.kind == Kind::operate) change_operation(node, add);
+        if (node.kind == Kind::call && node.parts.size() == 1) {
+            add("a function left out", node.parts[0]);
+            change_function(node, add);
+        }
+        if (node.kind == Kind::choose) {
+            RuleNode turned = node;
+            std::swap(turned.parts[1], turned.parts[2]);
+            add("a condition turned round", tree_of(std::move(turned)));
+            add("a condition left out", node.parts[1]);
+            add("a condition left out", node.parts[2]);
+        }
+        if (node.kind == Kind::reduce) change_reduction(node, add);
+        for (std::size_t i = goes_over_axis(node) ? 2 : 0; i < node.parts.size(); ++i) {
+            visit(*node.parts[i],
+                  [&, i](RuleTree part) { return around(with_part(node, i, std::move(part))); });
+        }
+    }
+
+    /// What is done to the whole of a step, beside what its rule says.
+    void change_whole() {
+        const RuleTree& whole = rule_.value;
+        if (gives_truth(*whole) || rule_.indices.empty()) return;
+        std::vector<RuleTree> own;
+        for (const std::string& index : rule_.indices) own.push_back(name_node(index));
+        for (const Ledger::Entry& entry : read_.entries()) {
+            if (entry.tensor.shape() != made_.shape || !entry.tensor.is_floating()) continue;
+            const RuleTree other = cell_node(entry.name, own);
+            add_seldom("another tensor in its place", other);
+            add_seldom("an addend more", operate_node("+", {whole, other}));
+            add_seldom("an addend more", operate_node("-", {whole, other}));
+            add_seldom("a factor more", operate_node("*", {whole, other}));
+            Rule inner = rule_;
+            const std::string mark = "before " + entry.name;
+            inner.value = read_from(whole, entry.name, mark);
+            const Rule twice = inlined(rule_, [&](const std::string& name) {
+                return name == entry.name ? std::optional(inner) : std::nullopt;
+            });
+            if (!same_tree(*twice.value, *whole)) {
+                add_seldom("the step done twice", read_from(twice.value, mark, entry.name));
+                // Told short: its own name stands for what it should be.
+                Rule told = rule_;
+                told.value = read_from(whole, entry.name, rule_.step);
+                seldom_.back().told = rule_text(told);
+            }
+        }
+        for (const std::string& name : tensors_read(rule_)) {
+            for (const Ledger::Entry& entry : read_.entries()) {
+                const bool is_like = read_.has(name) && entry.name != name &&
+                                     entry.tensor.shape() == read_[name].shape() &&
+                                     entry.tensor.dtype() == read_[name].dtype();
+                if (is_like) {
+                    add_seldom("another tensor read", read_from(whole, name, entry.name));
+                }
+            }
+        }
+        for (const char* function : {"relu", "tanh", "sigmoid", "abs", "exp"}) {
+            add_seldom("a function more", call_node(function, {whole}));
+        }
+        add_seldom("2 in the place of e", changed(whole, [](const RuleNode& node) {
+                       return node.kind == Kind::call && node.word == "exp"
+                                  ? operate_node("^", {number_node(2), node.parts[0]})
+                                  : nullptr;
+                   }));
+        const RuleTree two = number_node(2), square = operate_node("^", {whole, two});
+        add_seldom("a function more", square);
+        const auto over = [&](std::size_t axis, const char* word, const RuleTree& body) {
+            const auto length = static_cast<double>(made_.shape[axis]);
+            // An index of its own: that of the axis stays bound outside.
+            const RuleTree other = changed(body, [&](const RuleNode& node) {
+                const bool is_it = node.kind == Kind::name && node.word == rule_.indices[axis];
+                return is_it ? name_node("along") : nullptr;
+            });
+            return tree_of({.kind = Kind::reduce,
+                            .word = word,
+                            .index = "along",
+                            .parts = {number_node(0), number_node(length), other}});
+        };
+        for (std::size_t axis = 0; axis < rule_.indices.size(); ++axis) {
+            for (const char* word : {"mean", "sum", "max"}) {
+                add_seldom("one number along an axis", over(axis, word, whole));
+            }
+        }
+        const std::size_t last = rule_.indices.size() - 1;
+        const auto features = static_cast<double>(made_.shape.back());
+        add_seldom("a scale more", operate_node("/", {whole, number_node(std::sqrt(features))}));
+        const RuleTree centred = operate_node("-", {whole, over(last, "mean", whole)});
+        const auto divided = [&](const RuleTree& left, const RuleTree& right) {
+            return operate_node("/", {left, right});
+        };
+        add_seldom("divided by its length",
+                   divided(whole, call_node("sqrt", {over(last, "sum", square)})));
+        add_seldom("divided by its sum", divided(whole, over(last, "sum", whole)));
+        add_seldom("its mean taken away", centred);
+        const RuleTree variance = over(last, "mean", operate_node("^", {centred, two}));
+        add_seldom("a norm more", divided(centred, call_node("sqrt", {variance})));
+    }
+
+    /// Another row read: the first, the last, the one before or after, all in the other order; of
+    /// an index that is worked out, as a whole and of each index in it.
+    void change_rows(const RuleNode& node, const Shape& shape, const Around& around) {
+        for (std::size_t a = 0; a < node.parts.size(); ++a) {
+            const RuleTree& index = node.parts[a];
+            const auto back = [&](RuleTree other) {
+                return around(with_part(node, a, std::move(other)));
+            };
+            if (shape[a] < 2 || index->kind == Kind::number) continue;
+            change_row(index, shape[a], back);
+            if (index->kind == Kind::name && node.type == RuleType::number) {
+                // A row that is not there yet is 0.
+                const RuleTree one = number_node(1), none = number_node(0);
+                const RuleTree before = operate_node("-", {index, one});
+                add_seldom("the row before", around(choose_node(operate_node("==", {index, none}),
+                                                                none, with_part(node, a, before))));
+            }
+            if (index->kind == Kind::name) continue;
+            for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
+                const std::string& name = rule_.indices[i];
+                if (made_.shape[i] < 2 || !holds_index(*index, name)) continue;
+                change_row(name_node(name), made_.shape[i], [&](const RuleTree& other) {
+                    return back(changed(index, [&](const RuleNode& each) {
+                        return each.kind == Kind::name && each.word == name ? other : nullptr;
+                    }));
+                });
+            }
+        }
+    }
+
+    void change_row(const RuleTree& index, std::size_t length, const Around& around) {
+        const RuleTree all = number_node(static_cast<double>(length));
+        const RuleTree last = number_node(static_cast<double>(length - 1));
+        const RuleTree one = number_node(1), none = number_node(0);
+        const auto binary = [](const char* word, const RuleTree& left, const RuleTree& right) {
+            return operate_node(word, {left, right});
+        };
+        for (const auto& [kind, other] :
+             {std::pair{"one row for all", none},
+              {"one row for all", last},
+              {"the order turned round", binary("-", last, index)},
+              {"the row before", binary("%", binary("+", index, last), all)},
+              {"the row before", call_node("max", {binary("-", index, one), none})},
+              {"the row after", binary("%", binary("+", index, one), all)},
+              {"the row after", call_node("min", {binary("+", index, one), last})}}) {
+            add_seldom(kind, around(other));
+        }
+    }
+
+    void add_seldom(const char* kind, RuleTree whole) {
+        seldom_.push_back({kind, rule_});
+        seldom_.back().rule.value = std::move(whole);
+    }
+
+    /// One of the same kind in its place, and the other sign before it.
+    template <class Add>
+    static void change_function(const RuleNode& node, const Add& add) {
+        static const std::vector<std::vector<std::string>> kinds{
+            {"cos", "sin"},
+            {"sigmoid", "logsigmoid", "softplus", "exp", "tanh"},
+            {"relu", "elu", "silu", "gelu", "softplus", "exp"}};
+        for (const std::vector<std::string>& kind : kinds) {
+            if (std::ranges::count(kind, node.word) == 0) continue;
+            for (const std::string& other : kind) {
+                if (other != node.word) add("another function", call_node(other, node.parts));
+            }
+            add("a sign turned", call_node(node.word, {operate_node("-", {node.parts[0]})}));
+        }
+    }
+
+    /// Another number in the place of one, of a width or next to it.
+    void change_number(const RuleNode& node, const Around& around) {
+        const double n = node.number;
+        if (!std::isfinite(n)) return;
+        for (const double other : {n + 1, n - 1, 2 * n, n / 2, n * n}) {
+            if (other != n) add_seldom("another number", around(number_node(other)));
+        }
+    }
+
+    template <class Add>
+    void change_cell(const RuleNode& node, const Add& add) {
+        const Shape& shape = node.outline->shape;
+        for (std::size_t a = 0; a < node.parts.size(); ++a) {
+            for (std::size_t b = a + 1; b < node.parts.size(); ++b) {
+                if (shape[a] != shape[b] || shape[a] == 1) continue;
+                RuleNode copy = node;
+                std::swap(copy.parts[a], copy.parts[b]);
+                add("two indices exchanged", tree_of(std::move(copy)));
+            }
+        }
+        for (std::size_t a = 0; a < node.parts.size(); ++a) {
+            for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
+                const std::string& other = rule_.indices[i];
+                const bool is_it = node.parts[a]->kind != Kind::name ||
+                                   node.parts[a]->word == other || made_.shape[i] != shape[a];
+                if (!is_it) add("another index", with_part(node, a, name_node(other)));
+            }
+        }
+        for (const Ledger::Entry& entry : read_.entries()) {
+            const bool is_like = entry.name != node.word && entry.tensor.shape() == shape &&
+                                 node.word != rule_.step && read_.has(node.word) &&
+                                 entry.tensor.dtype() == read_[node.word].dtype();
+            if (!is_like) continue;
+            RuleNode copy = node;
+            copy.word = entry.name;
+            add("another tensor read", tree_of(std::move(copy)));
+        }
+    }
+
+    template <class Add>
+    void change_operation(const RuleNode& node, const Add& add) {
+        const std::string& word = node.word;
+        if (node.parts.size() == 1) {
+            add(word == "not" ? "a condition turned round" : "a sign turned", node.parts[0]);
+            return;
+        }
+        const RuleTree &left = node.parts[0], &right = node.parts[1];
+        const auto as = [&](const char* other) { return operate_node(other, {left, right}); };
+        if (word == "*" || word == "/") {
+            add("a factor left out", left);
+            add("a factor twice", operate_node(word, {tree_of(node), right}));
+            add("a factor inverted", as(word == "*" ? "/" : "*"));
+            for (const auto& [factor, rest] : factors_of(tree_of(node))) {
+                std::vector<Factored> sums = factors_of(rest);
+                sums.push_back({rest, number_node(1)});
+                for (const auto& [sum, others] : sums) {
+                    if (!is_operation(*sum, "+") && !is_operation(*sum, "-")) continue;
+                    for (const std::size_t part : {0U, 1U}) {
+                        const RuleTree inside = operate_node("*", {factor, sum->parts[part]});
+                        add("brackets elsewhere",
+                            operate_node("*", {others, with_part(*sum, part, inside)}));
+                    }
+                }
+            }
+            if (word == "*") {
+                add("a factor left out", right);
+                add("a factor twice", operate_node(word, {tree_of(node), left}));
+            }
+        } else if (word == "+" || word == "-") {
+            add("an addend left out", left);
+            add("an addend twice", operate_node(word, {tree_of(node), right}));
+            add("a sign turned", as(word == "+" ? "-" : "+"));
+            if (word == "+") add("an addend left out", right);
+            if (node.type == RuleType::whole) {
+                add("an offset of one", operate_node("+", {tree_of(node), number_node(1)}));
+                add("an offset of one", operate_node("-", {tree_of(node), number_node(1)}));
+            }
+            for (const std::size_t side : {0U, 1U}) {
+                for (const auto& [factor, rest] : factors_of(node.parts[side])) {
+                    const RuleTree whole = with_part(node, side, rest);
+                    add("brackets elsewhere", operate_node("*", {factor, whole}));
+                    const RuleTree share = operate_node("-", {number_node(1), factor});
+                    add("a factor more",
+                        with_part(node, 1 - side,
+                                  operate_node("*", {share, node.parts[1 - side]})));
+                }
+            }
+        } else if (word == "and" || word == "or") {
+            add("a condition left out", left);
+            add("a condition left out", right);
+            add("the other connection", as(word == "and" ? "or" : "and"));
+        } else if (word == "^") {
+            add("a function left out", left);
+        } else {
+            const RuleTree one = number_node(1);
+            add("an offset of one", operate_node(word, {left, operate_node("+", {right, one})}));
+            add("an offset of one", operate_node(word, {left, operate_node("-", {right, one})}));
+            add("a condition turned round", operate_node("not", {tree_of(node)}));
+        }
+    }
+
+    /// Whether a sum has its range from the axes in it.
+    static bool goes_over_axis(const RuleNode& node) {
+        if (node.kind != Kind::reduce || !is_number(*node.parts[0], 0)) return false;
+        const std::optional<std::size_t> length = length_said(*node.parts[2], node.index);
+        return length && is_number(*node.parts[1], static_cast<double>(*length));
+    }
+
+    template <class Add>
+    void change_reduction(const RuleNode& node, const Add& add) {
+        for (const std::string& index : rule_.indices) {
+            if (!are_alike(*node.parts[2], node.index, index)) continue;
+            add("a sum along another axis",
+                with_part(node, 2, exchanged(node.parts[2], node.index, index)));
+        }
+        for (const std::size_t end : {0U, 1U}) {
+            if (goes_over_axis(node) || node.parts[end]->kind == Kind::number) continue;
+            for (const char* sign : {"+", "-"}) {
+                add("an offset of one",
+                    with_part(node, end, operate_node(sign, {node.parts[end], number_node(1)})));
+            }
+        }
+        for (const int end : {0, 1}) {
+            if (!goes_over_axis(node)) break;
+            const RuleTree last = number_node(node.parts[1]->number - 1 + end);
+            add("one end left out",
+                reduce_node(node.word, node.index, number_node(end), last, node.parts[2]));
+        }
+        if (node.word == "sum") {
+            RuleNode largest = node;
+            largest.word = "max";
+            add("the other reduction", tree_of(std::move(largest)));
+        }
+        RuleNode other = node;
+        other.word = node.word == "sum"    ? "mean"
+                     : node.word == "mean" ? "sum"
+                     : node.word == "max"  ? "min"
+                                           : "max";
+        add("the other reduction", tree_of(std::move(other)));
+    }
+
+    const Rule& rule_;
+    const Ledger& read_;
+    const Outline& made_;
+    std::vector<Mutation> found_, seldom_;
+};
+
+}  // namespace
+
+std::vector<Mutation> mutations_of(const Rule& rule, const Ledger& read, const Outline& made) {
+    return Mutator(rule, read, made).all();
+}
+
+}  // namespace attn

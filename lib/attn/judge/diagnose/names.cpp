@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <sstream>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+/// The lines of names.txt.
+extern "C" const char attn_known_names[];
+
+// Names of steps and parameters in other code.
+
+namespace attn {
+namespace {
+
+/// People's names for some steps: the first that fits is meant.
+struct Names {
+    std::string kind;  ///< empty for steps, `parameter`, or `treated` for a word beside scores
+    std::vector<std::string> steps{};
+    std::string names = " ";  ///< parted by blanks, with one before and behind
+
+    bool have(const std::string& name) const {
+        return !name.empty() && names.find(" " + name + " ") != std::string::npos;
+    }
+};
+
+std::vector<Names> read_names() {
+    std::vector<Names> all;
+    std::istringstream text(attn_known_names);
+    for (std::string line; std::getline(text, line);) {
+        if (line.starts_with('#')) continue;
+        std::istringstream words(line);
+        bool are_names = line.starts_with(' ');
+        if (!are_names) all.emplace_back();
+        for (std::string word; words >> word;) {
+            Names& row = all.back();
+            if (are_names) {
+                row.names += word + " ";
+            } else if (word == "parameter" || word == "treated") {
+                row.kind = word;
+            } else {
+                are_names = word.back() == ':';
+                if (are_names) word.pop_back();
+                row.steps.push_back(word);
+            }
+        }
+    }
+    return all;
+}
+
+const std::vector<Names>& known_names() {
+    static const std::vector<Names> all = read_names();
+    return all;
+}
+
+std::string in_small_letters(const std::string& name) {
+    return replaced_all(lower(name), {{"-", "_"}, {" ", "_"}});
+}
+
+/// Takes the first of these off the front of a name, or its end; whether it had one.
+bool take_off(std::string& name, std::initializer_list<std::string_view> words, bool in_front) {
+    for (const std::string_view word : words) {
+        if (name.size() <= word.size()) continue;
+        if (in_front ? !name.starts_with(word) : !name.ends_with(word)) continue;
+        name.erase(in_front ? 0 : name.size() - word.size(), word.size());
+        return true;
+    }
+    return false;
+}
+
+/// `self.attn.Q` becomes `q`, `my_scores` `scores`.
+std::string plain_name(std::string name) {
+    // A module's weight is a parameter, whatever the module is called.
+    if (name.ends_with(".weight") || name.ends_with(".bias")) return name;
+    const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+    while (!name.empty() && name.find_last_of("./:") != std::string::npos &&
+           std::ranges::all_of(name.substr(name.find_last_of("./:") + 1), is_digit)) {
+        name.erase(name.find_last_of("./:"));  // attentions.0
+    }
+    const std::size_t dot = name.find_last_of("./:");
+    if (dot != std::string::npos && dot + 1 < name.size()) name = name.substr(dot + 1);
+    name = in_small_letters(name);
+    while (name.starts_with('_')) name.erase(0, 1);
+    while (name.ends_with('_')) name.pop_back();
+    take_off(name, {"my_", "the_", "hook_"}, true);
+    take_off(name, {"_np", "_mine", "_new", "_cur", "_t", "_tensor"}, false);
+    return name;
+}
+
+/// The parameter that a name with a word of its kind stands for: `self.q_proj.weight`, `W_q`, `Wq`,
+/// `bq`, `in_proj_bias` and `c_attn.weight`; empty where it names none.
+std::string parameter_called(std::string name) {
+    name = in_small_letters(name);
+    std::ranges::replace(name, '/', '.');
+    bool is_weight =
+        take_off(name, {".weight", "_weight", ".kernel", "_kernel", ".w", "_w"}, false);
+    bool is_bias = !is_weight && take_off(name, {".bias", "_bias", ".b", "_b"}, false);
+    name = name.substr(name.find_last_of('.') + 1);
+    if (!is_weight && !is_bias) is_weight = take_off(name, {"weight_", "w_", "w"}, true);
+    if (!is_weight && !is_bias) is_bias = take_off(name, {"bias_", "b_", "b"}, true);
+    if (!is_weight && !is_bias) return "";
+    take_off(name, {"to_", "w_", "linear_", "lin_", "w"}, true);
+    if (name != "in_proj" && name != "c_proj") {
+        take_off(name, {"_proj", "_linear", "_lin", "_layer"}, false);
+    }
+    for (const Names& known : known_names()) {
+        if (known.kind == "parameter" && known.have(name)) {
+            return (is_weight ? "w_" : "b_") + known.steps.front();
+        }
+    }
+    return "";
+}
+
+/// `attn_scores_scaled`: scores, and what was done to them last.
+std::vector<std::string> treated_scores(std::string name) {
+    for (const Names& known : known_names()) {
+        if (known.kind != "treated") continue;
+        std::istringstream words(known.names);
+        for (std::string word; words >> word;) {
+            for (const std::string& part : {"_" + word, word + "_"}) {
+                const std::size_t at = name.find(part);
+                if (at == name.npos) continue;
+                name.erase(at, part.size());
+                const std::vector<std::string> rest = known_steps(name);
+                if (rest.empty()) continue;
+                if (rest.front() == "scores" || rest.front() == "weights") return known.steps;
+            }
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::string> known_steps(const std::string& name, const StepTable& table) {
+    std::vector<std::string> steps;
+    const auto add = [&](const std::string& step) {
+        if (std::ranges::find(steps, step) == steps.end()) steps.push_back(step);
+    };
+    const std::string plain = plain_name(name);
+    for (const Step& step : table) {
+        if (step.name == name || step.name == plain) add(step.name);
+    }
+    if (const std::string parameter = parameter_called(name); !parameter.empty()) add(parameter);
+    for (const Names& known : known_names()) {
+        if (known.kind.empty() && known.have(plain)) std::ranges::for_each(known.steps, add);
+    }
+    for (const Step& step : table) {
+        if (!step.called.empty() && Names{"", {}, " " + step.called + " "}.have(plain)) {
+            add(step.name);
+        }
+    }
+    return steps.empty() ? treated_scores(plain) : steps;
+}
+
+bool names_a_result(const std::string& name) {
+    const std::vector<std::string> steps = known_steps(name);
+    return !steps.empty() && steps.front() == "output";
+}
+
+std::vector<std::string> steps_called(const std::string& name, const Plan& plan) {
+    const StepTable& table = kept_table(plan);
+    std::vector<std::string> steps = known_steps(name, table);
+    std::erase_if(steps, [&](const std::string& step) { return !has_step(table, plan, step); });
+    return steps;
+}
+
+}  // namespace attn

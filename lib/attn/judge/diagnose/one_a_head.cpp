@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "attn/ground/tensor/matrix_view.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+// Tensors that a program saved for each head by itself.
+
+namespace attn {
+namespace {
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+bool parts_words(char letter) { return letter == '.' || letter == '_' || letter == '/'; }
+
+/// A name without the number of its head.
+struct HeadName {
+    std::string name;
+    std::size_t number = 0;
+};
+
+/// `q.0`, `w_head0` and `heads.0.key.weight` as q, w and key.weight; nothing where no number counts
+/// heads.
+std::optional<HeadName> head_name(const std::string& whole) {
+    const auto digit = std::ranges::find_if(whole, is_digit);
+    const auto first = static_cast<std::size_t>(digit - whole.begin());
+    const auto end = std::min(whole.find_first_not_of("0123456789", first), whole.size());
+    if (first == whole.size() || end - first > 3) return std::nullopt;
+    std::string before = lower(whole.substr(0, first)), after = whole.substr(end);
+    const auto drop_marks = [&] {
+        while (!before.empty() && parts_words(before.back())) before.pop_back();
+    };
+    drop_marks();
+    const std::string all = before;
+    for (const std::string_view word : {"heads", "head", "h"}) {
+        const bool is_word =
+            before.ends_with(word) &&
+            (before.size() == word.size() || word != "h" || parts_words(before.end()[-2]));
+        if (!is_word) continue;
+        before.resize(before.size() - word.size());
+        break;
+    }
+    const bool says_head = before != all;
+    drop_marks();
+    while (!after.empty() && parts_words(after.front())) after.erase(0, 1);
+    if (!says_head && !after.empty()) return std::nullopt;
+    if (before.empty() && after.empty()) before = all;  // head_0
+    const std::string mark = before.empty() || after.empty() ? "" : ".";
+    return HeadName{before + mark + after, std::stoul(whole.substr(first, end - first))};
+}
+
+/// Whether a step of that name has numbers for each head.
+bool counts_heads(const std::string& name) {
+    const std::vector<std::string> steps = known_steps(name);
+    if (steps.empty() || names_a_result(name) || steps.front() == "x") return false;
+    const Step& step = find_step(kept_table(), steps.front());
+    return step.chain != Chain::none || step.name.starts_with("w_") || step.name.starts_with("b_");
+}
+
+/// Tensors of one shape as one, with the heads in front of the last two axes.
+Tensor in_one(const std::vector<const Tensor*>& heads) {
+    Shape shape = heads.front()->shape();
+    const std::size_t at = shape.size() < 2 ? 0 : shape.size() - 2;
+    const std::size_t each = element_count(shape);
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at), heads.size());
+    const std::size_t inner = axis_view(shape, at).inner;
+    return with_floating(heads.front()->dtype(), [&](auto zero) -> Tensor {
+        Array<decltype(zero)> cells = empty_array<decltype(zero)>(shape);
+        for (std::size_t head = 0; head < heads.size(); ++head) {
+            for (std::size_t i = 0; i < each; ++i) {
+                const std::size_t row = i / inner * heads.size() + head;
+                cells.data()[row * inner + i % inner] =
+                    static_cast<decltype(zero)>(heads[head]->at(i));
+            }
+        }
+        return {Axes(shape.size(), "axis"), std::move(cells)};
+    });
+}
+
+}  // namespace
+
+Ledger heads_together(const Ledger& file) {
+    std::map<std::string, std::map<std::size_t, std::string>> sets;
+    for (const auto& [name, tensor] : file.entries()) {
+        if (!tensor.is_floating() || tensor.dimension() < 1 || tensor.dimension() > 3) continue;
+        if (const auto head = head_name(name)) sets[head->name].try_emplace(head->number, name);
+    }
+    std::map<std::string, std::string> of;  // the set of each name that is put together
+    for (const auto& [name, members] : sets) {
+        const std::size_t first = members.begin()->first;
+        const Tensor& like = file[members.begin()->second];
+        const bool is_whole = members.size() > 1 && first < 2 &&
+                              members.rbegin()->first - first + 1 == members.size();
+        const bool is_alike = std::ranges::all_of(members, [&](const auto& each) {
+            const Tensor& tensor = file[each.second];
+            return tensor.shape() == like.shape() && tensor.dtype() == like.dtype();
+        });
+        if (!is_whole || !is_alike || file.has(name) || !counts_heads(name)) continue;
+        for (const auto& each : members) of[each.second] = name;
+    }
+    Ledger together;
+    for (const auto& [name, tensor] : file.entries()) {
+        const auto set = of.find(name);
+        if (set == of.end()) {
+            together.record(name, tensor);
+        } else if (!together.has(set->second)) {
+            std::vector<const Tensor*> heads;
+            for (const auto& each : sets[set->second]) heads.push_back(&file[each.second]);
+            together.record(set->second, in_one(heads));
+        }
+    }
+    return together;
+}
+
+}  // namespace attn

@@ -1,0 +1,288 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/rules/print.hpp"
+#include "attn/judge/diagnose/search.hpp"
+
+// The cost of a reading of all tensors, and its harmless part.
+
+namespace attn {
+namespace {
+
+std::string find_drawn_for(const Case& about, const std::string& step) {
+    if (about.plan.config.parameters.entries().empty() && !about.options.takes_projections) {
+        return {};
+    }
+    Plan plan = about.plan;
+    ++plan.config.seed;
+    const Ledger drawn = draw(plan);
+    for (const auto& [name, tensor] : drawn.entries()) {
+        const bool is_said = judged(tensor, about.intake.given[name], {}).right();
+        if (is_said || find_step(kept_table(plan), name).kind != Step::Kind::parameter) continue;
+        Ledger given = about.intake.given;
+        given.record(name, tensor);
+        Replay again(about.plan, std::move(given));
+        const Tensor* made = again.step(step);
+        if (made && !judged(*made, about.judge.reference()[step], {}).right()) return name;
+    }
+    return {};
+}
+
+}  // namespace
+
+bool is_side(const std::string& step) {
+    return (step.ends_with("query") || step.ends_with("key")) && kept_step(step) == nullptr;
+}
+
+/// Whether query and key are turned by it: what is done to both alike leaves their product.
+bool turns_both(const std::string& step) {
+    constexpr std::array steps{"positions", "inverse_frequencies", "angles", "cos", "sin"};
+    return std::ranges::count(steps, step) > 0;
+}
+
+bool explains_more(const TheirTensor& theirs, const Replay& replay, const Judge& judge,
+                   std::span<const TheirTensor> later) {
+    const std::string& step = theirs.steps.front();
+    const Tensor* expected = judge.reference().find(step);
+    if (expected == nullptr) return false;
+    const std::vector<Reading> ways = readings(theirs.tensor, *expected);
+    return !ways.empty() && explained_behind(replay, nullptr, step, ways.front().tensor, judge,
+                                             later) > explained_by(replay, judge, later);
+}
+
+StepVerdict row_of(const Judge& judge, const TheirTensor& theirs, const std::string& step) {
+    StepVerdict verdict;
+    verdict.name = step;
+    verdict.theirs_name = theirs.name;
+    verdict.theirs = theirs.tensor.shape();
+    verdict.epsilon = theirs.epsilon;
+    if (const KeptStep* kept = kept_step(step)) verdict.layout = kept->words;
+    if (const Tensor* reference = judge.reference().find(step)) {
+        verdict.expected = reference->shape();
+    }
+    return verdict;
+}
+
+void note_kept(const StepVerdict& verdict, Diagnosis& diagnosis) {
+    const KeptStep* const kept = kept_step(verdict.name);
+    if (!kept || kept->harmless.empty() || verdict.local != Verdict::right) return;
+    Finding finding;
+    finding.step = verdict.name;
+    finding.mistake = &find_mistake(kept->harmless);
+    finding.harmless = true;
+    finding.replayed = false;
+    diagnosis.findings.push_back(std::move(finding));
+}
+
+bool is_unjudged(const StepVerdict& step) {
+    return step.local == Verdict::not_compared && step.global != Verdict::right;
+}
+
+double weight_of(const Finding& finding) {
+    if (finding.mistake == nullptr) return finding.follows.empty() ? of_unknown : of_mutation;
+    if (finding.harmless) return of_harmless;
+    const int beside = (finding.beside ? 1 : 0) + (finding.also_beside ? 1 : 0);
+    return of_mistake * (finding.second ? 2 : 1) + of_harmless * beside;
+}
+
+double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs) {
+    double cost = 0;
+    for (const Skipped& skipped : diagnosis.skipped) cost += skipped.cost;
+    for (const TheirTensor& each : theirs) {
+        cost += of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0) +
+                (each.rank >= each.foreign ? of_foreign : 0);
+    }
+    for (const Finding& finding : diagnosis.findings) cost += weight_of(finding);
+    for (const StepVerdict& step : diagnosis.steps) {
+        if (is_unjudged(step)) cost += of_unjudged;
+    }
+    return cost;
+}
+
+bool is_result_step(const Plan& plan, const std::string& step) {
+    return place_of(kept_table(plan), step) >= place_of(kept_table(plan), "weights");
+}
+
+void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
+                   const Tensor& tensor, Replay& replay, Finding& finding) {
+    constexpr std::size_t most_sums = 300'000;
+    const StepTable& table = kept_table(about.plan);
+    Ledger before = about.intake.given;
+    for (const Step& each : table) {
+        if (each.name == step) break;
+        const Tensor* made = each.applies(about.plan) ? replay.step(each.name) : nullptr;
+        if (made != nullptr) before.record(each.name, *made);
+    }
+    const auto is_theirs = [&](const Tensor& made) {
+        return about.judge(step, theirs, tensor, made, true).right();
+    };
+    const Tensor* right = replay.step(step);
+    if (right == nullptr || right->shape() != tensor.shape()) return;
+    const auto follows = [&](const Step& made, const auto& is_it) {
+        const PlannedStep of{about.plan, table, made};
+        const Outline outline = made.outline(about.plan);
+        std::optional<Mutation> found = mutation_behind(outline, of, before, is_it);
+        if (!found && made.name == "weights") {  // softmax as one rule
+            Ledger whole;
+            for (const Ledger::Entry& each : before.entries()) {
+                const bool is_part = find_step(table, each.name).kind == Step::Kind::detail;
+                if (!is_part) whole.record(each.name, each.tensor);
+            }
+            found = mutation_behind(outline, of, whole, is_it);
+        }
+        if (!found) return false;
+        finding.follows = found->told;
+        finding.followed_by = found->kind;
+        if (!found->also.empty()) finding.evidence.push_back("so do they: " + found->also);
+        return true;
+    };
+    if (follows(find_step(table, step), is_theirs)) return;
+    const bool is_small = tensor.size() * about.plan.key_len <= most_sums;
+    for (std::size_t i = place_of(table, step); is_small && i-- > 0;) {
+        const Step& earlier = table[i];
+        const bool is_made = before.has(earlier.name) && earlier.kind == Step::Kind::computed;
+        if (!is_made || replay.is_given(earlier.name)) continue;
+        const Tensor ours = before[earlier.name];
+        Ledger all = std::move(before);
+        before = Ledger();
+        for (const Ledger::Entry& entry : all.entries()) {
+            if (place_of(table, entry.name) < i) before.record(entry.name, entry.tensor);
+        }
+        const bool found = follows(earlier, [&](const Tensor& made) {
+            if (made.dtype() != ours.dtype() || judged(made, ours, {}).right()) return false;
+            Replay other = replay;
+            other.take(earlier.name, made);
+            const Tensor* outcome = other.step(step);
+            return outcome != nullptr && is_theirs(*outcome);
+        });
+        if (found) return;
+    }
+    read_off(about.plan, step, tensor, replay, finding.evidence);
+}
+
+void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
+                      bool results_are_wrong) {
+    bool right = true;
+    bool judged = false, after = false, behind_scores = false;
+    for (const StepVerdict& verdict : diagnosis.steps) {
+        behind_scores = behind_scores || is_result_step(plan, verdict.name);
+        after = after || verdict.name == finding.step;
+        if (!after || !behind_scores) continue;
+        judged = true;
+        right = right && verdict.global == Verdict::right;
+    }
+    if (finding.mistake == nullptr && undone && judged && right) {
+        finding.mistake = &find_mistake("same-scores");
+        finding.replayed = false;
+        finding.difference = 0;
+    }
+    const bool is_seen = finding.mistake != nullptr && !finding.changes_weights;
+    if (is_seen && judged && right) finding.harmless = true;
+    // What a result needs, though it was done before, is not without harm.
+    if (finding.mistake != nullptr && finding.replayed && is_result_step(plan, finding.step) &&
+        !is_result_step(plan, finding.mistake->step)) {
+        finding.harmless = finding.harmless && !results_are_wrong;
+    }
+    for (StepVerdict& verdict : diagnosis.steps) {
+        if (verdict.name == finding.step && finding.harmless) verdict.harmless = true;
+    }
+}
+
+void fold_halves(Diagnosis& diagnosis) {
+    std::vector<Finding>& all = diagnosis.findings;
+    const auto find = [&](std::string_view id) {
+        return std::ranges::find_if(all, [id](const Finding& each) {
+            return each.mistake != nullptr && each.mistake->id.ends_with(id);
+        });
+    };
+    const auto half = find("-scaled-first"), whole = find("scale-twice");
+    if (half == all.end() || whole == all.end()) return;
+    whole->evidence.push_back(half->step + ": " + half->mistake->title);
+    all.erase(half);
+}
+
+std::string drawn_for(const Case& about, const std::string& step) {
+    const auto [known, is_new] = about.drawn.try_emplace(step);
+    if (is_new) known->second = find_drawn_for(about, step);
+    return known->second;
+}
+
+bool may_be_projected(const Tensor& theirs, const Tensor& merged) {
+    const std::size_t width = merged.shape().back(), rows = merged.size() / width;
+    if (theirs.size() % rows != 0 || rows < width + 4) return true;
+    std::vector<std::vector<double>> basis;
+    const auto reduced = [&](const Tensor& from, std::size_t column) {
+        const std::size_t columns = from.size() / rows;
+        std::vector<double> rest(rows, 1.0);
+        for (std::size_t i = 0; i < rows && column < columns; ++i) {
+            rest[i] = from.at(i * columns + column);
+        }
+        const double all = std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0);
+        for (std::size_t i = 0; i < 2 * basis.size(); ++i) {  // twice, for what rounding left
+            const std::vector<double>& known = basis[i % basis.size()];
+            const double along = std::inner_product(rest.begin(), rest.end(), known.begin(), 0.0);
+            for (std::size_t row = 0; row < rows; ++row) rest[row] -= along * known[row];
+        }
+        const double left = std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0);
+        const bool is_made = left <= 1e-8 * all;
+        for (double& cell : rest) cell /= std::sqrt(left);
+        return std::pair(is_made, std::move(rest));
+    };
+    for (std::size_t column = 0; column <= width; ++column) {  // the last one is the bias
+        auto [is_made, direction] = reduced(merged, column);
+        if (!is_made) basis.push_back(std::move(direction));
+    }
+    for (std::size_t column = 0; column < theirs.size() / rows; ++column) {
+        if (!reduced(theirs, column).first) return false;
+    }
+    return true;
+}
+
+bool have_same_product(const Case& about, Replay& theirs) {
+    for (const char* id : {"rope-missing", "rope-q-only"}) {
+        Replay ours = about.replay;
+        if (about.plan.rotates()) ours.make(find_mistake(id));
+        Replay other = ours;
+        for (const char* side : {"rotary_key", "query", "key"}) {
+            if (const Tensor* tensor = theirs.step(side)) other.take(side, *tensor);
+        }
+        const Tensor* product = other.step("scores");
+        for (const Tensor* right : {ours.step("scores"), about.judge.reference().find("scores")}) {
+            if (product && about.judge("scores", {}, *product, *right, true).right()) return true;
+        }
+    }
+    return false;
+}
+
+bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake) {
+    Replay replay = about.replay;
+    for (const Finding& finding : diagnosis.findings) {
+        if (finding.mistake != nullptr) replay.make(*finding.mistake);
+    }
+    return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& each) {
+        if (each.global != Verdict::right || each.name == "mask") return false;
+        const std::optional<Tensor> wrong = replay.step_with({&mistake}, each.name);
+        const Tensor& right = about.judge.reference()[each.name];
+        return wrong && !about.judge(each.name, {}, *wrong, right, false).right();
+    });
+}
+
+Case::Case(const Plan& walked, const DiagnoseOptions& asked, Intake taken, double epsilon)
+    : plan(walked),
+      options(asked),
+      intake(std::move(taken)),
+      judge(plan, intake.given, options),
+      replay(plan, intake.given),
+      screens(Screen::of(plan, intake.given, judge.reference())) {
+    judge.loosen(epsilon);
+    mistakes = mistakes_in(plan);
+    std::erase_if(mistakes, [&](const Mistake* each) { return !each->applies(plan); });
+    for (const Mistake& entry : harmless_differences()) {
+        if (entry.applies(plan)) harmless.push_back(&entry);
+    }
+}
+
+}  // namespace attn

@@ -1,0 +1,170 @@
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/judge/compare/compare.hpp"
+
+namespace attn {
+namespace {
+
+bool any_step_differs(const Judge& judge, const Ledger& wrong, const Ledger& reference) {
+    return std::ranges::any_of(reference.entries(), [&](const Ledger::Entry& right) {
+        const Tensor* const other = wrong.find(right.name);
+        return other == nullptr || !judge(right.name, {}, *other, right.tensor, false).right();
+    });
+}
+
+/// A floating tensor times a number, in its own type.
+Tensor times(const Tensor& tensor, double factor) {
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        Array<decltype(zero)> cells = tensor.as<decltype(zero)>();
+        for (auto& cell : cells) cell = static_cast<decltype(zero)>(cell * factor);
+        return {tensor.axes(), std::move(cells)};
+    });
+}
+
+/// x and the weights with numbers as large as 1, where they are as small as a model's at birth;
+/// nothing where none is.
+std::optional<Ledger> with_usual_sizes(const Ledger& given) {
+    Ledger louder;
+    bool any = false;
+    for (const auto& [name, tensor] : given.entries()) {
+        const double size = usual_size(tensor);
+        const bool is_quiet =
+            size > 0 && size < 0.1 && tensor.is_floating() && tensor.dimension() > 1;
+        louder.record(name, is_quiet ? times(tensor, 1 / size) : tensor);
+        any = any || is_quiet;
+    }
+    return any ? std::optional(std::move(louder)) : std::nullopt;
+}
+
+/// The walk with a mistake; nothing where what it reads is not in this attention.
+std::optional<Ledger> walk_with(const Mistake& mistake, const Plan& plan, const Ledger& given) {
+    try {
+        return walk(plan, given, mistake.apply(step_table(plan), plan));
+    } catch (const Error&) {
+        if (plan.config.attentions.empty()) throw;
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+Power power(const Plan& plan, const Ledger& given) {
+    const DiagnoseOptions options;
+    const Judge judge(plan, given, options);
+    const Ledger reference = walk(plan, given);
+    const std::string last = reference.entries().back().name;
+    const auto is_same = [&](const Tensor& a, const Tensor& b) {
+        return judge(last, {}, a, b, false).right();
+    };
+    Power result;
+    std::vector<Tensor> outcomes;
+    for (const Mistake* each : mistakes_in(plan)) {
+        const Mistake& mistake = *each;
+        if (const std::string reason = mistake.why_not(plan); !reason.empty()) {
+            result.blind.push_back({&mistake, reason});
+            continue;
+        }
+        const std::optional<Ledger> wrong = walk_with(mistake, plan, given);
+        if (!wrong) {
+            result.blind.push_back({&mistake, "this attention has not what it reads"});
+            continue;
+        }
+        const Tensor& outcome = wrong->entries().back().tensor;
+        if (mistake.by_chance || is_same(outcome, reference[last])) {
+            if (any_step_differs(judge, *wrong, reference)) {
+                result.inside.push_back(&mistake);
+            } else {
+                result.blind.push_back({&mistake, "it changes no number of this input"});
+            }
+            continue;
+        }
+        std::size_t group = 0;
+        while (group < outcomes.size() && !is_same(outcome, outcomes[group])) ++group;
+        if (group == outcomes.size()) {
+            outcomes.push_back(outcome);
+            result.groups.emplace_back();
+        }
+        result.groups[group].push_back(&mistake);
+    }
+    return result;
+}
+
+std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis) {
+    constexpr std::size_t most_scores = 4096;  // two walks for each mistake take no time
+    std::vector<const Mistake*> below;
+    const Plan& plan = *diagnosis.plan;
+    if (plan.batch * plan.heads * plan.query_len * plan.key_len > most_scores) return below;
+    const std::optional<Ledger> louder = with_usual_sizes(diagnosis.given);
+    const auto is_half = [](const StepVerdict& step) { return step.epsilon != 0; };
+    if (!louder && std::ranges::none_of(diagnosis.steps, is_half)) return below;
+    const DiagnoseOptions options;
+    const Ledger& loud = louder ? *louder : diagnosis.given;
+    const Judge judge(plan, diagnosis.given, options), loud_judge(plan, loud, options);
+    const auto shows = [&](const Mistake& mistake, const Ledger& given, const Judge& judges) {
+        const std::optional<Ledger> wrong = walk_with(mistake, plan, given);
+        return wrong && std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& step) {
+                   const Tensor* const right = judges.reference().find(step.name);
+                   const Tensor* const other = wrong->find(step.name);
+                   TheirTensor as_theirs;
+                   if (&judges == &judge) as_theirs.epsilon = step.epsilon;
+                   return right && other &&
+                          !judges(step.name, as_theirs, *other, *right, false).right();
+               });
+    };
+    for (const Mistake* mistake : mistakes_in(plan)) {
+        if (mistake->by_chance || !mistake->applies(plan)) continue;
+        if (!shows(*mistake, diagnosis.given, judge) && shows(*mistake, loud, loud_judge)) {
+            below.push_back(mistake);
+        }
+    }
+    return below;
+}
+
+WalkConfig probe_config() {
+    WalkConfig config;
+    config.batch = 3;
+    config.query_len = 5;
+    config.heads = 2;
+    config.head_dim = 4;
+    config.bias = true;
+    config.output_projection = true;
+    config.output_bias = true;
+    config.mask.causal = true;
+    config.mask.padding = true;
+    config.lengths = {5, 3, 5};
+    return config;
+}
+
+WalkConfig probe_config(WalkConfig asked) {
+    if (std::holds_alternative<RandomInput>(asked.input)) {
+        if (!asked.batch) asked.batch = 3;
+        if (!asked.query_len) asked.query_len = 7;
+    }
+    const Plan plan = resolve(asked);
+    const Ledger drawn = draw(plan);
+    if (const Tensor* x = drawn.find("x"); x != nullptr && plan.caps()) {
+        // As loud as the cap asks: scores that do not come near it are not bounded.
+        const double loudest = usual_size(walk(plan, drawn)["scaled_scores"]);
+        const double factor = std::sqrt(0.3 * plan.config.softcap / loudest);
+        if (factor > 1) asked.input = times(*x, factor);
+    }
+    std::size_t gains = 0;  // each of its own numbers: one for another shows
+    for (const auto& [name, ones] : drawn.entries()) {
+        if (!name.starts_with("g_") || asked.parameters.has(name)) continue;
+        Array<double> gain = empty_array<double>(ones.shape());
+        for (std::size_t i = 0; i < gain.size(); ++i) {
+            gain.data()[i] = 0.5 + 0.25 * static_cast<double>((i * 3 + gains) % 7);
+        }
+        ++gains;
+        asked.parameters.record(name, {ones.axes(), std::move(gain)});
+    }
+    return asked;
+}
+
+}  // namespace attn

@@ -1,0 +1,333 @@
+// What the numbers of a wrong tensor say by themselves, beside those of the steps before it.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "attn/core/plan/visibility.hpp"
+#include "attn/ground/tensor/matrix_view.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/search.hpp"
+
+namespace attn {
+namespace {
+
+using Numbers = std::vector<double>;
+constexpr double unset = std::numeric_limits<double>::infinity();
+
+bool alike(double a, double b) {
+    if (!std::isfinite(a) || !std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
+    return std::abs(a - b) <= 1e-4 * (1e-2 + std::max(std::abs(a), std::abs(b)));
+}
+
+bool all_alike(const Numbers& a, const Numbers& b) { return std::ranges::equal(a, b, alike); }
+
+std::string listed(const Numbers& numbers, std::size_t most = 6) {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < std::min(most, numbers.size()); ++i) {
+        words.push_back(std::abs(numbers[i]) < 1e-6 ? "0" : brief(numbers[i]));
+    }
+    return joined(words) + (numbers.size() > most ? ", ..." : "");
+}
+
+/// Along one axis: the first places that are right, or each with a factor of its own.
+std::string along(const Tensor& theirs, const Tensor& right, std::size_t axis) {
+    const auto [outer, length, inner] = axis_view(theirs.shape(), axis);
+    const std::string& name = theirs.axes()[axis];
+    std::vector<bool> is_right(length, true), is_one(length, true);
+    Numbers factors(length, std::nan(""));
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const std::size_t at = i / inner % length;
+        const double a = theirs.at(i), b = right.at(i);
+        is_right[at] = is_right[at] && alike(a, b);
+        if (std::abs(b) < 1e-6 || !std::isfinite(b)) continue;
+        if (std::isnan(factors[at])) factors[at] = a / b;
+        is_one[at] = is_one[at] && alike(a / b, factors[at]);
+    }
+    const bool each = inner * outer > 1 && std::ranges::count(is_one, false) == 0 &&
+                      std::ranges::none_of(factors, [](double f) { return std::isnan(f); });
+    const bool differ = std::ranges::any_of(
+        factors, [&](double factor) { return !alike(factor, factors.front()); });
+    if (each && differ) return "each " + name + " has a factor of its own: " + listed(factors);
+    Numbers wrong;
+    for (std::size_t i = 0; i < length; ++i) {
+        if (!is_right[i]) wrong.push_back(static_cast<double>(i));
+    }
+    if (wrong.empty() || wrong.size() == length) return {};
+    const std::string first = brief(wrong.front()), last = brief(wrong.back());
+    if (wrong.size() == 1) return "all is right but " + name + " " + first;
+    const bool to_end = wrong.back() + 1 == static_cast<double>(length);
+    if (wrong.back() - wrong.front() + 1 != static_cast<double>(wrong.size())) {
+        return "wrong at " + name + " " + listed(wrong) + ", right at the others";
+    }
+    // The first query of a causal walk sees one key: it says nothing.
+    const bool is_row = name == "query" || name == "token";
+    if (to_end && wrong.front() == 1 && is_row) return {};
+    if (!to_end) return "wrong from " + name + " " + first + " to " + last + ", right elsewhere";
+    return "right up to " + name + " " + brief(wrong.front() - 1) + ", wrong from " + name + " " +
+           first + " on";
+}
+
+/// `0 to 3`, or the keys one by one.
+std::string keys_in(const std::vector<bool>& seen, std::size_t row, std::size_t keys) {
+    Numbers which;
+    for (std::size_t k = 0; k < keys; ++k) {
+        if (seen[row * keys + k]) which.push_back(static_cast<double>(k));
+    }
+    if (which.empty()) return "no key";
+    const bool is_range = which.back() - which.front() + 1 == static_cast<double>(which.size());
+    if (!is_range) return "keys " + listed(which);
+    if (which.size() == 1) return "key " + brief(which.front());
+    return "keys " + brief(which.front()) + " to " + brief(which.back());
+}
+
+/// The keys that each query sees, in the words of a mask; empty where none says them.
+std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
+    const auto keys = static_cast<std::ptrdiff_t>(plan.key_len);
+    const auto queries = static_cast<std::ptrdiff_t>(plan.query_len);
+    const auto is = [&](const auto& rule) {
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            const auto at = static_cast<std::ptrdiff_t>(i);
+            const std::ptrdiff_t q = at / keys % queries + causal_offset(plan);
+            if (seen[i] != rule(q, at % keys)) return false;
+        }
+        return true;
+    };
+    if (is([](auto, auto) { return true; })) return "every query sees every key";
+    for (std::ptrdiff_t n = 1 - keys; n < keys; ++n) {
+        const std::string many = std::to_string(n);
+        if (is([n](auto q, auto k) { return k <= q + n; })) {
+            return "a query sees the keys up to its own position" +
+                   (n == 0 ? "" : (n > 0 ? " + " : " - ") + std::to_string(std::abs(n)));
+        }
+        if (n < 1) continue;
+        if (is([n](auto q, auto k) { return k <= q && q - k < n; })) {
+            return "a query sees " + many + " keys with its own, none that is later";
+        }
+        if (is([n](auto q, auto k) { return std::abs(q - k) < n; })) {
+            return "a query sees the keys less than " + many + " away, on both sides";
+        }
+        if (is([n](auto, auto k) { return k < n; })) return "the first " + many + " keys are seen";
+        if (is([n](auto, auto k) { return k >= n; })) {
+            return "all but the first " + many + " keys are seen";
+        }
+        if (is([n](auto q, auto k) { return k <= q && q / n == k / n; })) {
+            return "a query sees the keys before it in its block of " + many;
+        }
+        if (is([n](auto q, auto k) { return k <= q && k % n == q % n; })) {
+            return "a query sees every key " + many + " apart, back from its own";
+        }
+        for (std::ptrdiff_t first = 1; first < keys; ++first) {
+            if (is([=](auto q, auto k) { return k <= q && (q - k < n || k < first); })) {
+                return "a query sees " + many + " keys with its own, and the first " +
+                       std::to_string(first);
+            }
+        }
+    }
+    return {};
+}
+
+/// The visible set, off the zeros of weights or what is far below every score.
+void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor& theirs,
+                        Replay& replay, std::vector<std::string>& evidence) {
+    const Tensor* weights = replay.step("weights");
+    const std::size_t keys = plan.key_len;
+    if (weights == nullptr || weights->shape() != theirs.shape()) return;
+    const bool is_weights = step == "weights";
+    const Tensor right = is_weights ? *weights : *replay.step(step);
+    std::vector<bool> seen(theirs.size()), should(theirs.size());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        seen[i] = is_weights ? theirs.at(i) != 0 : theirs.at(i) > -1e4;
+        should[i] = is_weights ? right.at(i) != 0 : right.at(i) > -1e4;
+    }
+    const auto [a, b] = std::ranges::mismatch(seen, should);
+    if (a == seen.end()) return;
+    const std::size_t row = static_cast<std::size_t>(a - seen.begin()) / keys;
+    const std::string mask = mask_of(plan, seen);
+    if (!mask.empty()) evidence.push_back(mask);
+    evidence.push_back("query " + std::to_string(row % plan.query_len) + " sees " +
+                       keys_in(seen, row, keys) + ", where it should see " +
+                       keys_in(should, row, keys));
+    if (!is_weights) return;
+    // The rest is right where softmax over these keys is theirs.
+    Numbers shares = theirs.numbers();
+    for (std::size_t first = 0; first < shares.size(); first += keys) {
+        std::size_t known = first;
+        while (known < first + keys && !(seen[known] && should[known])) ++known;
+        for (std::size_t i = first; i < first + keys && known < first + keys; ++i) {
+            if (seen[i] && should[i] &&
+                !alike(shares[i] * right.at(known), shares[known] * right.at(i))) {
+                return;
+            }
+        }
+    }
+    evidence.emplace_back("among the keys that should be seen, the weights have the right ratios");
+}
+
+/// What is added to right scores at each distance, of each head.
+void added_by_distance(const Plan& plan, const std::string& step, const Tensor& theirs,
+                       Replay& replay, std::vector<std::string>& evidence) {
+    const StepTable& table = step_table(plan);
+    const bool has_bias = step == "position_bias" || step == "biased_scores";
+    const Tensor right = *replay.step(step);
+    std::optional<Tensor> base;
+    if (step == "biased_scores") {
+        base = *replay.step(PlannedStep{plan, table, find_step(table, step)}.latest(Chain::scores));
+    }
+    const auto [groups, queries, keys] = groups_of(theirs.shape());
+    const std::size_t most = std::min<std::size_t>(keys, 5);
+    const auto by_distance = [&](const Tensor& of, std::size_t group) -> Numbers {
+        Numbers added(most, unset);
+        for (std::size_t i = group * queries * keys; i < (group + 1) * queries * keys; ++i) {
+            const auto q = static_cast<std::ptrdiff_t>(i / keys % queries) + causal_offset(plan);
+            const std::ptrdiff_t away = q - static_cast<std::ptrdiff_t>(i % keys);
+            const double start = step == "position_bias" ? 0 : base ? base->at(i) : right.at(i);
+            const double more = of.at(i) - start;
+            if (away < 0 || away >= static_cast<std::ptrdiff_t>(most) || !std::isfinite(more)) {
+                continue;
+            }
+            double& known = added[static_cast<std::size_t>(away)];
+            if (known == unset) known = more;
+            if (std::abs(known - more) > 1e-4 * (1 + std::abs(of.at(i)))) return {};
+        }
+        while (!added.empty() && added.back() == unset) added.pop_back();
+        return std::ranges::count(added, unset) == 0 ? added : Numbers();
+    };
+    const std::size_t heads = plan.has_head ? std::min(plan.heads, groups) : 1;
+    for (std::size_t head = 0; head < std::min<std::size_t>(heads, 4); ++head) {
+        const Numbers theirs_add = by_distance(theirs, head), ours = by_distance(right, head);
+        const bool says = theirs_add.size() == ours.size() && ours.size() > 1;
+        if (!says || all_alike(theirs_add, ours)) continue;
+        evidence.push_back((heads > 1 ? "head " + std::to_string(head) + ": " : "") +
+                           "the keys 0, 1, 2, ... tokens back have " + listed(theirs_add) +
+                           " added" + (has_bias ? ", not " + listed(ours) : ""));
+    }
+}
+
+/// How a tensor was turned: which features are pairs, and the angle of each pair at each token.
+struct Turn {
+    std::string pairs;
+    std::vector<Numbers> angles;  ///< of each token
+};
+
+/// Read off a tensor before and after, features `width` of each group; nothing where it is no turn.
+std::optional<Turn> turn_between(const Numbers& before, const Numbers& after, std::size_t tokens,
+                                 std::size_t features, std::size_t width, bool halves) {
+    Turn turn;
+    const std::size_t pairs = width / 2;
+    turn.pairs = halves ? "(i, i + " + std::to_string(pairs) + ")" : "(2i, 2i + 1)";
+    if (width < features) turn.pairs += " of the first " + std::to_string(width) + " features";
+    turn.angles.assign(tokens, Numbers(pairs, std::nan("")));
+    for (std::size_t row = 0; row < before.size() / features; ++row) {
+        for (std::size_t f = width; f < features; ++f) {
+            if (!alike(before[row * features + f], after[row * features + f])) return {};
+        }
+        for (std::size_t i = 0; i < pairs; ++i) {
+            const std::size_t one = row * features + (halves ? i : 2 * i);
+            const std::size_t two = halves ? one + pairs : one + 1;
+            const double a = before[one], b = before[two], c = after[one], d = after[two];
+            if (std::abs(std::hypot(a, b) - std::hypot(c, d)) > 1e-4 * std::hypot(a, b)) return {};
+            const double angle = std::atan2(a * d - b * c, a * c + b * d);
+            double& known = turn.angles[row % tokens][i];
+            if (std::isnan(known)) known = angle;
+            if (std::abs(std::remainder(known - angle, 2 * std::numbers::pi)) > 1e-3) return {};
+        }
+    }
+    return turn;
+}
+
+/// The numbers of a tensor with its heads side by side, as they were before the split.
+Numbers heads_joined(const Tensor& tensor, std::size_t heads) {
+    const std::size_t features = tensor.shape().back();
+    const std::size_t tokens = tensor.shape()[tensor.dimension() - 2];
+    Numbers moved(tensor.size());
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+        const std::size_t row = i / features, t = row % tokens, h = row / tokens % heads;
+        const std::size_t sample = row / tokens / heads;
+        moved[((sample * tokens + t) * heads + h) * features + i % features] = tensor.at(i);
+    }
+    return moved;
+}
+
+/// The turn between two tensors, of any width and pairing, within heads or over all of them.
+std::optional<Turn> turn_read(const Tensor& before, const Tensor& after, std::size_t heads) {
+    const std::size_t tokens = after.shape()[after.dimension() - 2];
+    for (const std::size_t together : {std::size_t{1}, heads}) {
+        const std::size_t all = after.shape().back() * together;
+        const bool joins = together > 1;
+        const Numbers a = joins ? heads_joined(before, heads) : before.numbers();
+        const Numbers b = joins ? heads_joined(after, heads) : after.numbers();
+        for (std::size_t width = all - all % 2; width >= 2; width = width / 4 * 2) {
+            for (const bool halves : {true, false}) {
+                std::optional<Turn> turn = turn_between(a, b, tokens, all, width, halves);
+                if (turn && joins) turn->pairs += " of all heads joined: before the split";
+                if (turn) return turn;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+/// Angles between what is rotated and what it was.
+void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor& theirs,
+                        Replay& replay, std::vector<std::string>& evidence) {
+    const StepTable& table = step_table(plan);
+    const Step& card = find_step(table, step);
+    const Tensor* start = replay.step(PlannedStep{plan, table, card}.latest(card.chain));
+    if (start == nullptr || start->shape() != theirs.shape() || theirs.size() > 1'000'000) return;
+    const std::size_t heads = plan.has_head ? theirs.shape()[theirs.dimension() - 3] : 1;
+    const Tensor before = *start;
+    const std::optional<Turn> turn = turn_read(before, theirs, heads);
+    const std::optional<Turn> meant = turn_read(before, *replay.step(step), heads);
+    if (!turn) evidence.emplace_back("no pairs of features keep their length: it is no rotation");
+    if (!turn || !meant) return;
+    // The angle of one token more: between neighbours, wherever positions begin.
+    const auto rates = [](const Turn& of) {
+        Numbers all;
+        for (std::size_t i = 0; i < of.angles[0].size() && of.angles.size() > 1; ++i) {
+            all.push_back(std::remainder(of.angles[1][i] - of.angles[0][i], 2 * std::numbers::pi));
+        }
+        return all;
+    };
+    const auto tell = [&](const std::string& what, const Numbers& is, const Numbers& should) {
+        if (all_alike(is, should)) return;
+        evidence.push_back(what + " by " + listed(is) + ", not by " + listed(should));
+    };
+    if (turn->pairs != meant->pairs) {
+        evidence.push_back("the pairs " + turn->pairs + " are turned, not " + meant->pairs);
+    } else {
+        tell("token 0 is turned", turn->angles[0], meant->angles[0]);
+    }
+    tell("from token 0 to 1 the pairs turn", rates(*turn), rates(*meant));
+}
+
+}  // namespace
+
+void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, Replay& replay,
+              std::vector<std::string>& evidence) {
+    const Tensor* right = replay.step(step);
+    if (right == nullptr || right->shape() != theirs.shape() || !theirs.is_floating() ||
+        theirs.dimension() < 2 || theirs.size() == 0) {
+        return;
+    }
+    const Tensor ours = *right;
+    for (std::size_t axis = 0; axis + 1 < theirs.dimension(); ++axis) {
+        if (theirs.shape()[axis] < 2) continue;
+        if (std::string line = along(theirs, ours, axis); !line.empty()) {
+            evidence.push_back(std::move(line));
+        }
+    }
+    if (step == "weights" || step == "masked_scores") {
+        keys_that_are_seen(plan, step, theirs, replay, evidence);
+    }
+    const bool is_scores =
+        step == "position_bias" || find_step(kept_table(plan), step).chain == Chain::scores;
+    if (is_scores) added_by_distance(plan, step, theirs, replay, evidence);
+    if (step == "rotated_query" || step == "rotated_key") {
+        angles_of_rotation(plan, step, theirs, replay, evidence);
+    }
+}
+
+}  // namespace attn

@@ -1,0 +1,266 @@
+#include "attn/judge/diagnose/replay.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace attn {
+namespace {
+
+/// A computation under a type of its own: a step that still has it was not replaced.
+struct Untouched {
+    std::shared_ptr<const Step::Compute> compute;
+    Tensor operator()(const Plan& plan, const Ledger& ledger) const {
+        return (*compute)(plan, ledger);
+    }
+};
+
+bool was_replaced(const Step& step) {
+    return step.compute && step.compute.target<Untouched>() == nullptr;
+}
+
+constexpr std::size_t few_tokens = 16;
+constexpr std::size_t many_scores = 20000;
+
+void shorten(std::vector<std::int64_t>& list, std::size_t count) {
+    if (list.size() > count) list.resize(count);
+}
+
+StepTable marked(StepTable table) {
+    for (Step& step : table) {
+        if (!was_replaced(step)) continue;
+        step.compute = Untouched{std::make_shared<const Step::Compute>(std::move(step.compute))};
+    }
+    return table;
+}
+
+}  // namespace
+
+std::size_t place_of(const StepTable& table, const std::string& step) {
+    return static_cast<std::size_t>(std::ranges::find(table, step, &Step::name) - table.begin());
+}
+
+Replay::Replay(const Plan& plan, Ledger given)
+    : plan_(&plan), given_(std::move(given)), table_(marked(kept_table(plan))), known_(chains_) {
+    for (const Step& step : table_) {
+        applies_.push_back(step.applies(plan));
+        kept_.push_back(kept_step(step.name) != nullptr);
+    }
+}
+
+void Replay::forget_from(std::size_t place) {
+    if (place >= upto_) return;
+    Ledger before(chains_);
+    for (const auto& [name, tensor] : known_.entries()) {
+        if (place_of(table_, name) < place) before.record(name, tensor);
+    }
+    known_ = std::move(before);
+    upto_ = place;
+}
+
+void Replay::take(const std::string& step, Tensor tensor) {
+    given_.record(step, std::move(tensor));
+    forget_from(place_of(table_, step));
+}
+
+void Replay::make(const Mistake& mistake) {
+    table_ = mistake.apply(std::move(table_), *plan_);
+    for (const Step& step : table_) {
+        if (was_replaced(step)) altered_.insert(step.name);
+    }
+    const auto first = std::find_if(table_.begin(), table_.end(), was_replaced);
+    forget_from(static_cast<std::size_t>(first - table_.begin()));
+    table_ = marked(std::move(table_));
+}
+
+/// The steps from one place up to another, this one included. The parts of softmax are left out
+/// unless the last step is one: no other step reads them. What other code keeps is read by none.
+void Replay::run(const StepTable& table, std::size_t from, std::size_t to, Ledger& ledger) const {
+    const Details details = table[to].kind == Step::Kind::detail ? Details::kept : Details::skipped;
+    for (std::size_t i = from; i <= to; ++i) {
+        if (i < to && !kept_[i]) continue;
+        const std::size_t end = kept_[i] && i < to ? i : i + 1;
+        perform(std::span(table).subspan(from, end - from), table, *plan_, given_, details, ledger);
+        from = i + 1;
+    }
+}
+
+const Tensor* Replay::step(const std::string& name) {
+    const std::size_t place = place_of(table_, name);
+    if (place == table_.size() || !applies_[place]) return nullptr;
+    if (!known_.has(name)) {
+        // A part of softmax needs those before it, which an earlier call may have left out.
+        const std::size_t from = table_[place].kind == Step::Kind::detail ? 0 : upto_;
+        try {
+            run(table_, std::min(from, place), place, known_);
+        } catch (const ShapeError&) {
+            return nullptr;  // what was taken under a mistake does not fit together
+        }
+        upto_ = std::max(upto_, place + 1);
+    }
+    return known_.find(name);
+}
+
+bool Replay::reads_any_of(const Step& step, const std::set<std::string>& names) const {
+    const std::vector<Input> inputs = step.reads(*plan_);
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+        if (input.chain == Chain::none) return names.contains(input.step);
+        const std::vector<std::string>& chain = chains_.at(static_cast<std::size_t>(input.chain));
+        return std::any_of(chain.begin(), chain.end(),
+                           [&](const std::string& name) { return names.contains(name); });
+    });
+}
+
+std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
+                                        const std::string& name) {
+    StepTable table = table_;
+    for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
+    const std::size_t place = place_of(table_, name);
+    const bool details = table.at(place).kind == Step::Kind::detail;
+    const auto is_left_out = [&](std::size_t i) {
+        return (table[i].kind == Step::Kind::detail && !details) || (kept_[i] && i < place);
+    };
+    std::set<std::string> changed;
+    for (std::size_t i = 0; i <= place; ++i) {
+        const Step& step = table[i];
+        const bool is_given = given_.has(step.name) && !step.replaces_given;
+        const bool is_skipped = is_left_out(i);
+        if (!applies_[i] || is_given || is_skipped || !step.compute) continue;
+        const bool reads_changed =
+            !changed.empty() && (altered_.contains(step.name) || reads_any_of(step, changed));
+        if (was_replaced(step) || reads_changed) changed.insert(step.name);
+    }
+    if (!changed.contains(name)) return std::nullopt;
+    Ledger ledger(chains_);
+    try {
+        for (std::size_t i = 0; i <= place; ++i) {
+            const Step& step = table[i];
+            if (!applies_[i] || is_left_out(i)) continue;
+            if (changed.contains(step.name)) {
+                run(table, i, i, ledger);
+            } else if (const Tensor* known = this->step(step.name)) {
+                ledger.record(step.name, *known);
+            }
+        }
+    } catch (const Error&) {
+        return std::nullopt;  // together with what was made before, the shapes do not fit
+    }
+    return *ledger.find(name);
+}
+
+// Short beginnings of long walks.
+
+Tensor Prefix::of(const Tensor& whole, const Shape& like) {
+    if (whole.shape() == like || whole.dimension() != like.size()) return whole;
+    std::vector<AxisPart> parts;
+    for (std::size_t i = 0; i < like.size(); ++i) {
+        parts.push_back({0, 1, std::min(like[i], whole.shape()[i]), false});
+    }
+    return slice(whole, parts);
+}
+
+std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size_t samples,
+                                std::size_t tokens) {
+    WalkConfig config = plan.config;
+    const bool cuts_tokens = tokens < plan.query_len;
+    if (cuts_tokens && (plan.has_memory || plan.past_len > 0 || !config.mask.documents.empty() ||
+                        config.mask.given || plan.query_len != plan.key_len)) {
+        return std::nullopt;
+    }
+    config.input = RandomInput{};
+    if (plan.has_memory) config.memory = RandomInput{};
+    if (plan.has_memory) config.key_len = static_cast<std::int64_t>(plan.key_len);
+    if (plan.has_batch) config.batch = static_cast<std::int64_t>(samples);
+    config.query_len = static_cast<std::int64_t>(tokens);
+    config.names.clear();
+    config.memory_names.clear();
+    config.parameters = Ledger();
+    if (plan.has_batch) shorten(config.lengths, samples);
+    if (cuts_tokens) {
+        for (std::int64_t& length : config.lengths) {
+            length = std::min(length, static_cast<std::int64_t>(tokens));
+        }
+    }
+    shorten(config.positions, tokens);
+    if (std::optional<Tensor>& mask = config.mask.given; mask && mask->dimension() > 2) {
+        Shape shape = mask->shape();
+        shape.front() = std::min(shape.front(), samples);
+        mask = Prefix::of(*mask, shape);
+    }
+    try {
+        Prefix prefix{resolve(std::move(config)), {}};
+        prefix.given = draw(prefix.plan);
+        for (const auto& [name, tensor] : given.entries()) {
+            const Tensor* drawn = prefix.given.find(name);
+            const Step& step = find_step(kept_table(plan), name);
+            if (drawn == nullptr && step.kind != Step::Kind::computed) continue;
+            prefix.given.record(
+                name, Prefix::of(tensor, drawn ? drawn->shape() : step.outline(prefix.plan).shape));
+        }
+        return prefix;
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+std::vector<Screen> Screen::of(const Plan& plan, const Ledger& given, const Ledger& reference) {
+    std::vector<Screen> screens;
+    if (plan.batch * plan.heads * plan.query_len * plan.key_len < many_scores) return screens;
+    Ledger all = given;
+    for (const char* source : {"x", "memory"}) {
+        if (const Tensor* x = reference.find(source)) all.record(source, *x);
+    }
+    const std::string last = reference.entries().back().name;
+    const std::size_t few = std::min(few_tokens, plan.query_len);
+    for (const std::size_t tokens : {few, plan.query_len}) {
+        auto prefix = prefix_of(plan, all, 1, tokens);
+        auto longer = prefix_of(plan, all, 2, few);
+        auto shorter = prefix_of(plan, all, 1, tokens == few ? few / 2 : few);
+        if (!prefix || !longer || !shorter || (tokens > few && plan.batch == 1)) continue;
+        screens.push_back(Screen(
+            std::make_shared<Walks>(std::move(*prefix), std::move(*longer), std::move(*shorter))));
+        if (!screens.back().begins_alike(nullptr, last)) screens.pop_back();
+    }
+    return screens;
+}
+
+void Screen::take(const std::string& step, const Tensor& tensor) {
+    const Tensor* ours = replay_.step(step);
+    if (ours != nullptr) replay_.take(step, Prefix::of(tensor, ours->shape()));
+}
+
+/// Whether the step, with the mistake made, of a shorter walk is the beginning of a longer one's.
+bool Screen::begins_alike(const Mistake* mistake, const std::string& name) {
+    const auto [known, is_new] = walks_->known.try_emplace({mistake, name}, false);
+    if (!is_new) return known->second;
+    const auto of = [&](Replay& replay) -> std::optional<Tensor> {
+        if (mistake != nullptr) return replay.step_with({mistake}, name);
+        const Tensor* right = replay.step(name);
+        return right != nullptr ? std::optional(*right) : std::nullopt;
+    };
+    for (const Prefix* each : {&walks_->longer, &walks_->shorter}) {
+        if (mistake != nullptr && !mistake->applies(each->plan)) return false;
+    }
+    const std::optional<Tensor> whole = of(walks_->of_longer), part = of(walks_->of_shorter);
+    known->second = whole && part
+                        ? judged(*part, Prefix::of(*whole, part->shape()), {1e-4, 1e-4}).right()
+                        : !whole && !part;
+    return known->second;
+}
+
+std::optional<Tensor> Screen::step_with(const std::vector<const Mistake*>& made,
+                                        const std::string& name) {
+    std::optional<Tensor> wrong = replay_.step_with(made, name);
+    // Asked last: most mistakes do not reach the step.
+    for (const Mistake* mistake : made) {
+        if (wrong && !begins_alike(mistake, name)) return std::nullopt;
+    }
+    return wrong;
+}
+
+}  // namespace attn

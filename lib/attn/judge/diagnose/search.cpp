@@ -1,0 +1,410 @@
+#include "attn/judge/diagnose/search.hpp"
+
+#include <algorithm>
+
+#include "attn/ground/text/number_text.hpp"
+
+namespace attn {
+namespace {
+
+bool is_in(const std::vector<const Mistake*>& entries, const Mistake* entry) {
+    return std::ranges::find(entries, entry) != entries.end();
+}
+
+bool has_nan(const Tensor& tensor) {
+    const std::vector<double> numbers = tensor.numbers();
+    return std::ranges::any_of(numbers, [](double number) { return std::isnan(number); });
+}
+
+using Made = std::vector<const Mistake*>;
+
+/// Looks for the mistakes that make one of somebody's tensors.
+class Search {
+public:
+    explicit Search(const Scene& scene) : scene_(scene), case_(scene.about) {
+        if (!scene.only_harmless) mistakes_ = case_.mistakes;
+        // A harmless difference would have been found where it begins, if that is there.
+        std::ranges::copy_if(
+            case_.harmless, std::back_inserter(harmless_),
+            [&](const Mistake* one) { return one->step == scene.step || !is_saved(one->step); });
+    }
+
+    Found best() {
+        if (std::optional<Match> other = other_maximum()) return {std::move(other)};
+        const auto all = static_cast<double>(mistakes_.size() + harmless_.size());
+        std::size_t count = 0;
+        for (const auto* entries : {&mistakes_, &harmless_}) {
+            for (const Mistake* mistake : *entries) {
+                report(static_cast<double>(count++) / all);
+                try_made({mistake});
+            }
+        }
+        Found found;
+        found.unexplained.step = scene_.step;
+        found.unexplained.difference = HUGE_VAL;
+        found.unexplained.runner_up = runner_up_;
+        found.unexplained.runner_up_difference = runner_up_difference_;
+        drop_refuted();
+        found.match = matches_.empty() ? without_replay() : best_match();
+        found.left_nan = std::move(left_nan_);
+        return found;
+    }
+
+    /// A harmless difference may change what a mistake looks like: where nobody can be seen, a
+    /// finite fill and -inf part ways. Code may have two: a fill, and rows set to zero.
+    std::optional<Match> beside_harmless(const Made& left_nan) {
+        const StepTable& table = kept_table(case_.plan);
+        const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
+        const std::size_t masking = place_of(table, "masked_scores");
+        std::vector<Made> ways_to_write;
+        for (const Mistake* one : harmless_) ways_to_write.push_back({one});
+        for (const Mistake* fill : case_.harmless) {
+            for (const Mistake* rows : case_.harmless) {
+                if (in_place(fill) == masking && in_place(rows) > masking) {
+                    ways_to_write.push_back({fill, rows});
+                }
+            }
+        }
+        for (const Made& harmless : ways_to_write) {
+            const std::optional<Tensor> alone = scene_.replay.step_with(harmless, scene_.step);
+            const bool shows =
+                alone &&
+                !scene_.judge(scene_.step, scene_.theirs, *alone, scene_.expected, true).right();
+            const bool fills = in_place(harmless.front()) >= masking;
+            // Its fill of hidden cells shows when a mistake makes another mask.
+            const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
+            Search tried(scene_);
+            for (const Mistake* mistake : mistakes_) {
+                const bool empties = is_in(left_nan, mistake);
+                const bool uncovers = hides && in_place(mistake) >= place_of(table, "mask");
+                const bool one_shows = shows || uncovers || (fills && empties);
+                if (harmless.size() == 1 ? !one_shows : !empties) continue;
+                Made made = harmless;
+                made.push_back(mistake);
+                tried.try_made(made);
+            }
+            tried.drop_refuted();
+            std::optional<Match> numbers;
+            if (tried.matches_.empty() && shows) numbers = numbered_behind(harmless);
+            if (tried.matches_.empty() && !numbers) continue;
+            Match match = numbers ? *std::move(numbers) : tried.best_match();
+            match.finding.beside = harmless.front();
+            if (harmless.size() > 1) match.finding.also_beside = harmless.back();
+            return match;
+        }
+        return std::nullopt;
+    }
+
+    std::optional<Match> pairs() {
+        std::optional<Match> result;
+        for (std::size_t i = 0; i < mistakes_.size(); ++i) {
+            report(static_cast<double>(i) / static_cast<double>(mistakes_.size()));
+            for (std::size_t j = i + 1; j < mistakes_.size(); ++j) {
+                const Mistake *one = mistakes_[i], *two = mistakes_[j];
+                matches_.clear();
+                left_nan_.clear();
+                try_made({one, two});
+                // A row that hides all keys is nan, but with a finite fill.
+                if (matches_.empty() && !left_nan_.empty() && case_.plan.masks()) {
+                    try_made({&finite_fill(-1e9), one, two});
+                }
+                if (matches_.empty()) continue;
+                if (result) {
+                    result->finding.pairs.emplace_back(one, two);
+                    continue;
+                }
+                const Candidate& found = matches_.front();
+                result = scene_.match_of(*one, found.reading, found.difference);
+                result->finding.second = two;
+            }
+        }
+        for (std::size_t i = 0; i < mistakes_.size() && !result; ++i) {
+            result = numbered_behind({mistakes_[i]});
+            if (result) result->finding.second = mistakes_[i];
+        }
+        return result;
+    }
+
+private:
+    struct Candidate {
+        const Mistake* mistake;
+        Reading reading;
+        double difference;
+        std::size_t explains = 0;  ///< so many later tensors
+    };
+
+    /// Whether they saved that step or a later one of its chain, from which all goes on.
+    bool is_saved(const std::string& step) const {
+        const StepTable& table = kept_table(case_.plan);
+        const std::size_t place = place_of(table, step);
+        const Chain chain = table[place].chain;
+        for (std::size_t i = place; i < table.size(); ++i) {
+            const std::string& name = table[i].name;
+            const bool goes_on = i == place || (chain != Chain::none && table[i].chain == chain);
+            if (!goes_on || case_.intake.given.has(name)) continue;
+            if (scene_.replay.is_given(name)) return true;
+        }
+        return false;
+    }
+
+    void report(double done) const {
+        if (case_.options.progress) case_.options.progress(scene_.step, done);
+    }
+
+    void note_runner_up(const Mistake* mistake, double difference) {
+        if (difference >= runner_up_difference_) return;
+        runner_up_ = mistake;
+        runner_up_difference_ = difference;
+    }
+
+    /// Whether the mistakes make another beginning than theirs is, however it is read.
+    bool is_ruled_out(const Made& made) {
+        std::optional<Tensor> wrong;
+        for (Screen& screen : scene_.screens) {
+            if (!wrong) wrong = screen.step_with(made, scene_.step);
+        }
+        if (!wrong) return false;
+        if (!tolerance_) {
+            tolerance_ = scene_.judge.tolerance(scene_.step, scene_.theirs, scene_.expected,
+                                                scene_.uses_theirs);
+            readings_ = scene_.ways(scene_.expected);
+        }
+        double nearest = HUGE_VAL;
+        for (const Reading& reading : readings_) {
+            const Tensor beginning = Prefix::of(reading.tensor, wrong->shape());
+            const Judged answer = judged(beginning, *wrong, *tolerance_);
+            if (answer.right() || answer.verdict == Verdict::shape) return false;
+            nearest = std::min(nearest, answer.difference);
+        }
+        note_runner_up(made.back(), nearest);
+        return nearest < HUGE_VAL;
+    }
+
+    /// Compares their tensor with what these mistakes make together.
+    void try_made(const Made& made) {
+        if (is_ruled_out(made)) return;
+        const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
+        if (!wrong || judged(*wrong, scene_.expected, {}).right()) return;
+        if (made.size() <= 2 && has_nan(*wrong)) left_nan_.push_back(made.back());
+        for (Reading& reading : scene_.ways(*wrong)) {
+            const Judged answer = scene_.judged_as(reading.tensor, *wrong);
+            if (answer.right()) {
+                matches_.push_back({made.back(), std::move(reading), answer.difference});
+                return;
+            }
+            note_runner_up(made.back(), answer.difference);
+        }
+    }
+
+    /// A mistake with a number of its own, where these are made as well.
+    std::optional<Match> numbered_behind(const Made& made) const {
+        Replay replay = scene_.replay;
+        for (const Mistake* each : made) replay.make(*each);
+        const Tensor* expected = replay.step(scene_.step);
+        if (expected == nullptr) return std::nullopt;
+        return numbered({scene_.about,
+                         scene_.judge,
+                         replay,
+                         {},
+                         scene_.theirs,
+                         scene_.step,
+                         scene_.uses_theirs,
+                         scene_.later,
+                         scene_.only_harmless,
+                         scene_.refuted,
+                         *expected});
+    }
+
+    /// Drops what would have made wrong what is right.
+    void drop_refuted() {
+        std::erase_if(matches_,
+                      [&](const Candidate& each) { return scene_.refuted(*each.mistake); });
+    }
+
+    /// Of several that match: what explains later tensors too, what shows first at this very step,
+    /// mistakes before harmless differences, and the nearest.
+    Match best_match() {
+        std::vector<Candidate>& all = matches_;
+        for (Candidate& each : all) {
+            if (all.size() == 1) break;
+            each.explains = explained_behind(scene_.replay, each.mistake, scene_.step,
+                                             each.reading.tensor, scene_.judge, scene_.later);
+        }
+        std::ranges::stable_sort(all, {}, [&](const Candidate& each) {
+            return std::tuple(scene_.later.size() - each.explains,
+                              each.mistake->step != scene_.step,
+                              is_in(case_.harmless, each.mistake), each.difference);
+        });
+        Match match = scene_.match_of(*all[0].mistake, all[0].reading, all[0].difference);
+        for (std::size_t i = 1; i < all.size(); ++i) {
+            // The steps before and after tell the others apart.
+            const bool is_tie = all[i].explains == all[0].explains;
+            if (is_tie) match.finding.ties.push_back(all[i].mistake);
+        }
+        // Digits that they do not have make no mistake harmless.
+        const auto made = scene_.replay.step_with({match.finding.mistake}, scene_.step);
+        match.finding.harmless =
+            is_in(case_.harmless, match.finding.mistake) ||
+            (is_scores(case_.plan, scene_.step) && made &&
+             made->shape() == scene_.expected.shape() && scene_.gives_same_weights(*made, false)) ||
+            scene_.is_right_where_read(match.reading.tensor);
+        match.finding.runner_up = runner_up_;
+        match.finding.runner_up_difference = runner_up_difference_;
+        return match;
+    }
+
+    /// Any number may be taken off a row before its exponentials: they and their sum follow from
+    /// it.
+    std::optional<Match> other_maximum() const {
+        const StepTable& table = kept_table(case_.plan);
+        if (scene_.step != "row_max" || scene_.later.empty() ||
+            place_of(table, scene_.later.front().steps.front()) >= place_of(table, "weights")) {
+            return std::nullopt;
+        }
+        for (const Reading& reading : scene_.ways(scene_.expected)) {
+            if (explained_behind(scene_.replay, nullptr, scene_.step, reading.tensor, scene_.judge,
+                                 scene_.later) > 0) {
+                return scene_.written_otherwise("other-row-max", reading);
+            }
+        }
+        return std::nullopt;
+    }
+
+    /// Differences that no entry of the catalogue makes by itself.
+    std::optional<Match> without_replay() const {
+        for (const Reading& reading : scene_.ways(scene_.expected)) {
+            if (scene_.is_right_where_read(reading.tensor)) {
+                return scene_.written_otherwise("padded-rows-other", reading);
+            }
+        }
+        if (std::optional<Match> match = dropout()) return match;
+        if (std::optional<Match> match = otherwise_filled(scene_)) return match;
+        return numbered(scene_);
+    }
+
+    /// A replay draws other cells than their dropout did, so its traces are looked for instead.
+    std::optional<Match> dropout() const {
+        if (scene_.step != "weights") return std::nullopt;
+        const Tolerance tolerance =
+            scene_.judge.tolerance(scene_.step, scene_.theirs, scene_.expected, true);
+        for (const Reading& reading : scene_.ways(scene_.expected)) {
+            const auto found = dropout_in(reading.tensor, scene_.expected, tolerance);
+            if (!found) continue;
+            Match match =
+                scene_.match_of(find_mistake("dropout-at-eval"), reading, found->difference);
+            match.finding.evidence.push_back(std::to_string(found->dropped) +
+                                             " weights are 0, the others " + brief(found->factor) +
+                                             " times what they should be: p is " +
+                                             brief(1 - 1 / found->factor));
+            return match;
+        }
+        return std::nullopt;
+    }
+
+    const Scene& scene_;
+    const Case& case_;
+    Made mistakes_, harmless_;
+    std::vector<Candidate> matches_;
+    Made left_nan_;  ///< gave nan, which a finite fill would not
+    const Mistake* runner_up_ = nullptr;
+    double runner_up_difference_ = HUGE_VAL;
+    std::optional<Tolerance> tolerance_;  ///< where a part is judged
+    std::vector<Reading> readings_;       ///< of the tensor, in each way to read it
+};
+
+}  // namespace
+
+std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later) {
+    std::size_t count = 0;
+    const auto explains = [&](const TheirTensor& theirs) {
+        for (const std::string& step : theirs.steps) {
+            const Tensor* local = replay.step(step);
+            if (local == nullptr) continue;
+            for (Reading& reading : readings(theirs.tensor, *local)) {
+                if (!judge(step, theirs, reading.tensor, *local, true).right()) continue;
+                replay.take(step, std::move(reading.tensor));
+                return true;
+            }
+        }
+        return false;
+    };
+    for (const TheirTensor& theirs : later) {
+        if (theirs.steps.front() == "mask" || theirs.aside) continue;
+        if (!explains(theirs)) break;
+        ++count;
+    }
+    return count;
+}
+
+std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
+                             const Tensor& tensor, const Judge& judge,
+                             std::span<const TheirTensor> later) {
+    if (mistake != nullptr) replay.make(*mistake);
+    const Tensor* ours = replay.step(step);
+    const bool fits = ours != nullptr && ours->shape() == tensor.shape();
+    if (fits || mistake == nullptr) replay.take(step, tensor);
+    return explained_by(std::move(replay), judge, later);
+}
+
+std::vector<Reading> Scene::ways(const Tensor& like) const {
+    std::vector<Reading> all = readings(theirs.tensor, like);
+    if (theirs.tensor.shape() == like.shape()) all.resize(1);
+    return all;
+}
+
+bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
+    // A later tensor of theirs would be what softmax reads, whatever this one is.
+    const StepTable& table = kept_table(about.plan);
+    for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
+        if ((table[i].chain == Chain::scores) && replay.is_given(table[i].name)) return false;
+    }
+    Replay other = replay;
+    other.take(step, tensor);
+    const Tensor* made = other.step("weights");
+    const Tensor* ours = replay.step("weights");
+    return made != nullptr && ours != nullptr &&
+           judge("weights", is_theirs ? theirs : TheirTensor{}, *made, *ours, true).right();
+}
+
+Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
+    Match match;
+    match.finding.step = step;
+    match.finding.mistake = &mistake;
+    match.finding.difference = difference;
+    match.finding.evidence = evidence_of(step, reading.tensor, expected);
+    if (theirs.epsilon != 0 && (is_scores(about.plan, step) || kept_step(step) != nullptr)) {
+        const auto made = replay.step_with({&mistake}, step);
+        const bool is_harmless =
+            std::ranges::count(harmless_differences(), mistake.id, &Mistake::id) > 0;
+        match.finding.changes_weights =
+            !is_harmless && made && made->shape() == expected.shape() &&
+            (kept_step(step) != nullptr || !gives_same_weights(*made, false));
+    }
+    match.reading = std::move(reading);
+    return match;
+}
+
+Match Scene::written_otherwise(const char* id, Reading reading) const {
+    Match match = match_of(find_mistake(id), std::move(reading), 0);
+    match.finding.harmless = true;
+    match.finding.replayed = false;
+    return match;
+}
+
+Found best_of(const Scene& scene) { return Search(scene).best(); }
+
+Found thorough_of(const Scene& scene, const Found& quick) {
+    Found found = quick;
+    found.match = Search(scene).beside_harmless(quick.left_nan);
+    const std::vector<Reading> ways = scene.ways(scene.expected);
+    for (const Reading& reading : ways) {
+        if (found.match || scene.step != "masked_scores") break;
+        found.match = far_below(scene, reading, true);
+    }
+    if (!found.match && scene.about.options.pairs) found.match = Search(scene).pairs();
+    found.unexplained.evidence = evidence_of(
+        scene.step, ways.empty() ? scene.theirs.tensor : ways.front().tensor, scene.expected);
+    return found;
+}
+
+}  // namespace attn

@@ -1,0 +1,338 @@
+// Mistakes with a number of their own: what hidden scores hold in the place of minus infinity, a
+// scale, a base, an offset.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attn/ground/text/number_text.hpp"
+#include "attn/judge/diagnose/search.hpp"
+#include "attn/judge/mistakes/change.hpp"
+
+namespace attn {
+namespace {
+
+constexpr double nowhere = std::numeric_limits<double>::quiet_NaN();
+
+/// One step of Newton's method towards the number whose tensor is nearest: `near` is made with it,
+/// `next` with `more` added to it.
+struct Newton {
+    double step = 0;
+    double distance = 0;
+
+    Newton(const Tensor& theirs, const Tensor& near, const Tensor& next, double more) {
+        double along = 0, slope = 0;
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            const double missing = theirs.at(i) - near.at(i);
+            const double change = (next.at(i) - near.at(i)) / more;
+            if (!std::isfinite(missing) || !std::isfinite(change)) continue;
+            distance += missing * missing;
+            along += missing * change;
+            slope += change * change;
+        }
+        step = slope > 0 ? along / slope : nowhere;
+    }
+};
+
+/// `tensor` with -inf where `hidden` says so.
+Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> cells = tensor.as<T>();
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            if (hidden[i]) cells.data()[i] = -std::numeric_limits<T>::infinity();
+        }
+        return {tensor.axes(), std::move(cells)};
+    });
+}
+
+/// Whether each row is that of the other with one number added; hidden cells are hidden in both.
+bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
+    const std::size_t keys = expected.shape().back();
+    for (std::size_t row = 0; row < expected.size(); row += keys) {
+        std::optional<double> shift;
+        for (std::size_t i = row; i < row + keys; ++i) {
+            if (std::isfinite(expected.at(i)) != (theirs.at(i) > -1e4)) return false;
+            if (!std::isfinite(expected.at(i))) continue;
+            const double more = theirs.at(i) - expected.at(i);
+            if (std::abs(more - shift.value_or(more)) > 1e-4 * (1 + std::abs(more))) return false;
+            shift = more;
+        }
+    }
+    return true;
+}
+
+/// The content of hidden cells: one number, or their scores plus one number; nullptr otherwise.
+const Mistake* name_of_fill(const Scene& scene, const Tensor& theirs,
+                            const std::vector<bool>& hidden, bool harmless) {
+    const StepTable& table = kept_table(scene.about.plan);
+    const PlannedStep masked{scene.about.plan, table, find_step(table, "masked_scores")};
+    const Tensor* scores = scene.replay.step(masked.latest(Chain::scores));
+    std::optional<double> fill, added;
+    bool one_fill = true, one_added = true;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        if (!hidden[i]) continue;
+        const double cell = theirs.at(i);
+        if (!std::isfinite(cell)) return nullptr;
+        const double more = cell - scores->at(i);
+        fill = fill.value_or(cell);
+        added = added.value_or(more);
+        one_fill = one_fill && cell == *fill;
+        one_added = one_added && std::abs(more - *added) <= 1e-4 * (std::abs(*added) + 1);
+    }
+    if (!fill) return nullptr;
+    if (one_fill) return harmless ? &finite_fill(*fill) : &mistaken_fill(*fill);
+    if (!one_added) return nullptr;
+    // The rounding of many scores plus one number: the number has few digits of its own.
+    const double number = std::stod(brief(*added));
+    return harmless ? &added_fill(number) : &mistaken_addition(number);
+}
+
+/// Any other number on every hidden cell is judged by the weights that it gives.
+std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
+    std::vector<bool> hidden(scene.expected.size());
+    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = scene.expected.at(i) == -HUGE_VAL;
+    const Tensor visible = with_infinity(reading.tensor, hidden);
+    const Judged answer = scene.judged_as(visible, scene.expected);
+    if (!answer.right()) return std::nullopt;
+    const bool harmless = scene.gives_same_weights(reading.tensor);
+    const Mistake* fill = name_of_fill(scene, reading.tensor, hidden, harmless);
+    if (fill == nullptr) return std::nullopt;
+    Match match = scene.match_of(*fill, reading, answer.difference);
+    match.finding.harmless = harmless;
+    return match;
+}
+
+/// The keys that the last row of weights sees.
+double seen_keys(const Tensor& weights) {
+    double count = 0;
+    const std::size_t keys = weights.shape().back();
+    for (std::size_t i = weights.size() - keys; i < weights.size(); ++i) {
+        count += weights.at(i) != 0 ? 1 : 0;
+    }
+    return count;
+}
+
+/// The number for which an entry makes their tensor, or comes nearest to it.
+double read_off(const NumberedEntry& family, double start, Replay& replay, const Tensor& theirs,
+                const std::string& step) {
+    if (family.whole) return start;
+    const auto number = [&](double at) { return family.positive ? std::exp(at) : at; };
+    double at = family.positive ? std::log(start) : start;
+    double before = HUGE_VAL;
+    for (int tries = 0; tries < 12; ++tries) {
+        const double more = 1e-3 * std::max(1.0, std::abs(at));
+        const auto near = replay.step_with({&family.entry(number(at))}, step);
+        const auto next = replay.step_with({&family.entry(number(at + more))}, step);
+        if (!near || !next || near->shape() != theirs.shape()) return nowhere;
+        const Newton newton(theirs, *near, *next, more);
+        if (!std::isfinite(newton.step)) return nowhere;
+        at += std::clamp(newton.step, -2.0, 2.0);
+        if (std::abs(newton.step) < 1e-6 * std::max(1.0, std::abs(at))) break;
+        if (tries > 3 && newton.distance > 0.5 * before) return nowhere;
+        before = newton.distance;
+    }
+    return number(at);
+}
+
+}  // namespace
+
+/// Numbers so low that softmax makes nothing of them stand for -inf, whatever they are.
+std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool thorough) {
+    double lowest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < scene.expected.size(); ++i) {
+        const double cell = scene.expected.at(i);
+        if (std::isfinite(cell)) lowest = std::min(lowest, cell);
+    }
+    // exp() of less is 0 in every type.
+    const double floor = lowest - (scene.expected.dtype() == DType::float64 ? 750 : 110);
+    const Tensor& tensor = reading.tensor;
+    std::vector<bool> hidden(tensor.size());
+    for (std::size_t i = 0; i < tensor.size(); ++i) hidden[i] = tensor.at(i) <= floor;
+    const Mistake* fill = name_of_fill(scene, tensor, hidden, true);
+    if (fill == nullptr) return std::nullopt;
+    TheirTensor read = scene.theirs;
+    read.tensor = with_infinity(tensor, hidden);
+    const Judged answer = scene.judged_as(read.tensor, scene.expected);
+    if (answer.right()) {
+        const Mistake& empty_row = find_mistake("fully-masked-row");
+        const bool uniform =
+            !scene.gives_same_weights(tensor) && empty_row.applies(scene.about.plan);
+        Match match = scene.match_of(uniform ? empty_row : *fill, reading, answer.difference);
+        match.finding.harmless = !uniform;
+        match.finding.evidence = {fill->title};
+        return match;
+    }
+    const Scene inner{scene.about,       scene.judge,   scene.replay,
+                      scene.screens,     read,          scene.step,
+                      scene.uses_theirs, scene.later,   scene.only_harmless,
+                      scene.refuted,     scene.expected};
+    Found found = best_of(inner);
+    if (!found.match && thorough) found = thorough_of(inner, found);
+    if (!found.match) return std::nullopt;
+    Finding& finding = found.match->finding;
+    (finding.beside == nullptr ? finding.beside : finding.also_beside) = fill;
+    found.match->reading = reading;
+    return found.match;
+}
+
+std::optional<Match> otherwise_filled(const Scene& scene) {
+    if (!is_scores(scene.about.plan, scene.step)) return std::nullopt;
+    for (const Reading& reading : scene.ways(scene.expected)) {
+        if (scene.step == "masked_scores") {
+            if (std::optional<Match> match = far_below(scene, reading, false)) return match;
+            if (std::optional<Match> match = one_fill(scene, reading)) return match;
+        }
+        const bool beside_sink = scene.about.plan.has_sink() && !reading.layout.empty() &&
+                                 differ_by_rows(reading.tensor, scene.expected);
+        if (!beside_sink && !scene.gives_same_weights(reading.tensor)) continue;
+        // One factor on all is another scale, though 16 bits do not show it in the weights.
+        if (scene.judged_as(reading.tensor, scene.expected).slope) continue;
+        return scene.written_otherwise("same-after-softmax", reading);
+    }
+    return std::nullopt;
+}
+
+std::optional<Match> numbered(const Scene& scene) {
+    const Plan& plan = scene.about.plan;
+    // A number is read off a part as well as off the whole.
+    Replay& replay = scene.screens.empty() ? scene.replay : scene.screens.front().replay();
+    if (replay.step(scene.step) == nullptr) return std::nullopt;
+    const Shape like = replay.step(scene.step)->shape();
+    const auto match = [&](const Reading& reading, const Tensor& part, const NumberedEntry& family,
+                           double number) -> std::optional<Match> {
+        if (std::abs(number) > 1e6) return std::nullopt;
+        const Mistake& mistake = family.entry(number);
+        if (!mistake.applies(plan)) return std::nullopt;
+        const auto begun = replay.step_with({&mistake}, scene.step);
+        if (!begun || !scene.judge(scene.step, scene.theirs, part, *begun, true).right()) return {};
+        const auto wrong = scene.replay.step_with({&mistake}, scene.step);
+        if (!wrong || judged(*wrong, scene.expected, {}).right()) return std::nullopt;
+        const Judged answer = scene.judged_as(reading.tensor, *wrong);
+        if (!answer.right()) return std::nullopt;
+        Match found = scene.match_of(mistake, reading, answer.difference);
+        if (family.right != nullptr) {
+            found.finding.evidence.push_back("the number is " + brief(number) +
+                                             " where it should be " + brief(family.right(plan)));
+        }
+        return found;
+    };
+    for (const Reading& reading : scene.ways(scene.expected)) {
+        const Tensor part = Prefix::of(reading.tensor, like);
+        for (const NumberedEntry& family : numbered_entries()) {
+            const bool is_long = std::max(plan.query_len, plan.key_len) > 64;
+            if (family.nested && (is_long || !is_result_step(scene.about.plan, scene.step)))
+                continue;
+            std::vector<double> starts = family.starts;
+            if (family.seen && scene.step == "weights") starts.push_back(seen_keys(reading.tensor));
+            for (const double start : starts) {
+                if (!family.entry(start).applies(plan)) continue;
+                const double exact = read_off(family, start, replay, part, scene.step);
+                if (!std::isfinite(exact)) continue;
+                const double told = std::stod(brief(exact));
+                if (auto found = match(reading, part, family, told)) return found;
+                if (exact == told) continue;
+                if (auto found = match(reading, part, family, exact)) return found;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+namespace {
+
+/// A part of our mask that somebody may hold by itself.
+struct Part {
+    Plan plan;
+    std::string words;  ///< empty for the whole mask
+};
+
+std::vector<Part> parts_of(const Plan& plan) {
+    std::vector<Part> parts{{plan, ""}};
+    if (!plan.config.mask.causal || !plan.config.mask.padding) return parts;
+    parts.push_back({plan, "the causal part"});
+    parts.back().plan.config.mask.padding = false;
+    parts.push_back({plan, "the padding part"});
+    parts.back().plan.config.mask.causal = false;
+    return parts;
+}
+
+std::size_t cells_apart(const MaskReading& reading, const Grid& hidden) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < hidden.cells.size(); ++i) {
+        count += (reading.hidden.at(i) != 0) != (hidden.cells[i] != 0) ? 1U : 0U;
+    }
+    return count;
+}
+
+const MaskReading* read_as(const Grid& hidden, const std::vector<MaskReading>& ways) {
+    const auto found = std::ranges::find_if(
+        ways, [&](const MaskReading& each) { return cells_apart(each, hidden) == 0; });
+    return found != ways.end() ? &*found : nullptr;
+}
+
+std::string layout_of(const MaskReading& reading, const Part& part) {
+    return part.words + (part.words.empty() || reading.layout.empty() ? "" : ", ") + reading.layout;
+}
+
+}  // namespace
+
+MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
+                          const TheirTensor& theirs, std::span<const TheirTensor> later) {
+    const auto unexplained = [&](const Mistake* mistake) {
+        if (mistake != nullptr && !mistake->applies(plan)) return later.size();
+        Replay made = replay;
+        if (mistake != nullptr) made.make(*mistake);
+        return later.size() - explained_by(std::move(made), judge, later);
+    };
+    const std::vector<MaskReading> ways = mask_readings(theirs.tensor, plan);
+    MaskAnswer answer;
+    Finding finding;
+    finding.step = "mask";
+    for (const Part& part : parts_of(plan)) {
+        const MaskReading* reading = read_as(hidden_cells(part.plan), ways);
+        if (reading == nullptr) continue;
+        answer.layout = layout_of(*reading, part);
+        answer.right = true;
+        if (!reading->says_keep) return answer;
+        // Harmless, unless the code took it the other way.
+        const Mistake& inverted = find_mistake("mask-inverted");
+        answer.right = unexplained(&inverted) >= unexplained(nullptr);
+        finding.mistake = answer.right ? &find_mistake("mask-polarity") : &inverted;
+        finding.harmless = answer.right;
+        answer.finding = finding;
+        return answer;
+    }
+    std::vector<std::tuple<std::size_t, const Mistake*, std::string>> found;
+    for (const Part& part : parts_of(plan)) {
+        for (const Mistake& mistake : mistakes()) {
+            if (mistake.step != "mask" || !mistake.applies(part.plan)) continue;
+            const MaskReading* reading = read_as(hidden_cells(part.plan, mistake), ways);
+            if (reading == nullptr) continue;
+            found.emplace_back(unexplained(&mistake), &mistake, layout_of(*reading, part));
+        }
+    }
+    std::ranges::stable_sort(found, {}, [](const auto& each) { return std::get<0>(each); });
+    for (const auto& [count, mistake, layout] : found) {
+        if (finding.mistake == nullptr) {
+            finding.mistake = mistake;
+            answer.layout = layout;
+        } else if (mistake != finding.mistake) {
+            finding.ties.push_back(mistake);
+        }
+    }
+    if (finding.mistake == nullptr) {
+        const Grid right = hidden_cells(plan);
+        const auto apart = [&](const MaskReading& each) { return cells_apart(each, right); };
+        const MaskReading& nearest = *std::ranges::min_element(ways, {}, apart);
+        finding.evidence.push_back(std::to_string(apart(nearest)) + " of " +
+                                   std::to_string(right.cells.size()) +
+                                   " cells are hidden here and seen there");
+        answer.hidden = nearest.hidden;
+        answer.layout = nearest.layout;
+    }
+    answer.finding = finding;
+    return answer;
+}
+
+}  // namespace attn

@@ -1,0 +1,261 @@
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <ranges>
+#include <set>
+
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/compare/compare.hpp"
+#include "attn/judge/diagnose/replay.hpp"
+
+namespace attn {
+namespace {
+
+/// How many binary digits a number needs.
+int digits_of(double number) {
+    const std::uint64_t behind_the_first = std::bit_cast<std::uint64_t>(number) << 12U;
+    return behind_the_first == 0 ? 1 : 65 - std::countr_zero(behind_the_first);
+}
+
+/// Whether the numbers could be that step's: some reading has its shape.
+bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
+          const std::string& step) {
+    if (step == "mask") return !mask_readings(theirs.tensor, plan).empty();
+    const Tensor* expected = judge.reference().find(step);
+    return expected != nullptr && !readings(theirs.tensor, *expected).empty();
+}
+
+/// Whether some cells are far below what scores are.
+bool looks_masked(const Tensor& tensor) {
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (tensor.at(i) < -5000) return true;
+    }
+    return false;
+}
+
+/// Why a name stands for no step of this walk.
+std::string reason_to_skip(const std::string& name, const Plan& plan) {
+    const std::vector<std::string> steps = known_steps(name, kept_table(plan));
+    if (steps.empty()) return "no step is known under that name";
+    const std::string& step = steps.front();
+    if (!plan.masks() && (step == "mask" || step == "masked_scores")) {
+        return "nothing is masked in this walk: pass $mask"_told;
+    }
+    return "this walk has no step " + step;
+}
+
+/// The steps that have the shape of a tensor of any name, the last of the walk first.
+std::vector<std::string> steps_by_shape(const Judge& judge, const Tensor& theirs) {
+    std::vector<std::string> steps;
+    if (!theirs.is_floating() || theirs.size() < 2) return steps;
+    for (const Ledger::Entry& step : std::views::reverse(judge.reference().entries())) {
+        const Step::Kind kind = find_step(kept_table(judge.plan()), step.name).kind;
+        const bool is_made = kind == Step::Kind::computed || kind == Step::Kind::detail;
+        if (is_made && step.tensor.is_floating() && !readings(theirs, step.tensor).empty()) {
+            steps.push_back(step.name);
+        }
+    }
+    return steps;
+}
+
+/// The steps that a tensor may be, of those that its name stands for: what its shape allows, and
+/// its numbers. Where nothing fits, the likeliest one.
+void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
+    const bool has_forms = theirs.stray.empty() && !names_a_result(theirs.name);
+    for (std::size_t i = 0; has_forms && i < theirs.steps.size(); ++i) {
+        for (const std::string& kept : kept_of(theirs.steps[i])) {
+            if (std::ranges::count(theirs.steps, kept) == 0) theirs.steps.push_back(kept);
+        }
+    }
+    const std::vector<std::string> called = theirs.options = theirs.steps;
+    std::erase_if(theirs.steps, [&](const std::string& step) {
+        if (!fits(plan, judge, theirs, step)) return true;
+        // A tensor called query that is x was not projected yet; what is called weights and holds
+        // scores was not through softmax: only the right numbers show that.
+        const bool as_before =
+            step != called.front() && (step == "x" || (called.front() == "weights" &&
+                                                       place_of(kept_table(plan), step) <
+                                                           place_of(kept_table(plan), "weights")));
+        if (as_before) return !judge.right_reading(theirs, step);
+        // A result has the shape of heads, or of merged ones.
+        if (!names_a_result(theirs.name) || (step != "context" && step != "merged")) return false;
+        const bool has_heads = judge.reference()["context"].shape() == theirs.tensor.shape();
+        return fits(plan, judge, theirs, "merged") && has_heads == (step == "merged");
+    });
+    if (looks_masked(theirs.tensor) && std::ranges::count(theirs.steps, "masked_scores") > 0) {
+        std::erase_if(theirs.steps,
+                      [](const auto& step) { return !step.starts_with("masked_scores"); });
+    }
+    theirs.misfits = theirs.steps.empty();
+    if (theirs.misfits) theirs.options = theirs.steps = {called.front()};
+    // Shape before name: what no step of that name can be whole may be any other.
+    const auto is_whole = [&](const std::string& step) {
+        const Tensor* expected = judge.reference().find(step);
+        return expected == nullptr || theirs.tensor.size() <= expected->size();
+    };
+    if (!theirs.misfits && std::ranges::any_of(theirs.steps, is_whole)) return;
+    theirs.foreign = theirs.options.size();
+    std::ranges::copy(steps_by_shape(judge, theirs.tensor), std::back_inserter(theirs.options));
+}
+
+/// Puts in front the step whose right numbers a tensor holds, else the likeliest that no other has.
+void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
+    std::set<std::string> claimed;
+    const auto settle_one = [&](TheirTensor& theirs, auto&& fits) {
+        const auto step = std::ranges::find_if(theirs.steps, fits);
+        if (step == theirs.steps.end()) return;
+        claimed.insert(*step);
+        std::rotate(theirs.steps.begin(), step, step + 1);
+    };
+    const auto holds = [&](const TheirTensor& theirs, const std::string& step) {
+        return step != "mask" && judge.right_reading(theirs, step).has_value();
+    };
+    const auto is_free = [&](const std::string& step) { return !claimed.contains(step); };
+    for (TheirTensor& theirs : tensors) {
+        if (names_a_result(theirs.name)) continue;
+        if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
+        const auto is_held = [&](const std::string& step) { return holds(theirs, step); };
+        theirs.is_right = std::ranges::any_of(theirs.steps, is_held);
+        if (theirs.is_right) settle_one(theirs, is_held);
+    }
+    // The last step, where a result holds its right numbers: what else is called so comes after it.
+    const auto is_result = [&](const TheirTensor& each) {
+        return names_a_result(each.name) && each.steps.front() == "output";
+    };
+    const auto whole = std::ranges::find_if(
+        tensors, [&](const TheirTensor& each) { return is_result(each) && holds(each, "output"); });
+    for (TheirTensor& theirs : tensors) {
+        if (whole == tensors.end() || &theirs == &*whole || !is_result(theirs)) continue;
+        const auto is_held = [&](const std::string& step) { return holds(theirs, step); };
+        if (std::ranges::none_of(theirs.steps, is_held)) {
+            theirs.stray = whole->name + " is the output, and attention makes nothing of it";
+        }
+    }
+    for (TheirTensor& theirs : std::views::reverse(tensors)) {
+        if (names_a_result(theirs.name) && !theirs.stray.empty()) continue;
+        if (!names_a_result(theirs.name)) {
+            if (!theirs.is_right && theirs.stray.empty()) settle_one(theirs, is_free);
+            continue;
+        }
+        // A tensor called a result comes last, whatever it holds; of several the one saved
+        // last is the final one.
+        const std::vector<std::string> fitting = theirs.steps;
+        if (theirs.foreign == SIZE_MAX) {
+            std::ranges::copy(theirs.options, std::back_inserter(theirs.steps));
+        }
+        settle_one(theirs, is_free);
+        theirs.misfits = std::ranges::count(fitting, theirs.steps.front()) == 0;
+        theirs.steps = {theirs.steps.front()};
+        if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
+        theirs.is_right = holds(theirs, theirs.steps.front());
+        // What was saved may be what the output projection takes.
+        const std::string before = judge.reference().find("merged") ? "merged" : "context";
+        const Tensor* projected = judge.reference().find(before);
+        const bool may_be_before = theirs.steps.front() == "output" && theirs.name != "output" &&
+                                   projected != nullptr && is_free(before) &&
+                                   !readings(theirs.tensor, *projected).empty();
+        if (!may_be_before) continue;
+        theirs.foreign = std::min(theirs.foreign, theirs.options.size());
+        theirs.options.push_back(before);
+    }
+    for (TheirTensor& theirs : tensors) {
+        if (!theirs.is_right && !theirs.stray.empty()) settle_one(theirs, is_free);
+    }
+}
+
+/// Why a name says nothing of a tensor in this walk, so that its shape has to; empty where it does.
+std::string why_stray(const std::string& name, const Tensor& tensor, const Plan& plan,
+                      std::vector<std::string>& steps) {
+    if (!steps.empty()) {
+        if (steps.front() != "mask" || !mask_readings(tensor, plan).empty()) return {};
+        std::erase(steps, "mask");
+        return steps.empty() ? "it is no mask of this walk, by its shape or its values" : "";
+    }
+    const std::vector<std::string> known = known_steps(name, kept_table(plan));
+    const bool may_be_any =
+        known.empty() || (known.front() != "masked_scores" &&
+                          find_step(kept_table(plan), known.front()).kind == Step::Kind::computed);
+    return may_be_any ? reason_to_skip(name, plan) : "";
+}
+
+}  // namespace
+
+double epsilon_of_half(const Tensor& tensor) {
+    if (is_16_bit(tensor.dtype())) return epsilon(tensor.dtype());
+    if (!tensor.is_floating()) return 0;
+    int most = 0;
+    std::size_t numbers = 0;
+    std::size_t long_ones = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double number = tensor.at(i);
+        if (number == 0 || !std::isfinite(number)) continue;
+        const int digits = digits_of(number);
+        if (digits > 11) return 0;
+        most = std::max(most, digits);
+        ++numbers;
+        long_ones += digits >= 6 ? 1U : 0U;
+    }
+    const bool is_half = numbers >= 8 && 2 * long_ones > numbers && most >= 8;
+    return is_half ? std::ldexp(1.0, most <= 8 ? -7 : -10) : 0;
+}
+
+bool is_scores(const Plan& plan, const std::string& step) {
+    return find_step(kept_table(plan), step).chain == Chain::scores;
+}
+
+namespace {
+
+/// Few numbers, or a half and a quarter, do not say their type: they are of that of the others.
+void share_types(std::vector<TheirTensor>& tensors) {
+    for (const double epsilon : {0x1p-7, 0x1p-10}) {
+        const Rounding rounding = rounding_of_half(epsilon);
+        if (std::ranges::count(tensors, epsilon, &TheirTensor::epsilon) == 0) continue;
+        for (TheirTensor& each : tensors) {
+            bool fits = each.epsilon == 0 && each.tensor.is_floating();
+            for (std::size_t i = 0; fits && i < each.tensor.size(); ++i) {
+                fits = lost_where_stored(each.tensor.at(i), rounding) == 0;
+            }
+            if (fits) each.epsilon = epsilon;
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
+                                       const DiagnoseOptions& options,
+                                       std::vector<Skipped>& skipped) {
+    std::vector<TheirTensor> tensors;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        TheirTensor entry{name, tensor, {}, 0};
+        if (const auto said = options.steps.find(name); said != options.steps.end()) {
+            if (!has_step(kept_table(plan), plan, said->second)) {
+                skipped.push_back({name, reason_to_skip(said->second, plan)});
+                continue;
+            }
+            entry.steps = {said->second};
+        } else {
+            entry.steps = steps_called(name, plan);
+        }
+        entry.stray = why_stray(name, tensor, plan, entry.steps);
+        if (!entry.stray.empty()) entry.steps = steps_by_shape(judge, tensor);
+        const std::string reason = entry.stray.empty() ? reason_to_skip(name, plan) : entry.stray;
+        if (entry.steps.empty()) {
+            skipped.push_back({name, reason});
+        } else if (tensor.size() == 0) {
+            skipped.push_back({name, "it has no elements"});
+        } else {
+            entry.epsilon = epsilon_of_half(tensor);
+            keep_fitting(plan, judge, entry);
+            tensors.push_back(std::move(entry));
+        }
+    }
+    share_types(tensors);
+    settle(judge, tensors);
+    return tensors;
+}
+
+}  // namespace attn

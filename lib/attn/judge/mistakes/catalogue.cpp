@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+
+#include "attn/core/cards/step_lines.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/mistakes/change.hpp"
+
+namespace attn {
+
+const std::vector<Mistake>& mistakes() {
+    // Never destroyed: that would take as long as to build it, when the program ends anyway.
+    static const std::vector<Mistake>& all = *[] {
+        auto* const list = new std::vector<Mistake>;
+        list->reserve(230);  // more than there are: moving them to a larger list takes a while
+        for (const auto& add_part :
+             {add_input_mistakes, add_projection_mistakes, add_grouped_mistakes,
+              add_qk_norm_mistakes, add_pairing_mistakes, add_rotary_mistakes,
+              add_frequency_mistakes, add_score_mistakes, add_scale_mistakes,
+              add_score_bias_mistakes, add_mask_shape_mistakes, add_mask_kind_mistakes,
+              add_mask_use_mistakes, add_softmax_mistakes, add_cache_mistakes, add_latent_mistakes,
+              add_context_mistakes}) {
+            add_part(*list);
+        }
+        return list;
+    }();
+    return all;
+}
+
+namespace {
+
+/// `finite-fill=-9e15`: the entry of a family of fills for that number.
+const Mistake* fill_of_id(std::string_view id) {
+    const std::size_t equals = id.find('=');
+    if (equals == std::string_view::npos) return nullptr;
+    const std::string_view word = id.substr(equals + 1);
+    double fill = 0;
+    const auto [end, trouble] = std::from_chars(word.data(), word.data() + word.size(), fill);
+    if (trouble != std::errc() || end != word.data() + word.size() || !std::isfinite(fill)) {
+        return nullptr;
+    }
+    std::vector<const Mistake& (*)(double)> families{finite_fill, added_fill};
+    for (const NumberedEntry& family : numbered_entries()) families.push_back(family.entry);
+    for (const auto& entry_for : families) {
+        const Mistake& entry = entry_for(fill);
+        if (entry.id.starts_with(id.substr(0, equals + 1))) return &entry;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+const Mistake& find_mistake(std::string_view id) {
+    std::vector<const Mistake*> family;
+    for (const std::vector<Mistake>* entries : {&mistakes(), &harmless_differences()}) {
+        for (const Mistake& mistake : *entries) {
+            if (mistake.id == id) return mistake;
+            if (mistake.family() == id) family.push_back(&mistake);
+        }
+    }
+    if (const Mistake* fill = fill_of_id(id)) return *fill;
+    if (family.size() == 1) return *family.front();
+    // Offer what is spelt or begins alike.
+    const std::string start =
+        family.empty() ? std::string(id.substr(0, id.find_first_of("-="))) : std::string(id) + "=";
+    std::string close;
+    std::vector<std::string> families;
+    for (const Mistake& mistake : mistakes()) {
+        if (!start.empty() && mistake.id.starts_with(start)) close += " " + mistake.id;
+        families.push_back(mistake.family());
+    }
+    if (const std::string meant = closest(id, families); close.empty() && !meant.empty()) {
+        close = " " + meant;
+    }
+    throw ConfigError(
+        "there is no mistake '" + std::string(id) + "'" +
+        (close.empty() ? ": attn-explain bugs lists them" : "; do you mean one of:" + close));
+}
+
+namespace {
+
+/// Titles and remarks of a mistake in a table in which it was made: lines that differ from those of
+/// the table without it are marked.
+void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
+                   const Mistake& mistake) {
+    std::string title = mistake.title;
+    // ALiBi and T5 are written as they are.
+    const bool is_name = std::isupper(title[1]) != 0 || std::isdigit(title[1]) != 0;
+    if (!is_name) title[0] = static_cast<char>(std::tolower(title[0]));
+    const auto right = std::make_shared<const StepTable>(without);
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        Step& step = table[i];
+        if (!step.code) continue;
+        step.code = [wrong = step.code, right, i, title](const StepLines& lines) {
+            const std::string code = wrong(lines);
+            const Step& before = (*right)[i];
+            const StepLines of{{lines.plan, *right, before}, lines.language};
+            const bool differs = !before.code || code != before.code(of);
+            return differs ? "# a mistake: " + title + "\n" + code : code;
+        };
+    }
+    const auto shows = [&](const std::string& name) {
+        const auto step = std::ranges::find(table, name, &Step::name);
+        return step != table.end() && step->applies(plan) ? &*step : nullptr;
+    };
+    // Without heads to split, the projection is the query (key, value) itself.
+    const std::string itself = mistake.step.substr(mistake.step.find('_') + 1);
+    Step* const first = shows(mistake.step) ? shows(mistake.step) : shows(itself);
+    if (first == nullptr) return;
+    if (first->mistake_ids == users_rule) {
+        throw ConfigError("$rule and $bug "_told + mistake.id + " both make " + first->name +
+                          ": leave one out");
+    }
+    first->title = title;
+    first->mistake_ids += (first->mistake_ids.empty() ? "" : ", ") + mistake.id;
+    first->mistake += (first->mistake.empty() ? "[" : " [") + mistake.id + "] " + mistake.title +
+                      ": " + mistake.effect + ".";
+}
+
+}  // namespace
+
+StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake) {
+    if (const std::string reason = mistake.why_not(plan); !reason.empty()) {
+        throw ConfigError("the mistake " + mistake.id + " cannot show here: " + reason +
+                          "; change the settings, or choose another with attn-explain bugs");
+    }
+    const StepTable without = table;
+    table = mistake.apply(std::move(table), plan);
+    write_mistake(table, without, plan, mistake);
+    return table;
+}
+
+StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids) {
+    for (const std::string& id : ids)
+        table = with_mistake(std::move(table), plan, find_mistake(id, plan));
+    return table;
+}
+
+StepTable with_mistakes_hidden(StepTable right, const StepTable& wrong) {
+    for (Step& step : right) {
+        const Step& made = find_step(wrong, step.name);
+        step.compute = made.compute;
+        step.replaces_given = made.replaces_given;
+        step.is_told = false;
+    }
+    return right;
+}
+
+}  // namespace attn

@@ -1,0 +1,333 @@
+#include "attn/judge/mistakes/change.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "attn/core/cards/step_lines.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/completed_rule.hpp"
+#include "attn/core/rules/rule.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+bool reads_tensor(const Rule& rule, const std::string& name) {
+    const std::vector<std::string> read = tensors_read(rule);
+    return std::ranges::count(read, name) > 0;
+}
+
+std::string lines_of(const Step& step, const StepLines& of) {
+    return step.code ? step.code({{of.plan, of.table, step}, of.language}) : std::string();
+}
+
+/// The names in a rule of this step, which may name itself: as it is in `right`.
+RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
+    RuleNames names = rule_names(of);
+    const std::string& own = right.name;
+    names.step = [before = names.step, own](const std::string& name) {
+        return name == own ? own : before(name);
+    };
+    names.outline = [before = names.outline, &right, plan = &of.plan](const std::string& name) {
+        return name == right.name ? right.outline(*plan) : before(name);
+    };
+    return names;
+}
+
+/// The tensor of a rule, which may not fit what another mistake left.
+Tensor evaluated(CompletedRule& completed, const Rule& rule, const Outline& made, DType type,
+                 const RuleScope& scope) {
+    try {
+        return completed.evaluate(rule, made, type, scope);
+    } catch (const ConfigError& error) {
+        const std::string reason = error.what();
+        throw ShapeError("one of these mistakes reads what another has cut off, " +
+                         reason.substr(0, reason.find('\n')) + ": make one");
+    }
+}
+
+/// Makes the step follow the rule.
+void follow(Step& step, const WrongRule& instead) {
+    // Held once: tables are copied for every mistake that is tried.
+    const auto right = std::make_shared<const Step>(step);
+    const auto wrong = std::make_shared<const WrongRule>(instead);
+    if (wrong->outline) step.outline = wrong->outline;
+    step.compute = [wrong, right, outline = step.outline, kept = std::make_shared<CompletedRule>()](
+                       const Plan& plan, const Ledger& ledger) {
+        if (wrong->compute) return wrong->compute(plan, ledger, right->compute);
+        std::optional<Tensor> itself;
+        RuleScope scope = rule_scope(plan, ledger, right->name);
+        scope.tensor = [&, before = scope.tensor](const std::string& name) -> const Tensor& {
+            if (name != right->name) return before(name);
+            if (!itself) itself = right->compute(plan, ledger);
+            return *itself;
+        };
+        return evaluated(*kept, wrong->rule(plan), outline(plan), plan.compute_dtype, scope);
+    };
+    const auto whole = [wrong, right](const PlannedStep& of) {
+        return completed(wrong->rule(of.plan), of.step.outline(of.plan),
+                         names_with_itself(of, *right));
+    };
+    step.rule = [wrong, right, whole](const PlannedStep& of) -> Rule {
+        const Rule rule = wrong->rule(of.plan);
+        if (!reads_tensor(rule, right->name)) return rule;
+        const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
+        if (!before) return {};
+        return inlined(whole(of), [&](const std::string& name) {
+            return name == right->name ? before : std::nullopt;
+        });
+    };
+    step.formula = nullptr;
+    if (!wrong->formula.empty()) {
+        step.formula = [wrong](const PlannedStep&) { return wrong->formula; };
+    }
+    step.code = [wrong, right, whole](const StepLines& of) {
+        if (wrong->lines) return wrong->lines(of, lines_of(*right, of));
+        const Rule rule = whole(of);
+        const std::string own = rule_lines(rule, of, of.step.outline(of.plan));
+        if (own == right->name + " = " + right->name) return lines_of(*right, of);
+        return (reads_tensor(rule, right->name) ? lines_of(*right, of) + "\n" : "") + own;
+    };
+}
+
+/// Whether a step behind this one reads the tensor.
+bool is_read_later(const StepLines& of, const std::string& tensor) {
+    const auto here = std::ranges::find(of.table, of.step.name, &Step::name);
+    return std::any_of(here + 1, of.table.end(), [&](const Step& step) {
+        return step.applies(of.plan) && PlannedStep{of.plan, of.table, step}.reads(tensor);
+    });
+}
+
+/// A tensor, and what is read in its place.
+struct Instead {
+    Text tensor;
+    Text text;
+
+    bool is_rule(const Plan& plan) const { return text(plan).find('=') != std::string::npos; }
+
+    /// Its rule under the name of this walk; `tensor[...] = other[...]` for another tensor.
+    Rule rule(const PlannedStep& of, const std::string& name) const {
+        const RuleNames names = rule_names(of);
+        const Outline outline = names.outline(name);
+        const std::string other = text(of.plan), letters = index_letters(outline);
+        const Rule said(is_rule(of.plan) ? other : name + letters + " = " + name + letters);
+        Rule whole = completed(said, outline, names);
+        whole.step = name;
+        if (!is_rule(of.plan)) whole.value = read_from(whole.value, name, names.step(other));
+        return whole;
+    }
+
+    /// The name of the tensor in this walk; empty without it.
+    std::string name(const PlannedStep& of) const {
+        const std::string word = tensor(of.plan);
+        return chain_called(word) != Chain::none || of.has(word) ? rule_names(of).step(word) : "";
+    }
+
+    Ledger read(const Plan& plan, const Ledger& ledger, const std::string& step) const {
+        const std::string name = tensor_called(ledger, tensor(plan), step);
+        if (!ledger.has(name)) return ledger;
+        const Tensor& right = ledger[name];
+        Ledger other = ledger;
+        if (is_rule(plan)) {
+            const Outline made{right.axes(), right.shape()};
+            CompletedRule rule;
+            other.record(name, evaluated(rule, text(plan), made, right.dtype(),
+                                         rule_scope(plan, ledger, step)));
+        } else {
+            const Tensor taken = ledger[tensor_called(ledger, text(plan), step)];
+            other.record(
+                name, taken.dimension() == right.dimension() ? taken.renamed(right.axes()) : taken);
+        }
+        return other;
+    }
+};
+
+/// Makes the step read something else.
+void read_instead(Step& step, const Instead& other) {
+    const auto right = std::make_shared<const Step>(step);
+    const auto instead = std::make_shared<const Instead>(other);
+    step.compute = [instead, right](const Plan& plan, const Ledger& ledger) {
+        return right->compute(plan, instead->read(plan, ledger, right->name));
+    };
+    step.reads = [instead, right](const Plan& plan) {
+        std::vector<Input> all = right->reads(plan);
+        const std::string word = instead->text(plan);
+        const Chain chain = chain_called(word);
+        if (chain != Chain::none) {
+            all.emplace_back(chain);
+        } else if (!instead->is_rule(plan)) {
+            all.emplace_back(word);
+        }
+        return all;
+    };
+    step.rule = [instead, right](const PlannedStep& of) -> Rule {
+        const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
+        if (!before) return {};
+        const std::string name = instead->name(of);
+        if (!reads_tensor(*before, name)) return rule_as_told({of.plan, of.table, *right});
+        Rule body = instead->rule(of, name);
+        const std::string mark = "right " + name;
+        body.value = read_from(body.value, name, mark);
+        Rule whole = inlined(*before, [&](const std::string& each) {
+            return each == name ? std::optional(body) : std::nullopt;
+        });
+        whole.value = read_from(whole.value, mark, name);
+        return whole;
+    };
+    step.formula = nullptr;
+    step.code = [instead, right](const StepLines& of) {
+        const std::string before = lines_of(*right, of);
+        const RuleNames names = rule_names(of);
+        const std::string name = instead->name(of);
+        const std::optional<Rule> known = rule_of({of.plan, of.table, *right});
+        const bool is_read = PlannedStep{of.plan, of.table, *right}.reads(name);
+        if (name.empty() || (known && !reads_tensor(*known, name) && !is_read)) return before;
+        std::string line = name + " = ";
+        if (instead->is_rule(of.plan)) {
+            line = rule_lines(instead->rule(of, name), of, names.outline(name));
+        } else {
+            line += names.step(instead->text(of.plan));
+        }
+        line += "\n" + before;
+        if (!is_read_later(of, name)) return line;
+        return "right_" + name + " = " + name + "\n" + line + "\n" + name + " = right_" + name;
+    };
+}
+
+/// Edits the steps of these names, or all that are computed.
+template <class Edit>
+TableEdit to_each(std::vector<std::string> steps, Edit edit) {
+    return [steps = std::move(steps), edit](StepTable table, const Plan&) {
+        for (Step& step : table) {
+            const bool is_computed = step.compute && step.kind != Step::Kind::input;
+            const bool is_named = std::ranges::count(steps, step.name) > 0;
+            if (steps.empty() ? is_computed : is_named) edit(step);
+        }
+        return table;
+    };
+}
+
+std::string latest_of_chain(const std::string& step) {
+    switch (find_step(step_table(), step).chain) {
+        case Chain::queries:
+            return "queries";
+        case Chain::keys:
+            return "keys";
+        case Chain::scores:
+            return "scores";
+        default:
+            return "contexts";
+    }
+}
+
+}  // namespace
+
+std::string index_letters(const Outline& outline, std::size_t most) {
+    std::vector<std::string> letters;
+    for (const std::string& axis : outline.axes) {
+        std::string letter = axis.substr(0, 1);
+        while (std::ranges::count(letters, letter) > 0) letter += axis.front();
+        letters.push_back(letter);
+    }
+    std::string text;
+    for (std::size_t i = letters.size() - std::min(letters.size(), most); i < letters.size(); ++i) {
+        text += (text.empty() ? "[" : ",") + letters[i];
+    }
+    return text + "]";
+}
+
+TableEdit follows(WrongRule wrong) {
+    return [wrong = std::move(wrong)](StepTable table, const Plan& plan) {
+        const std::string name = wrong.step.empty() ? wrong.rule(plan).step : wrong.step;
+        const auto step = std::ranges::find(table, name, &Step::name);
+        if (step != table.end()) follow(*step, wrong);
+        return table;
+    };
+}
+
+TableEdit follows(PlanRule rule) { return follows(WrongRule{.rule = std::move(rule)}); }
+
+TableEdit reads(std::vector<std::string> steps, Text tensor, Text instead) {
+    const Instead what{std::move(tensor), std::move(instead)};
+    return to_each(std::move(steps), [what](Step& step) { read_instead(step, what); });
+}
+
+TableEdit left_out(const std::vector<std::string>& steps) {
+    return to_each(steps, [](Step& step) {
+        follow(step, {[name = step.name, outline = step.outline](const Plan& plan) {
+                   const std::string letters = index_letters(outline(plan), 2);
+                   return name + letters + " = " + latest_of_chain(name) + letters;
+               }});
+    });
+}
+
+namespace {
+
+/// The steps with the outlines of their cards, which an altered plan makes what they are.
+StepTable with_own_outlines(StepTable table) {
+    for (Step& each : table) {
+        const auto known = std::ranges::find(step_table(), each.name, &Step::name);
+        if (known != step_table().end()) each.outline = known->outline;
+    }
+    return table;
+}
+
+}  // namespace
+
+TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
+    return to_each(std::move(steps), [alter](Step& step) {
+        const auto right = std::make_shared<const Step>(step);
+        const auto altered = [alter](Plan plan) {
+            alter(plan);
+            return plan;
+        };
+        if (step.compute) {
+            step.compute = [right, altered](const Plan& plan, const Ledger& ledger) {
+                return right->compute(altered(plan), ledger);
+            };
+        }
+        if (step.outline) {
+            step.outline = [right, altered](const Plan& plan) {
+                return right->outline(altered(plan));
+            };
+        }
+        if (step.rule) {
+            step.rule = [right, altered](const PlannedStep& of) {
+                return rule_as_told({altered(of.plan), with_own_outlines(of.table), *right});
+            };
+        }
+        if (step.formula) {
+            step.formula = [right, altered](const PlannedStep& of) {
+                return right->formula({altered(of.plan), of.table, *right});
+            };
+        }
+        if (step.code) {
+            step.code = [right, altered](const StepLines& of) {
+                // What it reads is as long as that plan says too.
+                const Plan other = altered(of.plan);
+                const StepTable table = with_own_outlines(of.table);
+                return right->code({{other, table, *right}, of.language});
+            };
+        }
+    });
+}
+
+TableEdit all_of(std::vector<TableEdit> edits) {
+    return [edits = std::move(edits)](StepTable table, const Plan& plan) {
+        for (const TableEdit& edit : edits) table = edit(std::move(table), plan);
+        return table;
+    };
+}
+
+TableEdit for_each_step(const std::vector<std::string>& steps,
+                        const std::function<TableEdit(const std::string& step)>& edit) {
+    std::vector<TableEdit> edits;
+    for (const std::string& step : steps) edits.push_back(edit(step));
+    return all_of(std::move(edits));
+}
+
+}  // namespace attn

@@ -1,0 +1,354 @@
+#include "attn/judge/mistakes/gradient_mistakes.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/rules/indices.hpp"
+#include "attn/core/rules/print.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/backward/graph.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+/// A table that goes back, asked for its names and rules.
+struct Way {
+    const StepTable& table;
+    const Plan& plan;
+
+    bool has(const std::string& name) const { return has_step(table, plan, name); }
+    Outline outline(const std::string& name) const { return find_step(table, name).outline(plan); }
+    /// `[h,q,k]`, with another letter in the place of one.
+    std::string at(const std::string& name, const std::string& letter = "",
+                   const std::string& other = "") const {
+        std::string all;
+        for (const std::string& each : BackwardGraph::indices_of(outline(name))) {
+            all += (all.empty() ? "" : ",") + (each == letter ? other : each);
+        }
+        return "[" + all + "]";
+    }
+    std::string cell(const std::string& name) const { return name + at(name); }
+    /// The last step of a chain, or the one that `reader` was made from.
+    std::string latest(Chain chain, const std::string& reader = "") const {
+        std::string name;
+        for (const Step& step : table) {
+            if (step.name == reader) break;
+            if (step.chain == chain && step.applies(plan)) name = step.name;
+        }
+        return name;
+    }
+    Rule rule(const std::string& name) const {
+        return *rule_of({plan, table, find_step(table, name)});
+    }
+};
+
+/// New rules for steps of the way back, by their names; none where the mistake cannot show.
+using Rules = std::map<std::string, Rule>;
+using WrongRules = Rules (*)(const Way&);
+
+Rule told(const std::string& step, const Way& way, const RuleTree& value) {
+    Rule rule = way.rule(step);
+    rule.text.clear();
+    rule.value = value;
+    return rule;
+}
+
+/// Without the sum over an index: of the last one alone.
+RuleTree last_alone(const RuleTree& tree, const std::string& index, std::size_t length) {
+    const auto is_all = [&](const RuleNode& sum) {
+        return is_number(*sum.parts[0], 0) && is_number(*sum.parts[1], static_cast<double>(length));
+    };
+    return changed(tree, [&](const RuleNode& node) -> RuleTree {
+        if (node.kind != Kind::reduce || node.index != index || !is_all(node)) return nullptr;
+        const RuleTree last = number_node(static_cast<double>(length - 1));
+        return substituted(node.parts[2], {{index, last}}, {});
+    });
+}
+
+std::string softmax_input(const Way& way) { return way.latest(Chain::scores); }
+
+Rules of_softmax(const Way& way, const std::string& value) {
+    const std::string step = "d_" + softmax_input(way);
+    if (!way.has("row_dot") || !way.has(step)) return {};
+    return {{step, step + way.at(step) + " = " + value}};
+}
+
+Rules elementwise(const Way& way) {
+    const std::string weight = way.cell("weights");
+    return of_softmax(way, weight + " * (1 - " + weight + ") * d_" + weight);
+}
+Rules no_row_sum(const Way& way) {
+    return of_softmax(way, way.cell("weights") + " * d_" + way.cell("weights"));
+}
+Rules row_max_counted(const Way& way) {
+    if (!way.has("row_dot")) return {};
+    const std::string dot = way.cell("row_dot");
+    return of_softmax(way, way.cell("weights") + " * (d_" + way.cell("weights") + " - " + dot +
+                               ") - (if " + way.cell(softmax_input(way)) +
+                               " == " + way.cell("row_max") + " then " + dot + " else 0)");
+}
+
+Rules mask_ignored(const Way& way) {
+    if (!way.has("mask") || !way.has("d_masked_scores") || !way.has("row_dot")) return {};
+    const std::string open = way.latest(Chain::scores, "masked_scores");
+    const std::string j = way.at("weights", "k", "j");
+    if (way.outline("row_dot").axes.back() == "key" || !way.has("d_" + open)) return {};
+    const std::string sum = "(sum j: exp(" + open + j + "))";
+    Rules rules = of_softmax(way, "exp(" + way.cell(open) + ") / " + sum + " * (d_" +
+                                      way.cell("weights") + " - (sum j: exp(" + open + j +
+                                      ") * d_weights" + j + ") / " + sum + ")");
+    rules["d_" + open] = "d_" + way.cell(open) + " = d_masked_scores" + way.at(open);
+    return rules;
+}
+Rules infinity_times_zero(const Way& way) {
+    const std::string open = way.has("mask") ? way.latest(Chain::scores, "masked_scores") : "";
+    if (open.empty() || !way.has("d_" + open)) return {};
+    return {{"d_" + open, "d_" + way.cell(open) + " = d_" + way.cell("masked_scores") + " + 0 * " +
+                              way.cell("masked_scores")}};
+}
+
+Rules scaled(const Way& way, bool twice) {
+    if (!way.has("d_scaled_scores")) return {};
+    const std::string to = "d_" + way.latest(Chain::scores, "scaled_scores");
+    const std::string sign =
+        way.plan.scale.operation == ScaleFactor::Operation::divide ? " / " : " * ";
+    const std::string factor = sign + expression_text(*number_node(way.plan.scale.number));
+    return {{to, to + way.at(to) + " = d_" + way.cell("scaled_scores") +
+                     (twice ? factor + factor : "")}};
+}
+Rules scale_missing(const Way& way) { return scaled(way, false); }
+Rules scale_twice(const Way& way) { return scaled(way, true); }
+
+/// The gradient of a key or value, made with the mirror image of `matrix`.
+Rules not_transposed(const Way& way, const std::string& of, const std::string& matrix) {
+    const std::string step = "d_" + of;
+    if (!way.has(step) || way.plan.query_len != way.plan.key_len) return {};
+    const Rule rule = way.rule(step);
+    const RuleTree wrong = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
+        if (node.kind != Kind::cell || node.word != matrix) return nullptr;
+        std::vector<RuleTree> parts = node.parts;
+        std::swap(parts.end()[-1], parts.end()[-2]);
+        RuleNode turned = node;
+        turned.parts = std::move(parts);
+        return tree_of(std::move(turned));
+    });
+    return {{step, told(step, way, wrong)}};
+}
+Rules key_not_transposed(const Way& way) {
+    return not_transposed(way, way.latest(Chain::keys, "scores"), "d_scores");
+}
+Rules value_not_transposed(const Way& way) {
+    return not_transposed(way, way.latest(Chain::values, "context"), "weights");
+}
+
+/// Every gradient of a parameter whose name begins so.
+template <class Wrong>
+Rules of_parameters(const Way& way, const std::string& begin, const Wrong& wrong) {
+    Rules rules;
+    for (const Step& step : way.table) {
+        if (!step.name.starts_with("d_" + begin) || !step.applies(way.plan)) continue;
+        const RuleTree right = way.rule(step.name).value;
+        const RuleTree tree = wrong(step.name, right);
+        if (tree != nullptr && !same_tree(*tree, *right)) {
+            rules[step.name] = told(step.name, way, tree);
+        }
+    }
+    return rules;
+}
+
+Rules weight_not_transposed(const Way& way) {
+    return of_parameters(way, "w_", [&](const std::string& step, const RuleTree& tree) -> RuleTree {
+        const Shape shape = way.outline(step).shape;
+        const std::vector<std::string> indices = way.rule(step).indices;
+        if (shape.end()[-1] != shape.end()[-2]) return nullptr;
+        const std::string& row = indices.end()[-2];
+        const std::string& column = indices.end()[-1];
+        return substituted(tree, {{row, name_node(column)}, {column, name_node(row)}}, {});
+    });
+}
+Rules batch_not_summed(const Way& way) {
+    if (!way.plan.has_batch || way.plan.batch < 2) return {};
+    return of_parameters(way, "", [&](const std::string& step, const RuleTree& tree) -> RuleTree {
+        const bool is_parameter = step.starts_with("d_w_") || step.starts_with("d_b_");
+        return is_parameter ? last_alone(tree, "b", way.plan.batch) : nullptr;
+    });
+}
+Rules bias_not_summed(const Way& way) {
+    return of_parameters(way, "b_", [&](const std::string&, const RuleTree& tree) {
+        return last_alone(tree, "t", way.plan.query_len);
+    });
+}
+
+Rules heads_not_summed(const Way& way) {
+    Rules rules;
+    for (const Step& step : way.table) {
+        if (!step.name.starts_with("repeated_") || !way.has("d_" + step.name)) continue;
+        const std::string to = "d_" + way.latest(step.chain, step.name);
+        const RuleTree tree = way.rule(to).value;
+        if (tree->kind != Kind::reduce) continue;
+        rules[to] = told(to, way, substituted(tree->parts[2], {{tree->index, tree->parts[0]}}, {}));
+    }
+    return rules;
+}
+
+Rules rotated_on(const Way& way) {
+    Rules rules;
+    for (const Step& step : way.table) {
+        if (!step.name.starts_with("rotated_") || !way.has("d_" + step.name)) continue;
+        const std::string to = "d_" + way.latest(step.chain, step.name);
+        rules[to] = told(to, way, changed(way.rule(to).value, [](const RuleNode& node) -> RuleTree {
+                             if (node.kind != Kind::cell || !node.word.ends_with("sin")) {
+                                 return nullptr;
+                             }
+                             return operate_node("-", {tree_of(node)});
+                         }));
+    }
+    return rules;
+}
+
+Rules overwritten(const Way& way) {
+    if (!way.has("d_embedding") || way.plan.has_batch) return {};
+    const std::string count = std::to_string(way.plan.query_len);
+    return {{"d_embedding", "d_embedding[v,f] = sum t: if ids[t] == v and (sum s in t + 1.." +
+                                count +
+                                ": if ids[s] == v then 1 else 0) == 0 then d_x[t,f] else 0"}};
+}
+
+/// An entry: its rules are asked for where it is made.
+Mistake entry(const std::string& id, const std::string& step, const std::string& title,
+              const std::string& effect, const std::string& fix, const std::string& lesson,
+              WrongRules rules) {
+    const auto apply = [id, title, effect, rules](StepTable table, const Plan& plan) {
+        for (const auto& [name, rule] : rules({table, plan})) {
+            Step& made = *std::ranges::find(table, name, &Step::name);
+            follow_rule(made, {plan, table, made}, rule);
+            show_parts(made, table, plan);
+            made.mistake_ids += (made.mistake_ids.empty() ? "" : ", ") + id;
+            made.mistake = title + ": " + effect + ".";
+        }
+        return table;
+    };
+    return {.id = id,
+            .step = step,
+            .title = title,
+            .effect = effect,
+            .fix_torch = fix,
+            .fix_numpy = fix,
+            .lesson = lesson,
+            .indistinguishable_from = {},
+            .not_applicable = [](const Plan&) { return std::string(); },
+            .apply = apply};
+}
+
+}  // namespace
+
+const std::vector<Mistake>& gradient_mistakes() {
+    static const std::vector<Mistake> all{
+        entry(
+            "grad-softmax-elementwise", "d_masked_scores",
+            "Softmax was taken for a function of each cell",
+            "d_scores is weights * (1 - weights) * d_weights, the diagonal of its derivative alone",
+            "d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdims=True))",
+            "Each weight depends on all scores of its row: their sum divides it.", elementwise),
+        entry("grad-softmax-no-row-sum", "d_masked_scores",
+              "The sum of the row was left out of softmax's gradient",
+              "rows of d_scores no longer sum to 0",
+              "d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdims=True))",
+              "Adding the same to all scores changes no weight, so their gradients sum to 0.",
+              no_row_sum),
+        entry("grad-row-max-counted", "d_masked_scores",
+              "The way through the largest score was counted",
+              "the largest score of each row gets a gradient that does not exist",
+              "m = scores.max(-1, keepdims=True)  # no gradient goes through it",
+              "Subtracting the maximum changes no weight: what it passes back cancels.",
+              row_max_counted),
+        entry("grad-mask-ignored", "d_masked_scores",
+              "The way back softmaxed the scores without the mask", "hidden keys get gradients",
+              "weights = softmax(masked_scores)  # the same on both ways",
+              "The way back uses the weights of the way forth.", mask_ignored),
+        entry("grad-inf-times-zero", "d_scaled_scores",
+              "Hidden scores of -inf were multiplied by 0",
+              "hidden cells become nan, and all that reads them",
+              "d_scores = where(mask, 0, d_masked_scores)",
+              "0 times infinity is nan: choose, do not multiply.", infinity_times_zero),
+        entry("grad-scale-missing", "d_scores", "The gradient was not divided by the scale",
+              "d_query and d_key are too large by sqrt(head_dim)",
+              "d_scores = d_scaled_scores / math.sqrt(D)",
+              "A factor of the way forth is a factor of the way back.", scale_missing),
+        entry("grad-scale-twice", "d_scores", "The gradient was divided by the scale twice",
+              "d_query and d_key are too small by sqrt(head_dim)",
+              "d_scores = d_scaled_scores / math.sqrt(D)",
+              "A factor of the way forth is a factor of the way back, once.", scale_twice),
+        entry("grad-key-transpose", "d_key",
+              "d_scores was not transposed for the gradient of the keys",
+              "each key gets what the query of its place should give",
+              "d_key = d_scores.swapaxes(-2, -1) @ query",
+              "A key adds up over the queries that met it: over the rows of d_scores.",
+              key_not_transposed),
+        entry("grad-value-transpose", "d_value",
+              "The weights were not transposed for the gradient of the values",
+              "each value gets what the keys of its place should give",
+              "d_value = weights.swapaxes(-2, -1) @ d_context",
+              "A value adds up over the queries that read it: over the rows of the weights.",
+              value_not_transposed),
+        entry("grad-weight-transpose", "d_w_query", "The gradient of a weight is transposed",
+              "each weight learns what its mirror image should",
+              "d_w = d_projected.reshape(-1, d_projected.shape[-1]).T @ x.reshape(-1, x.shape[-1])",
+              "A gradient has the shape of its parameter; square ones hide a mistake.",
+              weight_not_transposed),
+        entry("grad-heads-not-summed", "d_key", "The heads that share a key were not added up",
+              "each key learns from one of its query heads alone",
+              "d_key = d_repeated_key.reshape(B, G, group, T, D).sum(2)",
+              "What is read several times gets a sum.", heads_not_summed),
+        entry("grad-batch-not-summed", "d_w_query", "The sequences of the batch were not added up",
+              "parameters learn from the last sequence alone",
+              "d_w = einsum('bto,btc->oc', d_projected, x)",
+              "All sequences share a parameter: its gradient is their sum.", batch_not_summed),
+        entry("grad-bias-not-summed", "d_b_query",
+              "The gradient of a bias was not summed over the tokens",
+              "it is that of the last token alone", "d_b = d_projected.sum(-2)",
+              "A bias is added to each token, so each passes something back.", bias_not_summed),
+        entry("grad-rotated-forward", "d_query", "The gradient was rotated by the angle, not back",
+              "pairs of d_query and d_key point the wrong way",
+              "d = d * cos + rotate_half(d) * -sin", "The way back turns by the opposite angle.",
+              rotated_on),
+        entry("grad-embedding-overwritten", "d_embedding",
+              "Rows of the embedding's gradient were overwritten",
+              "of a token that repeats only the last place counts",
+              "np.add.at(d_embedding, ids, d_x)",
+              "d[ids] = ... keeps the last one; repeated rows have to be added.", overwritten),
+    };
+    return all;
+}
+
+const Mistake* find_gradient_mistake(const std::string& id) {
+    const auto found = std::ranges::find(gradient_mistakes(), id, &Mistake::id);
+    return found == gradient_mistakes().end() ? nullptr : &*found;
+}
+
+StepTable with_gradient_mistakes(StepTable table, const Plan& plan,
+                                 const std::vector<std::string>& ids) {
+    for (const std::string& id : ids) {
+        const auto count = [&] {
+            return std::ranges::count_if(table, [&](const Step& step) {
+                return step.mistake_ids.find(id) != std::string::npos;
+            });
+        };
+        const Mistake* const mistake = find_gradient_mistake(id);
+        if (mistake == nullptr) throw ConfigError("there is no mistake of gradients called " + id);
+        table = mistake->apply(std::move(table), plan);
+        if (count() == 0) {
+            throw ConfigError("the mistake " + id +
+                              " cannot show here: this walk has no such gradient; change the "
+                              "settings, or choose another with attn-explain bugs");
+        }
+    }
+    return table;
+}
+
+}  // namespace attn

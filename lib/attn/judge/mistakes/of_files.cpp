@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
+
+// Mistakes that belong to an attention: another rule for one of its steps.
+
+namespace attn {
+namespace {
+
+/// Why a form has no such mistake: its step is not there, or what the rule reads.
+std::string why_not_in(const AttentionFile& file, const AttentionMistake& said, const Plan& plan) {
+    const StepTable& table = step_table(plan);
+    const bool is_own = std::ranges::any_of(
+        file.steps, [&](const AttentionStep& each) { return each.rule.step == said.step; });
+    if (!has_step(table, plan, said.step)) return "this walk has no step " + said.step;
+    if (is_own && find_step(table, said.step).file.empty()) {
+        return "another form makes " + said.step + ": pass $form"_told;
+    }
+    const RuleNames names = rule_names({plan, table, find_step(table, said.step)});
+    for (const std::string& name : tensors_read(said.rule)) {
+        if (name == said.step) continue;
+        try {
+            names.step(name);
+        } catch (const ConfigError&) {
+            return "this walk has no step " + name;
+        }
+    }
+    return {};
+}
+
+Mistake entry_of(const std::shared_ptr<const AttentionFile>& file, const AttentionMistake& said) {
+    Mistake entry;
+    entry.id = said.id;
+    entry.step = said.step;
+    entry.title = said.title;
+    entry.effect = said.effect;
+    entry.fix_torch = said.torch;
+    entry.fix_numpy = said.numpy.empty() ? said.torch : said.numpy;
+    entry.lesson = said.lesson;
+    entry.of_file = true;
+    entry.not_applicable = [file, said](const Plan& plan) { return why_not_in(*file, said, plan); };
+    entry.apply = [file, said](StepTable table, const Plan& plan) {
+        const auto step = std::ranges::find(table, said.step, &Step::name);
+        if (step == table.end()) return table;
+        file->at(said.line, [&] {
+            require_own_letters(said.rule, step->outline(plan));
+            follow_rule(*step, {plan, table, *step}, said.rule);
+        });
+        return table;
+    };
+    return entry;
+}
+
+}  // namespace
+
+const std::vector<Mistake>& mistakes_of(const std::shared_ptr<const AttentionFile>& file) {
+    // Kept, as findings point to them.
+    static std::map<std::string, std::vector<Mistake>> all;
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
+    const auto [entries, is_new] = all.try_emplace(file->text);
+    for (const AttentionMistake& each : file->mistakes) {
+        if (is_new) entries->second.push_back(entry_of(file, each));
+    }
+    return entries->second;
+}
+
+std::vector<const Mistake*> mistakes_in(const Plan& plan) {
+    std::vector<const Mistake*> all;
+    for (const auto& file : plan.config.attentions) {
+        for (const Mistake& each : mistakes_of(file)) all.push_back(&each);
+    }
+    for (const Mistake& each : mistakes()) all.push_back(&each);
+    return all;
+}
+
+const Mistake& find_mistake(std::string_view id, const Plan& plan) {
+    for (const Mistake* each : mistakes_in(plan)) {
+        if (each->of_file && each->id == id) return *each;
+    }
+    return find_mistake(id);
+}
+
+std::string Mistake::why_not(const Plan& plan) const {
+    const std::string own = not_applicable(plan);
+    if (!own.empty() || of_file || plan.config.attentions.empty()) return own;
+    const StepTable& table = step_table(plan);
+    // Without heads to split, the projection is the query (key, value) itself.
+    const bool is_split = has_step(table, plan, step) || !step.starts_with("projected_");
+    const std::string name = is_split ? step : step.substr(step.find('_') + 1);
+    if (!has_step(table, plan, name)) return "this attention has no step " + step;
+    const Step& made = find_step(table, name);
+    return made.file.empty() ? "" : made.file + " makes " + name + " by a rule of its own";
+}
+
+}  // namespace attn

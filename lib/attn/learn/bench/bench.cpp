@@ -1,0 +1,289 @@
+#include "attn/learn/bench/bench.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+constexpr double trusted_seconds = 0.02;
+constexpr double too_slow_seconds = 1;
+
+/// Seconds that `calls` runs take.
+double timed(const BenchSeries& series, const BenchInput& input, Array<float>& context,
+             std::size_t calls) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    for (std::size_t i = 0; i < calls; ++i) attend(series, input, context);
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// How many runs take long enough to be timed, when one took some `seconds`.
+std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, double seconds) {
+    std::size_t calls = 1;
+    Array<float> context = room_for_context(series, input.shape());
+    while (seconds < trusted_seconds) {
+        const double missing = 1.2 * trusted_seconds / std::max(seconds, 1e-9);
+        calls = static_cast<std::size_t>(
+            std::ceil(static_cast<double>(calls) * std::clamp(missing, 1.5, 100.0)));
+        seconds = timed(series, input, context, calls);
+    }
+    return calls;
+}
+
+/// Estimated seconds of loops at `shape`, from their speed at a small one.
+double foreseen_seconds(const BenchSeries& series, const BenchShape& shape, bool causal) {
+    const BenchShape small{1, std::min<std::size_t>(shape.length, 128), shape.head_dim};
+    const BenchInput input = draw_bench_input(small, causal);
+    Array<float> context;
+    const double seconds =
+        std::min(timed(series, input, context, 1), timed(series, input, context, 1));
+    return seconds * useful_operations(shape, false) / useful_operations(small, false);
+}
+
+/// Peak memory of a run: inputs, two contexts to compare and what the series holds.
+double needed_bytes(const BenchSeries& series, const BenchShape& shape, bool causal) {
+    const double one = static_cast<double>(shape.groups) * static_cast<double>(shape.length) *
+                       static_cast<double>(shape.head_dim) * sizeof(float);
+    return 5 * one + held_bytes(series, shape, causal);
+}
+
+/// Why a series is not timed at a shape, or nothing.
+std::string reason_to_leave_out(const BenchConfig& config, const BenchSeries& series,
+                                const BenchShape& shape, const Machine& machine) {
+    const double bytes = needed_bytes(series, shape, config.causal);
+    if (machine.memory_bytes > 0 && bytes > machine.memory_bytes) {
+        const std::string large = fmt::format("{} at {} needs {} and this machine has {}",
+                                              series_name(series), bench_shape_text(shape),
+                                              bytes_text(bytes), bytes_text(machine.memory_bytes));
+        if (!config.leave_out) throw ConfigError(large + ": make the shape smaller");
+        return "needs " + bytes_text(bytes) + ": more than there is";
+    }
+    if (!config.leave_out || series.variant != Variant::loop) return {};
+    const double seconds = foreseen_seconds(series, shape, config.causal);
+    if (seconds <= too_slow_seconds) return {};
+    return "would take some " + time_text(seconds) + ": say $variant loop to time it"_told;
+}
+
+InstructionSet instruction_set_of(const BenchSeries& series) {
+    if (series.instruction_set != InstructionSet::automatic) return series.instruction_set;
+    return available_instruction_sets().back();
+}
+
+/// All that is measured at once, and what becomes of it.
+class Measurement {
+public:
+    Measurement(const BenchConfig& config, const Machine& machine, const BenchProgress& progress)
+        : config_(config), progress_(progress) {
+        report_.machine = machine;
+        report_.causal = config.causal;
+        report_.window = config.window;
+        report_.rounds = config.rounds;
+        for (const BenchShape& shape : config.shapes) {
+            total_ += operations_of(shape);
+            // Nothing is measured when a later shape is going to be refused.
+            for (const BenchSeries& series : config.series) {
+                if (!config.leave_out) reason_to_leave_out(config, series, shape, machine);
+            }
+        }
+    }
+
+    BenchReport run() {
+        for (const BenchShape& shape : config_.shapes) {
+            measure(shape);
+            if (report_.dispute) break;
+            done_ += operations_of(shape);
+        }
+        // Only the end knows the largest of all measured peaks.
+        for (BenchRow& row : report_.rows) {
+            if (row.left_out.empty()) row.peak_part = row.gflops / peak_of(row.series).gflops;
+        }
+        return std::move(report_);
+    }
+
+private:
+    /// A row that is timed, and what its runs took.
+    struct Runner {
+        BenchRow* row;
+        std::size_t calls;
+        std::vector<double> seconds{};
+    };
+
+    BenchPeak& peak_of(const BenchSeries& series) {
+        const InstructionSet set = instruction_set_of(series);
+        for (BenchPeak& peak : report_.peaks) {
+            if (peak.instruction_set == set && peak.threads == series.threads) return peak;
+        }
+        return report_.peaks.emplace_back(BenchPeak{set, series.threads, 0});
+    }
+
+    double operations_of(const BenchShape& shape) const {
+        return useful_operations(shape, config_.causal, config_.window);
+    }
+
+    void tell(const BenchRow& row, double part_of_shape) const {
+        if (!progress_) return;
+        progress_((done_ + part_of_shape * operations_of(row.shape)) / total_,
+                  series_name(row.series) + " " + bench_shape_text(row.shape));
+    }
+
+    void measure(const BenchShape& shape) {
+        // Leave out what takes too much time or memory.
+        std::vector<BenchRow> rows;
+        for (const BenchSeries& series : config_.series) {
+            BenchRow& row = rows.emplace_back(BenchRow{shape, series});
+            tell(row, 0);
+            row.left_out = reason_to_leave_out(config_, series, shape, report_.machine);
+            row.held_bytes = held_bytes(series, shape, config_.causal || config_.window > 0);
+        }
+
+        // Hold every variant against the first, then time them all.
+        const auto is_timed = [](const BenchRow& row) { return row.left_out.empty(); };
+        if (std::ranges::any_of(rows, is_timed)) {
+            const BenchInput input = draw_bench_input(shape, config_.causal, config_.window);
+            std::vector<Runner> runners = agreeing_runners(rows, input);
+            if (report_.dispute) return;
+            time_in_rounds(runners, input);
+        }
+        report_.rows.insert(report_.rows.end(), rows.begin(), rows.end());
+    }
+
+    std::vector<Runner> agreeing_runners(std::vector<BenchRow>& rows, const BenchInput& input) {
+        const double tolerance = agreement_tolerance(input);
+        Array<float> first;
+        std::vector<Runner> runners;
+        for (BenchRow& row : rows) {
+            if (!row.left_out.empty()) continue;
+            tell(row, 0);
+            Array<float> context = room_for_context(row.series, row.shape);
+            const double seconds = timed(row.series, input, context, 1);
+            row.tolerance = tolerance;
+            if (runners.empty()) {
+                first = std::move(context);
+            } else {
+                const Disagreement where = farthest_apart(context, first);
+                row.apart = where.apart;
+                if (where.apart > tolerance) {
+                    const BenchSeries& against = runners.front().row->series;
+                    report_.dispute = {row.shape, row.series, against, where, tolerance};
+                    return {};
+                }
+            }
+            runners.push_back({&row, enough_calls(row.series, input, seconds)});
+        }
+        return runners;
+    }
+
+    void time_in_rounds(std::vector<Runner>& runners, const BenchInput& input) {
+        for (std::size_t round = 0; round < config_.rounds; ++round) {
+            for (Runner& runner : runners) {
+                const BenchRow& row = *runner.row;
+                tell(row, static_cast<double>(round) / static_cast<double>(config_.rounds));
+                BenchPeak& peak = peak_of(row.series);
+                peak.gflops =
+                    std::max(peak.gflops, measure_peak(peak.instruction_set, peak.threads));
+                Array<float> context = room_for_context(row.series, row.shape);
+                runner.seconds.push_back(timed(row.series, input, context, runner.calls) /
+                                         static_cast<double>(runner.calls));
+            }
+        }
+        for (const Runner& runner : runners) {
+            runner.row->seconds = median(runner.seconds);
+            runner.row->gflops = operations_of(runner.row->shape) / runner.row->seconds * 1e-9;
+        }
+    }
+
+    const BenchConfig& config_;
+    const BenchProgress& progress_;
+    BenchReport report_;
+    double total_ = 0;
+    double done_ = 0;
+};
+
+/// The length of the longest row.
+double longest(const Array<float>& rows) {
+    const std::size_t columns = rows.shape(2);
+    double most = 0;
+    for (std::size_t i = 0; i < rows.size(); i += columns) {
+        double squares = 0;
+        for (std::size_t j = 0; j < columns; ++j) {
+            const double number = rows.data()[i + j];
+            squares += number * number;
+        }
+        most = std::max(most, squares);
+    }
+    return std::sqrt(most);
+}
+
+}  // namespace
+
+Disagreement farthest_apart(const Array<float>& got, const Array<float>& expected) {
+    assert(got.size() == expected.size());
+    Disagreement farthest;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const double a = got.data()[i];
+        const double b = expected.data()[i];
+        double apart = a == b ? 0 : std::abs(a - b);
+        if (std::isnan(apart)) {
+            const bool both = std::isnan(a) && std::isnan(b);
+            apart = both ? 0 : std::numeric_limits<double>::infinity();
+        }
+        if (i == 0 || apart > farthest.apart) farthest = {i, a, b, apart};
+    }
+    return farthest;
+}
+
+double agreement_tolerance(const BenchInput& input) {
+    const auto head_dim = static_cast<double>(input.query.shape(2));
+    const auto length = static_cast<double>(input.query.shape(1));
+    const double score = longest(input.query) * longest(input.key) / std::sqrt(head_dim);
+    float largest = 0;
+    for (const float number : input.value) largest = std::max(largest, std::abs(number));
+    return 4.0 * std::numeric_limits<float>::epsilon() * largest *
+           (std::sqrt(head_dim) * score + std::sqrt(length) + 4);
+}
+
+BenchReport run_bench(const BenchConfig& config, const Machine& machine,
+                      const BenchProgress& progress) {
+    return Measurement(config, machine, progress).run();
+}
+
+std::vector<BenchLine> lines_of(const std::vector<BenchRow>& rows) {
+    std::vector<BenchLine> lines;
+    for (const BenchRow& row : rows) {
+        if (!row.left_out.empty() || !(row.seconds > 0)) continue;
+        const auto line = std::ranges::find_if(lines, [&](const BenchLine& known) {
+            return known.series == row.series && known.groups == row.shape.groups &&
+                   known.head_dim == row.shape.head_dim;
+        });
+        BenchLine& own =
+            line != lines.end()
+                ? *line
+                : lines.emplace_back(BenchLine{row.series, row.shape.groups, row.shape.head_dim});
+        const auto length = static_cast<double>(row.shape.length);
+        own.times.emplace_back(length, row.seconds);
+        own.memory.emplace_back(length, row.held_bytes);
+    }
+    for (BenchLine& line : lines) {
+        for (auto* points : {&line.times, &line.memory}) {
+            std::ranges::stable_sort(*points, {}, [](const auto& point) { return point.first; });
+        }
+    }
+    return lines;
+}
+
+std::vector<BenchLine> growth_of(const std::vector<BenchRow>& rows) {
+    std::vector<BenchLine> lines = lines_of(rows);
+    std::erase_if(lines, [](const BenchLine& line) { return !fitted_exponent(line.times); });
+    return lines;
+}
+
+}  // namespace attn

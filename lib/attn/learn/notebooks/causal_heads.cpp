@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/steps/context.hpp"
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/learn/notebooks/builder.hpp"
+
+// Notebook 002: the mean of all earlier tokens, by loop, by matrix and by masked softmax; the same
+// with weights that depend on the tokens; two heads; five heads. Each cell draws on where the one
+// above it stopped.
+
+namespace attn {
+namespace {
+
+/// The setting that the attention cells share: 4 samples of 8 tokens, 16 features for each head,
+/// keys drawn before queries, each token seeing itself and the past.
+WalkConfig cell(std::int64_t heads, std::int64_t embed_dim) {
+    WalkConfig config;
+    config.batch = 4;
+    config.query_len = 8;
+    config.heads = heads;
+    config.head_dim = 16;
+    config.embed_dim = embed_dim;
+    config.draw_order = "kqv";
+    config.mask.causal = true;
+    config.seed = 1337;
+    config.variant = Variant::loop;
+    return config;
+}
+
+/// Averages of the past: scores that know nothing, and x itself as value.
+WalkConfig averages(std::int64_t embed_dim) {
+    WalkConfig config = cell(1, embed_dim);
+    config.projection = Projection::matrix;
+    config.head_dim = embed_dim;
+    config.init = std::array{Init::zeros, Init::zeros, Init::identity};
+    config.draw_order = "qkv";
+    return config;
+}
+
+/// The page divides by the root of the whole width instead of that of a head.
+ScaleChoice scale_of(const ReplayOptions& replay) {
+    if (replay.corrected) return {};
+    return {ScaleChoice::By::embed_dim};
+}
+
+/// One head after `cells` others with draws of the same sizes.
+NotebookWalk one_head(const ReplayOptions& replay, std::string name, std::size_t cells,
+                      std::vector<std::string> mistakes = {}) {
+    WalkConfig config = cell(1, 32);
+    config.scale = scale_of(replay);
+    for (std::size_t i = 0; i < cells; ++i) {
+        config.burn_before.push_back({Distribution::normal, 4 * 8 * 32});
+        config.burn_before.push_back({Distribution::uniform, 3 * 16 * 32});
+    }
+    return walk_of(replay, std::move(name), config, std::move(mistakes));
+}
+
+/// The weights of cell 41 in an older state: scaled rightly, softmax over the wrong axis.
+NotebookWalk older(const ReplayOptions& replay) {
+    WalkConfig config = cell(1, 32);
+    if (!replay.corrected) config.softmax_axis = SoftmaxAxis::query;
+    return walk_of(replay, "older", config);
+}
+
+NotebookWalk two_heads(const ReplayOptions& replay) {
+    WalkConfig config = cell(2, 32);
+    config.scale = scale_of(replay);
+    config.output_projection = true;
+    config.burn_before = one_head(replay, "", 2).config.burn_before;
+    return walk_of(replay, "two-heads", config);
+}
+
+/// One fused projection; three mistakes in a cell that died.
+NotebookWalk five_heads(const ReplayOptions& replay) {
+    WalkConfig config = cell(5, 80);
+    config.scale = scale_of(replay);
+    config.draw_order = "qkv";
+    config.projection = Projection::fused_by_head;
+    config.output_projection = true;
+    config.burn_before = two_heads(replay).config.burn_before;
+    config.burn_before.push_back({Distribution::normal, 4 * 8 * 32});
+    config.burn_before.push_back({Distribution::uniform, 4 * 32 * 32});
+    return walk_of(replay, "five-heads", config, {"k-dot-k", "einsum-diagonal"});
+}
+
+/// The mean of each token's features and those of all tokens before it, sample by sample.
+Tensor running_mean(const Tensor& of) {
+    const Tensor x = cast(of, DType::float32);
+    const auto [batch, tokens, features] =
+        std::array{x.extent("batch"), x.extent("token"), x.extent("feature")};
+    Array<float> mean = empty_array<float>({batch, tokens, features});
+    for (std::size_t b = 0; b < batch; ++b) {
+        for (std::size_t f = 0; f < features; ++f) {
+            float sum = 0;
+            for (std::size_t t = 0; t < tokens; ++t) {
+                sum += x.as<float>()(b, t, f);
+                mean(b, t, f) = sum / static_cast<float>(t + 1);
+            }
+        }
+    }
+    return {x.axes(), std::move(mean)};
+}
+
+/// Ones where a query may see a key.
+Tensor lower_triangle(const Array<bool>& hidden) {
+    Array<float> ones = empty_array<float>(shape_of(hidden));
+    for (std::size_t i = 0; i < ones.size(); ++i) ones.data()[i] = hidden.data()[i] ? 0.0F : 1.0F;
+    return {{"query", "key"}, std::move(ones)};
+}
+
+/// The means that one (query, key) matrix of weights makes in every sample.
+Tensor means_by(const Tensor& weights, const Tensor& of) {
+    const Tensor x = cast(of, DType::float32);
+    Array<float> result = empty_array<float>(x.shape());
+    const std::size_t size = x.size() / x.extent("batch");
+    for (std::size_t b = 0; b < x.extent("batch"); ++b) {
+        const Tensor sample = slice(x, std::to_string(b));
+        const Array<float> mixed = loop::context(weights.as<float>(), sample.as<float>());
+        std::copy(mixed.begin(), mixed.end(), result.data() + b * size);
+    }
+    return {x.axes(), std::move(result)};
+}
+
+Tensor variance_tensor(const Tensor& tensor) {
+    return {{}, Array<float>(static_cast<float>(variance_of(tensor)))};
+}
+
+/// Each row divided by its sum.
+Tensor normalised(const Tensor& matrix) {
+    Array<float> rows = matrix.as<float>();
+    for (std::size_t q = 0; q < rows.shape(0); ++q) {
+        float sum = 0;
+        for (std::size_t k = 0; k < rows.shape(1); ++k) sum += rows(q, k);
+        for (std::size_t k = 0; k < rows.shape(1); ++k) rows(q, k) /= sum;
+    }
+    return {matrix.axes(), std::move(rows)};
+}
+
+/// The lines of every step of a cell, from the draws on, under names of its own. A cell keeps its
+/// mistakes, unless they are corrected.
+std::string cell_code(const ReplayOptions& replay, const Plan& plan,
+                      std::map<std::string, std::string> replaced = {}) {
+    if (!replay.corrected) {
+        replaced["scaled_scores"] =
+            "scaled_scores = scores * " + std::to_string(plan.embed_dim) + "**-0.5";
+    }
+    Plan own = plan;  // what other cells draw stands in their lines
+    own.config.burn_before.clear();
+    std::string lines;
+    for (const StepCode& step : program_of(own, step_table(), CodeLanguage::torch, Gradients::on)) {
+        if (step.code.empty() || step.step == "row_max" || step.step == "exponentials" ||
+            step.step == "row_sum") {
+            continue;
+        }
+        const auto instead = replaced.find(step.step);
+        lines +=
+            (lines.empty() ? "" : "\n") + (instead == replaced.end() ? step.code : instead->second);
+    }
+    return lines;
+}
+
+/// The averages of the past in three ways, without weights that know anything.
+void fill_averages(NotebookBuilder& page, const Walked& averaged) {
+    page.fill("x_shape", "setup", setup_code(averaged.plan, CodeLanguage::torch));
+    page.remade("running_mean", [](const Plan&, const Ledger& walk) {
+        return slice(running_mean(walk["x"]), "0");
+    });
+    page.remade("lower_triangle", [](const Plan&, const Ledger& walk) {
+        return lower_triangle(walk["mask"].as<bool>());
+    });
+    page.remade("average_by_triangle", [](const Plan&, const Ledger& walk) {
+        const Tensor ones = lower_triangle(walk["mask"].as<bool>());
+        return slice(means_by(normalised(ones), walk["x"]), "0");
+    });
+    page.fill("uniform_weights", "sums", sums_along(slice(averaged.ledger["weights"], "0"), 1));
+    page.fill("average_by_softmax_shape", "seed", std::to_string(averaged.plan.config.seed));
+    page.remade("average_by_softmax", [](const Plan&, const Ledger& walk) {
+        return slice(walk["context"], "0").renamed({"token", "feature"});
+    });
+}
+
+/// The lines of the cells with one, two and five heads.
+void fill_cells(NotebookBuilder& page, const ReplayOptions& replay) {
+    const auto einsum = [&](const char* name, const char* wrong, const char* right,
+                            const char* of) {
+        return std::string(name) + " = torch.einsum(\"" + (replay.corrected ? right : wrong) +
+               "\", " + of + ")";
+    };
+    const Plan& one = page.walked("one-head").plan;
+    const std::string seed = "torch.manual_seed(" + std::to_string(one.config.seed) + ")\n";
+    page.fill("context_shape", "cell", seed + cell_code(replay, one));
+    page.fill("context_by_einsum_shape", "cell",
+              cell_code(replay, one,
+                        {{"context", einsum("context_by_einsum", "bkk,bkf->bkf", "bqk,bkf->bqf",
+                                            "weights, value")}}));
+    page.fill("two_heads_shape", "cell", cell_code(replay, page.walked("two-heads").plan));
+    const std::string five = cell_code(
+        replay, page.walked("five-heads").plan,
+        {{"scores", einsum("scores", "bhqf,bhkf->bhqk", "bhqf,bhkf->bhqk",
+                           replay.corrected ? "query, key" : "key, key")},
+         {"context", einsum("context", "bhkk,bhkf->bhkf", "bhqk,bhkf->bhqf", "weights, value")}});
+    page.fill("five_heads", "cell", five);
+    page.fill("five_heads_scores", "cell", five);
+}
+
+}  // namespace
+
+std::vector<NotebookWalk> causal_heads_walks(const ReplayOptions& replay) {
+    return {one_head(replay, "one-head", 0),
+            walk_of(replay, "averages", averages(2)),
+            walk_of(replay, "wide-averages", averages(32)),
+            one_head(replay, "by-einsum", 1, {"einsum-diagonal"}),
+            two_heads(replay),
+            five_heads(replay),
+            older(replay)};
+}
+
+Document causal_heads(const ReplayOptions& replay) {
+    NotebookBuilder page(CodeLanguage::torch, replay, attn_notebook_causal_heads,
+                         causal_heads_walks(replay));
+    const Walked& averaged = page.walked("averages");
+    fill_averages(page, averaged);
+    if (replay.code) fill_cells(page, replay);
+    page.own("transposed_alike", "True");
+    if (!replay.corrected) {
+        page.remade("five_heads", [](const Plan&, const Ledger&) {
+            return std::string("NameError: name 'torch' is not defined");
+        });
+    }
+
+    // Two looks at the weights of cell 41.
+    const Walked& one = page.walked("one-head");
+    page.fill("weights", "sums", sums_along(slice(one.ledger["weights"], "0"), 1));
+    page.remade("weights_variance",
+                [](const Plan&, const Ledger& walk) { return variance_tensor(walk["weights"]); });
+    page.fill("weights_variance", "equal",
+              four(variance_of(slice(averaged.ledger["weights"], "0"))));
+    page.fill("weights_variance", "scaled", four(variance_of(one.ledger["scaled_scores"])));
+    const Tensor older = slice(page.walked("older").ledger["weights"], "0");
+    page.fill("older_weights", "columns", sums_along(older, 0));
+    page.fill("older_weights", "rows", sums_along(older, 1));
+    return page.finish("causal-heads", one.plan);
+}
+
+}  // namespace attn

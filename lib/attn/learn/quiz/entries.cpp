@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <cmath>
+
+#include "attn/core/plan/tokenize.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/learn/quiz/question.hpp"
+
+namespace attn {
+namespace {
+
+/// A setting of walks: the flag that says it, how it is told, `#` its number, and what it sets.
+struct Setting {
+    std::string_view flag, told;
+    void (*set)(WalkConfig&, std::int64_t) = [](WalkConfig&, std::int64_t) {};
+};
+
+constexpr Setting settings[]{
+    {"random randn", ""},
+    {"projection none", "", [](auto& c, auto) { c.projection = Projection::none; }},
+    {"dtype float64", "", [](auto& c, auto) { c.dtype = DType::float64; }},
+    {"batch", "a batch of #", [](auto& c, auto n) { c.batch = n; }},
+    {"seq-len", "a sequence length of #", [](auto& c, auto n) { c.query_len = n; }},
+    {"heads", "# heads", [](auto& c, auto n) { c.heads = n; }},
+    {"kv-heads", "# heads of keys and values", [](auto& c, auto n) { c.kv_heads = n; }},
+    {"head-dim", "# features a head", [](auto& c, auto n) { c.head_dim = n; }},
+    {"past", "# earlier tokens in the cache, before the new ones",
+     [](auto& c, auto n) { c.past = n; }},
+    {"output-projection", "an output as wide as all heads side by side",
+     [](auto& c, auto) { c.output_projection = true; }},
+    {"scale none", "scores that are not scaled",
+     [](auto& c, auto) { c.scale.by = ScaleChoice::By::none; }},
+    {"rope half", "RoPE with positions from 0, which turns each pair of features by its angle",
+     [](auto& c, auto) { c.rotary.pairing = Pairing::half; }},
+    {"rope-theta", "the base theta #",
+     [](auto& c, auto n) { c.rotary.theta = static_cast<double>(n); }},
+    {"mask causal", "a causal mask", [](auto& c, auto) { c.mask.causal = true; }},
+    {"mask causal,window:", "a causal mask, a sliding window of # keys with the query's own",
+     [](auto& c, auto n) { c.mask.causal = true, c.mask.window = n; }},
+    {"mask causal,chunk:", "a causal mask, chunks of # tokens that are kept apart",
+     [](auto& c, auto n) { c.mask.causal = true, c.mask.chunk = n; }},
+    {"mask prefix:", "a prefix of # tokens that all see, after it a causal mask",
+     [](auto& c, auto n) { c.mask.prefix = n; }},
+    {"backward", "the sum of all numbers of context as loss"},
+};
+
+/// A setting of a walk with a number between two.
+struct Drawn {
+    std::string_view flag;
+    std::int64_t least = 0, most = least;
+};
+using With = std::vector<Drawn>;
+
+void put(QuizWalk& walk, Dice& dice, const With& with) {
+    for (const Drawn& each : with) {
+        const Setting& setting = *std::ranges::find(settings, each.flag, &Setting::flag);
+        const std::int64_t number = dice.between(each.least, each.most);
+        const std::string text = number == 0 ? "" : std::to_string(number);
+        setting.set(walk.config, number);
+        walk.goes_back = walk.goes_back || each.flag == "backward";
+        walk.flags += (walk.flags.empty() ? "$"_told : " $"_told) + std::string(each.flag) +
+                      (text.empty() || each.flag.ends_with(':') ? "" : " ") + text;
+        std::string told(setting.told);
+        if (told.empty()) continue;
+        if (told.find('#') != told.npos) told.replace(told.find('#'), 1, text);
+        walk.told += (walk.told.empty() ? "" : ", ") + told;
+    }
+}
+
+/// A walk from drawn numbers.
+QuizWalk drawn(Dice& dice, const With& with) {
+    QuizWalk walk;
+    put(walk, dice, {{"random randn"}, {"dtype float64"}});
+    put(walk, dice, with);
+    return walk;
+}
+
+auto drawn(const With& with) {
+    return [with](Dice& dice) { return drawn(dice, with); };
+}
+
+/// The sizes of written queries and keys.
+struct Sizes {
+    std::size_t queries, keys, features = 1, heads = 1;
+};
+
+/// A walk from query, key and value as written.
+QuizWalk written(Dice& dice, const Sizes& sizes, const With& with,
+                 const std::function<double()>& in_query, const std::function<double()>& in_key,
+                 const std::function<double()>& in_value) {
+    QuizWalk walk;
+    put(walk, dice, {{"projection none"}, {"dtype float64"}});
+    const auto tensor = [&](const char* rows, std::size_t length, std::size_t features,
+                            const std::function<double()>& number) {
+        const bool has_head = sizes.heads > 1;
+        auto numbers = Array<double>::from_shape(has_head ? Shape{sizes.heads, length, features}
+                                                          : Shape{length, features});
+        for (double& each : numbers) each = number();
+        return Tensor(has_head ? Axes{"head", rows, "feature"} : Axes{rows, "feature"},
+                      std::move(numbers));
+    };
+    Ledger& given = walk.config.parameters;
+    given.record("query", tensor("query", sizes.queries, sizes.features, in_query));
+    given.record("key", tensor("key", sizes.keys, sizes.features, in_key));
+    given.record("value", tensor("key", sizes.keys, 2, in_value));
+    if (sizes.heads > 1) put(walk, dice, {{"heads", static_cast<std::int64_t>(sizes.heads)}});
+    put(walk, dice, with);
+    return walk;
+}
+
+/// Whole numbers.
+QuizWalk whole(Dice& dice, const Sizes& sizes, const With& with = {}) {
+    const auto number = [&] { return dice.pick({-1.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0}); };
+    return written(dice, sizes, with, number, number, number);
+}
+
+/// Scores that are logarithms of whole numbers, which softmax makes fractions of.
+auto logarithms(const Sizes& sizes, const With& with = {}) {
+    return [sizes, with](Dice& dice) {
+        QuizWalk walk = written(
+            dice, sizes, {{"scale none"}},
+            [&] {
+                return dice.pick({1.0, 1.0, 2.0});
+            },
+            [&] { return std::log(dice.between(1, 5)); },
+            [&] { return static_cast<double>(dice.between(0, 4)); });
+        put(walk, dice, with);
+        return walk;
+    };
+}
+
+QuizWalk scaled(Dice& dice) {
+    const std::size_t features = dice.pick<std::size_t>({2, 4, 4, 9, 16});
+    QuizWalk walk = whole(dice, {2, 3, features});
+    walk.told = std::to_string(features) + " features a head";
+    return walk;
+}
+
+QuizWalk three_tokens(Dice& dice) {
+    QuizWalk walk = whole(dice, {3, 3, 2});
+    walk.told = "1 head, 2 features a head";
+    put(walk, dice, dice.below(2) == 0 ? With{{"mask causal"}} : With{});
+    return walk;
+}
+
+QuizWalk of_angles(Dice& dice) {
+    const auto theta = dice.pick<std::int64_t>({16, 100, 10000});
+    return drawn(dice, {{"seq-len", 6}, {"head-dim", 4}, {"rope half"}, {"rope-theta", theta}});
+}
+
+QuizWalk shared(Dice& dice) {
+    const std::int64_t groups = dice.between(2, 3), heads = groups * dice.between(2, 3);
+    return drawn(dice, {{"seq-len", 2}, {"head-dim", 2}, {"heads", heads}, {"kv-heads", groups}});
+}
+
+/// Words with one of the masks that models use.
+QuizWalk masked_words(Dice& dice) {
+    const std::string text =
+        dice.pick({"life is short eat dessert first", "time flies like an old arrow",
+                   "birds sing when warm spring comes", "she found him under seven blankets"});
+    QuizWalk walk;
+    walk.config.input = tokenize({text});
+    walk.flags = "$text '"_told + text + "'";
+    const std::string_view mask = dice.pick<std::string_view>(
+        {"mask causal", "mask causal,window:", "mask causal,chunk:", "mask prefix:"});
+    put(walk, dice, {mask.ends_with(':') ? Drawn{mask, 2, 3} : Drawn{mask}});
+    return walk;
+}
+
+}  // namespace
+
+const std::vector<QuizEntry>& quiz_entries() {
+    static const auto fractions = logarithms({2, 3});
+    static const auto going_back = logarithms({2, 2}, {{"backward"}});
+    static const auto cached =
+        drawn({{"seq-len", 1, 3}, {"heads", 2}, {"head-dim", 4}, {"past", 2, 5}, {"mask causal"}});
+    static const auto batched = drawn({{"batch", 2, 3},
+                                       {"seq-len", 3, 6},
+                                       {"heads", 2, 4},
+                                       {"head-dim", 2, 5},
+                                       {"output-projection"}});
+    static const std::vector<QuizEntry> all{
+        {"scores",
+         [](Dice& dice) {
+             return whole(dice, {2, 3, 2 + dice.below(2)});
+         },
+         ask_cell("scores", {"query", "key"})},
+        {"scale", scaled, ask_cell("scaled_scores", {"scores"})},
+        {"softmax", fractions, ask_cell("weights", {"scores"})},
+        {"softmax", fractions, ask_cell("context", {"weights", "value"})},
+        {"mask", masked_words, ask_keys},
+        {"mask", logarithms({3, 3}, {{"mask causal"}}), ask_cell("weights", {"scores"})},
+        {"heads", drawn({{"seq-len", 3}, {"heads", 2, 3}, {"head-dim", 2, 4}}),
+         ask_origin("merged", "context")},
+        {"heads", logarithms({2, 2, 1, 2}), ask_cell("context", {"weights", "value"})},
+        {"heads", shared, ask_origin("repeated_key", "key")},
+        {"shape", batched,
+         ask_shape({"query", "key", "scores", "weights", "context", "merged", "output"})},
+        {"shape", shared, ask_shape({"query", "key", "scores", "context"})},
+        {"rope", of_angles, ask_cell("angles", {})},
+        {"rope",
+         [](Dice& dice) {
+             return whole(dice, {3, 3, 2}, {{"rope half"}});
+         },
+         ask_cell("rotated_query", {"query"})},
+        {"cache", cached, ask_shape({"query", "key", "present_key", "scores", "context"})},
+        {"cache", cached, ask_keys},
+        {"cache", cached, ask_origin("present_value", "value")},
+        {"gradient", going_back, ask_cell("d_value", {"weights", "value"})},
+        {"gradient", going_back, ask_cell("d_weights", {"weights", "value"})},
+        {"gradient", going_back, ask_cell("d_scores", {"weights", "d_weights"})},
+        {"mistake", three_tokens, ask_mistake},
+        {"rule", three_tokens, ask_line},
+        {"rule", three_tokens, ask_rule}};
+    return all;
+}
+
+std::vector<std::string> quiz_topics() {
+    std::vector<std::string> topics;
+    for (const QuizEntry& entry : quiz_entries()) {
+        if (topics.empty() || topics.back() != entry.topic) topics.push_back(entry.topic);
+    }
+    return topics;
+}
+
+}  // namespace attn

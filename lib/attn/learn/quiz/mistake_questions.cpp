@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <memory>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/learn/quiz/question.hpp"
+
+namespace attn {
+namespace {
+
+using Asked = std::optional<Question>;
+using Made = QuizWalk::Made;
+
+constexpr std::size_t most_choices = 4;
+
+/// The tensors of a walk for a reader, line by line, from what it is given.
+std::vector<std::string> shown_steps(const Made& made) {
+    std::vector<std::string> lines;
+    for (const char* name : {"query", "key", "value", "scores", "scaled_scores", "masked_scores",
+                             "weights", "context"}) {
+        if (made.ledger.has(name)) lines.push_back(shown_tensor(name, made.ledger[name]));
+    }
+    return lines;
+}
+
+struct MadeWrong {
+    const Mistake* mistake;
+    Made made;
+    std::vector<std::string> shown;
+};
+
+/// The walk with each mistake that shows in it, in any order, until `takes` has what it wants.
+void with_each_mistake(const QuizWalk& walk, Dice& dice,
+                       const std::function<bool(const MadeWrong&)>& takes) {
+    const auto kept = std::make_unique<const Made>(walk.made());
+    const Made& right = *kept;
+    const std::vector<std::string> shown = shown_steps(right);
+    std::vector<const Mistake*> all;
+    for (const Mistake& mistake : mistakes()) {
+        if (mistake.applies(right.plan)) all.push_back(&mistake);
+    }
+    dice.shuffle(all);
+    for (const Mistake* mistake : all) {
+        try {
+            MadeWrong wrong{mistake, walk.made(mistake), {}};
+            wrong.shown = shown_steps(wrong.made);
+            if (wrong.shown != shown && takes(wrong)) return;
+        } catch (const Error&) {
+            continue;  // this one shows as an error
+        }
+    }
+}
+
+std::string about(const Mistake& mistake) {
+    return mistake.title + " (" + mistake.id + "): " + mistake.effect + ".\n" + mistake.lesson +
+           "\n";
+}
+
+std::string rule_in(const Made& made, const std::string& step) {
+    return told_rule({made.plan, made.table, find_step(made.table, step)});
+}
+
+}  // namespace
+
+Asked ask_mistake(const QuizWalk& walk, Dice& dice) {
+    Question question{.walk = walk};
+    std::vector<QuizChoice> choices;
+    std::vector<std::vector<std::string>> seen;
+    with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
+        if (std::ranges::find(seen, wrong.shown) != seen.end()) return false;
+        seen.push_back(wrong.shown);
+        choices.push_back({wrong.mistake->title, wrong.mistake});
+        return choices.size() == most_choices;
+    });
+    if (choices.size() < 3) return std::nullopt;
+    const Mistake& mistake = *choices.front().mistake;
+    question.asks = given(walk) + "One mistake made these numbers. Which?";
+    question.shown = seen.front();
+    question.mistake = &mistake;
+    question.cell = mistake.step;
+    question.hints = {"it shows first at " + mistake.step};
+    question.why = about(mistake);
+    put_choices(question, std::move(choices), dice);
+    return question;
+}
+
+Asked ask_line(const QuizWalk& walk, Dice& dice) {
+    const auto kept = std::make_unique<const Made>(walk.made());
+    const Made& right = *kept;
+    Question question;
+    with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
+        question = {.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
+        for (const Step& step : right.table) {
+            if (!step.applies(right.plan) || step.kind == Step::Kind::detail) continue;
+            const std::string rule = rule_in(right, step.name);
+            if (rule.empty()) continue;
+            const std::string line = rule_in(wrong.made, step.name);
+            const std::string number = std::to_string(question.shown.size() + 1);
+            question.shown.push_back(number + "  " + line);
+            if (line.empty()) return false;
+            if (line != rule) {
+                question.right.names.push_back({number, step.name});
+                question.answer = number + "; it should be " + rule;
+                question.cell = step.name;
+            } else {
+                question.right.others.insert(question.right.others.end(), {number, step.name});
+            }
+        }
+        question.mistake = wrong.mistake;
+        return question.right.names.size() == 1;
+    });
+    if (question.right.names.size() != 1) return std::nullopt;
+    question.asks =
+        given(walk) + "This should be its attention. Which line is wrong? Give its number.";
+    question.hints = {"it is not line " + question.right.others.front()};
+    question.why = about(*question.mistake);
+    return question;
+}
+
+Asked ask_rule(const QuizWalk& walk, Dice& dice) {
+    const auto kept = std::make_unique<const Made>(walk.made());
+    const Made& right = *kept;
+    const std::string step = dice.pick({"scores", "scaled_scores", "weights", "context"});
+    std::vector<QuizChoice> choices{{rule_in(right, step)}};
+    with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
+        const std::string rule = rule_in(wrong.made, step);
+        const bool is_other = wrong.mistake->step == step && !rule.empty() &&
+                              std::ranges::find(choices, rule, &QuizChoice::text) == choices.end();
+        if (is_other && !same_numbers(wrong.made.ledger[step], right.ledger[step])) {
+            choices.push_back({rule, wrong.mistake});
+        }
+        return choices.size() == most_choices;
+    });
+    if (choices.size() < 3) return std::nullopt;
+    Question question{.walk = walk, .asks = given(walk) + "Which rule makes " + step + "?"};
+    question.cell = step;
+    question.hints = {"q counts queries, k keys, f features"};
+    question.why = formula_of(find_step(right.table, step), right.plan, right.table) + "\n";
+    put_choices(question, std::move(choices), dice);
+    return question;
+}
+
+}  // namespace attn

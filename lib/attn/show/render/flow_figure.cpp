@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/show/render/layout.hpp"
+#include "attn/show/render/svg.hpp"
+
+namespace attn {
+namespace {
+
+constexpr double box_height = 40;
+constexpr double layer_height = 74;
+
+std::string axes_of(const Section& section) {
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    return tensor == nullptr ? "" : tensor->described();
+}
+
+/// The sections that are boxes: what a walk starts from, its parameters and what it computes; the
+/// parts of softmax where they are shown.
+std::vector<const Section*> boxes_of(const Document& document) {
+    std::vector<const Section*> boxes;
+    for (const Section& section : document.sections) {
+        if (!section.detail || section.shown) boxes.push_back(&section);
+    }
+    return boxes;
+}
+
+/// The earlier boxes that this one was made from.
+std::vector<std::size_t> boxes_read(const std::vector<const Section*>& boxes, std::size_t reader) {
+    std::vector<std::size_t> read;
+    for (std::size_t i = 0; i < reader; ++i) {
+        const auto& names = boxes[reader]->reads;
+        if (std::find(names.begin(), names.end(), boxes[i]->name) != names.end()) read.push_back(i);
+    }
+    return read;
+}
+
+std::string arrow(const std::vector<std::pair<double, double>>& points) {
+    std::string d = fmt::format("M{} {}", px(points[0].first), px(points[0].second));
+    for (std::size_t i = 1; i < points.size(); ++i) {
+        const auto [x, y] = points[i];
+        const double middle = (points[i - 1].second + y) / 2;
+        d += fmt::format("C{} {} {} {} {} {}", px(points[i - 1].first), px(middle), px(x),
+                         px(middle), px(x), px(y));
+    }
+    return "<path class=\"rule\" marker-end=\"url(#tip)\" stroke-width=\"1.3\" d=\"" + d + "\"/>\n";
+}
+
+constexpr double margin = 16;
+
+double top_of(const FlowNode& node) { return 20 + layer_height * static_cast<double>(node.layer); }
+
+/// The way from the box that is read to its reader, and where it begins.
+struct Way {
+    std::size_t from;
+    std::vector<std::pair<double, double>> points;
+};
+
+Way way_between(const std::vector<FlowNode>& nodes, std::size_t from, std::size_t reader) {
+    const auto above = [&](std::size_t n) { return std::pair(nodes[n].x, top_of(nodes[n])); };
+    const auto below = [&](std::size_t n) {
+        return std::pair(nodes[n].x, top_of(nodes[n]) + box_height);
+    };
+    Way way{from, {above(reader)}};
+    for (; nodes[way.from].is_bend; way.from = nodes[way.from].reads.front()) {
+        way.points.push_back(below(way.from));
+        way.points.push_back(above(way.from));
+    }
+    way.points.push_back(below(way.from));
+    std::reverse(way.points.begin(), way.points.end());
+    return way;
+}
+
+void draw_box(Svg& svg, const Section& section, const FlowNode& node, double shift) {
+    const double middle = node.x + shift;
+    svg.add(
+        fmt::format("<g><title>{}</title><rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
+                    "height=\"{}\" rx=\"5\"/></g>\n",
+                    xml_text(section.formula.empty() ? section.title : section.formula),
+                    node.reads.empty() ? "given" : "box", px(middle - node.width / 2),
+                    px(top_of(node)), px(node.width), px(box_height)));
+    svg.text({.x = middle, .y = top_of(node) + 17, .anchor = "middle"}, section.name);
+    svg.text({.x = middle, .y = top_of(node) + 32, .anchor = "middle", .style = "tiny soft"},
+             axes_of(section));
+    svg.reach(middle + node.width / 2, top_of(node) + box_height);
+}
+
+/// All boxes below one another with their formulas; what goes past others bends out to the left,
+/// the further the more it passes.
+void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
+    constexpr double step = 56, lane = 9, most_lanes = 9;
+    double widest = 0;
+    for (const Section* box : boxes) {
+        widest =
+            std::max({widest, text_width(box->name) + 20, text_width(axes_of(*box), 10.5) + 16});
+    }
+    const double left = margin + lane * most_lanes;
+    const auto top = [&](std::size_t i) { return 20 + step * static_cast<double>(i); };
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        const std::vector<std::size_t> read = boxes_read(boxes, i);
+        FlowNode node{widest, read};
+        node.x = left + widest / 2;
+        svg.add(fmt::format("<g transform=\"translate(0 {})\">", px(top(i) - 20)));
+        draw_box(svg, *boxes[i], node, 0);
+        svg.add("</g>\n");
+        double y = top(i) + 14;
+        const TextAt beside{.x = left + widest + 16, .y = y, .style = "small"};
+        y = svg.paragraph(beside, boxes[i]->title, 64, 11);
+        svg.paragraph({.x = beside.x, .y = y, .style = "formula soft"}, boxes[i]->formula, 72, 12);
+        svg.reach(left + widest, top(i) + box_height);
+        for (const std::size_t from : read) {
+            if (from + 1 == i) {
+                svg.add(arrow({{node.x, top(from) + box_height}, {node.x, top(i)}}));
+                continue;
+            }
+            const double out = left - lane * std::min(most_lanes, static_cast<double>(i - from));
+            svg.add(
+                fmt::format("<path class=\"rule\" marker-end=\"url(#tip)\" "
+                            "stroke-width=\"1.3\" d=\"M{0} {1}C{2} {1} {2} {3} {0} {3}\"/>\n",
+                            px(left), px(top(from) + 26), px(out), px(top(i) + 14)));
+        }
+    }
+}
+
+}  // namespace
+
+void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices) {
+    std::vector<const Section*> boxes = boxes_of(document);
+    // An arrow back to a box stands beside it, on the same height.
+    std::map<std::string, const Section*> gradients;
+    std::erase_if(boxes, [&](const Section* section) {
+        if (section->name.starts_with("d_")) gradients[section->name.substr(2)] = section;
+        return section->name.starts_with("d_") || section->name == "row_dot";
+    });
+    const auto gradient_of = [&](std::size_t i) {
+        const auto found = gradients.find(boxes[i]->name);
+        return found == gradients.end() ? nullptr : found->second;
+    };
+    std::vector<FlowNode> nodes;
+    bool flows = false;
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        FlowNode node;
+        const Section* const back = gradient_of(i);
+        node.width = std::max({70.0, text_width((back ? back : boxes[i])->name) + 20,
+                               text_width(axes_of(*boxes[i]), 10.5) + 16});
+        node.reads = boxes_read(boxes, i);
+        flows = flows || !node.reads.empty();
+        nodes.push_back(std::move(node));
+    }
+    if (!flows) {
+        throw ConfigError(
+            "$figure flow draws the steps of a walk and what each reads, and there are none here: "
+            "leave $only out, or use $figure matrix"_told);
+    }
+    svg.add(
+        "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
+        "markerHeight=\"7\" orient=\"auto\"><path class=\"soft\" d=\"M0 0l8 4l-8 4z\"/></marker>"
+        "</defs>\n");
+    if (choices.columns == 1) return draw_column(svg, boxes);
+    nodes = laid_out(std::move(nodes));
+    double shift = 0;
+    for (FlowNode& node : nodes) {
+        node.x += margin;
+        shift = std::max(shift, node.x + node.width / 2 + 2 * margin);
+    }
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        for (const std::size_t from : nodes[i].reads) {
+            Way way = way_between(nodes, from, i);
+            svg.add(arrow(way.points));
+            const bool is_loss = boxes[i]->name == "loss";
+            if (gradient_of(way.from) == nullptr || !(is_loss || gradient_of(i))) continue;
+            for (auto& [x, y] : way.points) x += shift;
+            if (is_loss) {
+                // From the loss itself, around the box that it is read from.
+                way.points.back() = {nodes[i].x + nodes[i].width / 2, top_of(nodes[i]) + 20};
+            }
+            std::reverse(way.points.begin(), way.points.end());
+            svg.add(arrow(way.points));
+        }
+    }
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        draw_box(svg, *boxes[i], nodes[i], 0);
+        if (const Section* back = gradient_of(i)) draw_box(svg, *back, nodes[i], shift);
+    }
+}
+
+}  // namespace attn

@@ -1,0 +1,299 @@
+#include "attn/ground/text/strings.hpp"
+#include "attn/show/render/render.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "attn/ground/text/json.hpp"
+#include "attn/show/render/page/page_files.hpp"
+#include "attn/show/render/svg.hpp"
+
+namespace attn {
+namespace {
+
+/// `["query",[0,4,1]]`, or `["embedding",{"cells":[12,13]}]` where the cells lie irregularly.
+void write_source(TextPieces& out, const SourceCells& source) {
+    out << '[' << json_string(source.step) << ','
+        << (source.strides.empty() ? "{\"cells\":" + json_numbers(source.numbers) + "}"
+                                   : json_numbers(source.strides))
+        << ']';
+}
+
+void write_pattern(TextPieces& out, const DerivationPattern& pattern) {
+    out << "{\"rule\":" << json_string(pattern.rule);
+    if (!pattern.arithmetic.empty()) out << ",\"text\":" << json_string(pattern.arithmetic);
+    if (pattern.is_sum) out << ",\"sum\":true";
+    out << ",\"cells\":" << json_numbers(pattern.cells) << ",\"terms\":[";
+    for (std::size_t i = 0; i < pattern.terms.size(); ++i) {
+        out << (i > 0 ? ",[" : "[") << std::to_string(pattern.terms[i].count);
+        if (pattern.terms[i].is_exponential) out << ",\"exp\"";
+        for (const SourceCells& factor : pattern.terms[i].factors) {
+            out << ',';
+            write_source(out, factor);
+        }
+        out << ']';
+    }
+    out << "]}";
+}
+
+/// The patterns of a section. Cells of a mask are made of their indices alone: those of one rule
+/// become one pattern, whose arithmetic the page writes from it.
+std::vector<DerivationPattern> patterns_of(const Section& section) {
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    if (tensor == nullptr || tensor->dtype() != DType::boolean) return section.derivations;
+    std::vector<DerivationPattern> merged;
+    for (const DerivationPattern& one : section.derivations) {
+        if (merged.empty() || !one.terms.empty() || merged.back().rule != one.rule) {
+            merged.push_back(one);
+            continue;
+        }
+        std::vector<std::size_t>& runs = merged.back().cells;
+        const bool follows = runs[runs.size() - 2] + runs.back() == one.cells.front();
+        if (follows) runs.back() += one.cells[1];
+        runs.insert(runs.end(), one.cells.begin() + (follows ? 2 : 0), one.cells.end());
+        merged.back().arithmetic.clear();
+    }
+    return merged;
+}
+
+/// The ends of a colour scale. Two walks side by side share theirs: equal numbers look equal.
+void write_scale(TextPieces& out, const Document& document, const Section& section,
+                 const FigureChoices& choices, const CellView& own) {
+    std::optional<CellView> beside;
+    const Document* const other = document.other.get();
+    for (std::size_t i = 0; other != nullptr && i < other->sections.size(); ++i) {
+        const Section& twin = other->sections[i];
+        const auto* tensor = std::get_if<Tensor>(&twin.content);
+        if (twin.name != section.name || tensor == nullptr) continue;
+        beside.emplace(twin, *other, choices.options, Shown(tensor->shape()), choices.end);
+    }
+    const CellView& wider = beside && beside->limit() > own.limit() ? *beside : own;
+    if (wider.kind() == ScaleKind::from_zero) out << ",\"low\":" << json_string(wider.low_end());
+    out << ",\"high\":" << json_string(wider.high_end())
+        << ",\"limit\":" << json_number(wider.limit());
+}
+
+void write_view(TextPieces& out, const Document& document, const Section& section,
+                const FigureChoices& choices) {
+    // Left out: all that most tensors have (walk.js).
+    static constexpr std::array<const char*, 3> forms{",\"form\":\"whole\"", "",
+                                                      ",\"form\":\"scientific\""};
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    out << json_string(section.name) << ":{\"reads\":" << json_list(section.reads);
+    if (!section.shown) out << ",\"folded\":true";
+    if (!section.derived_by.empty()) {
+        out << ",\"derived_by\":" << json_string(section.derived_by);
+    }
+    if (!section.opened_at.empty()) {
+        out << ",\"opened_at\":" << json_numbers(section.opened_at);
+    }
+    if (tensor != nullptr) {
+        const CellView view(section, document, choices.options, Shown(tensor->shape()),
+                            choices.end);
+        out << forms[static_cast<std::size_t>(view.form().kind)];
+        if (view.form().precision != 4) {
+            out << ",\"precision\":" << std::to_string(view.form().precision);
+        }
+        if (view.kind() == ScaleKind::from_zero) out << ",\"scale\":\"s\"";
+        if (view.has_colors()) write_scale(out, document, section, choices, view);
+        std::vector<std::string> sides;
+        for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
+        if (sides != tensor->axes()) out << ",\"sides\":" << json_list(sides);
+    }
+    if (!section.notes.empty()) out << ",\"notes\":" << json_list(section.notes);
+    if (!section.derivations.empty()) {
+        const std::vector<DerivationPattern> patterns = patterns_of(section);
+        out << ",\"derivations\":[";
+        for (std::size_t i = 0; i < patterns.size(); ++i) {
+            if (i > 0) out << ",\n";
+            write_pattern(out, patterns[i]);
+        }
+        out << ']';
+    }
+    out << '}';
+}
+
+/// Data of the page beside the walk.
+void write_views(TextPieces& out, const Document& document, const FigureChoices& choices) {
+    out << "{\"command\":" << json_string(document.command)
+        << ",\"name\":" << json_string(document.name)
+        << ",\"row_scale\":" << (choices.end == ScaleEnd::row ? "true" : "false")
+        << ",\"levels\":" << std::to_string(scale_levels)
+        << ",\"tokens\":" << json_tokens(document, visible) << ",\n\"sections\":{";
+    for (std::size_t i = 0; i < document.sections.size(); ++i) {
+        if (i > 0) out << ",\n";
+        write_view(out, document, document.sections[i], choices);
+    }
+    out << "}}";
+}
+
+/// Writes JSON into a script element: no `<` in it can end the element.
+template <class Write>
+void write_script(TextPieces& out, std::string_view id, Write&& write,
+                  const std::string& command = "") {
+    out << "<script type=\"application/json\" id=\"" << id << '"';
+    if (!command.empty()) out << " data-command=\"" << xml_text(command) << '"';
+    out << '>';
+    const Sink safe = [&out](std::string_view piece) {
+        for (std::size_t at = 0; at < piece.size();) {
+            const std::size_t next = std::min(piece.find('<', at), piece.size());
+            out << piece.substr(at, next - at) << (next < piece.size() ? "\\u003c" : "");
+            at = next + 1;
+        }
+    };
+    write(safe);
+    out << "</script>\n";
+}
+
+void write_walk(TextPieces& out, const Document& document, const FigureChoices& choices,
+                const std::string& prefix) {
+    write_script(out, prefix + "walk", [&](const Sink& sink) { render_json(document, sink); });
+    write_script(out, prefix + "views", [&](const Sink& sink) {
+        TextPieces pieces(sink);
+        write_views(pieces, document, choices);
+        pieces.flush();
+    });
+}
+
+/// When the dark style sheet applies.
+std::string_view dark_media(Theme theme) {
+    if (theme == Theme::automatic) return "screen and (prefers-color-scheme: dark)";
+    return theme == Theme::dark ? "screen" : "not all";
+}
+
+/// For those without scripts: the weights as a table, as far as somebody would read it.
+std::string plain_weights(const Document& document, const FigureChoices& choices) {
+    constexpr std::size_t most_cells = 1024;
+    std::string text =
+        "<noscript><p>This page needs JavaScript, which stands in it; "
+        "attn-explain $format markdown makes one that does not.</p>"_told;
+    // A live page is its script.
+    if (!choices.live.empty()) return text + "</noscript>\n";
+    for (const Section& section : document.sections) {
+        const auto* tensor = std::get_if<Tensor>(&section.content);
+        if (section.name != "weights" || tensor == nullptr || tensor->dimension() < 2) continue;
+        if (tensor->size() == 0 || tensor->size() > most_cells) continue;
+        const CellView view(section, document, choices.options, Shown(tensor->shape()),
+                            choices.end);
+        const std::size_t row_axis = tensor->dimension() - 2;
+        const std::size_t columns = tensor->shape().back();
+        for (const Panel& panel : panels_of(*tensor, view)) {
+            text += "<table><caption>weights " + xml_text(panel.caption) + "</caption>";
+            for (std::size_t row = 0; row < tensor->shape()[row_axis]; ++row) {
+                text += "<tr><th>" + xml_text(view.label(row_axis, row, panel.batch));
+                for (std::size_t column = 0; column < columns; ++column) {
+                    const double weight = tensor->at(panel.offset + row * columns + column);
+                    text += "<td>" + xml_text(view.number(weight));
+                }
+            }
+            text += "</table>\n";
+        }
+    }
+    return text + "</noscript>\n";
+}
+
+/// The parts of a page beside its walks.
+struct Frame {
+    std::string command;
+    bool of_heads;             ///< of a model's heads, which have more style and script
+    std::string plain_text{};  ///< for readers without scripts
+    bool is_live = false;      ///< with knobs, and the core that they turn
+};
+
+void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
+    out << "<style>\n"
+        << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
+        << squeezed_style(frame.is_live ? page_live_css : "")
+        << squeezed_style(scale_style(Page::light, "background", "", "color"))
+        << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
+        << squeezed_style(page_dark_css)
+        << squeezed_style(scale_style(Page::dark, "background", "", "color")) << "</style>\n";
+}
+
+/// The page around what `write` writes into it; embedded, an element that makes itself a tree of
+/// its own (see root.js), so that neither its style nor its names meet those of the page around it.
+template <class Write>
+void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choices, Write&& write) {
+    TextPieces out(sink);
+    if (choices.embedded) {
+        out << "<div data-attn-explain><template>\n";
+        write_styles(out, frame, choices.theme);
+    } else {
+        out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+               "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+               "script-src 'unsafe-inline'"
+            << (frame.is_live ? " 'wasm-unsafe-eval'" : "")
+            << "; style-src 'unsafe-inline'; img-src data:\">\n"
+               "<link rel=\"icon\" href=\"data:,\">\n<title>"
+            << xml_text(frame.command) << "</title>\n";
+        write_styles(out, frame, choices.theme);
+        out << "</head>\n<body>\n" << frame.plain_text;
+    }
+    write(out);
+    out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
+        << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
+        << squeezed_script(frame.is_live ? page_live_js : "")
+        << (frame.is_live ? "new Live(new App());" : "new App();") << "})();\n</script>\n"
+        << (choices.embedded ? "" : "</body>\n</html>\n");
+    out.flush();
+}
+
+}  // namespace
+
+std::string as_letters(std::string_view bytes) {
+    constexpr unsigned base = 91, bits_of_two = 13;
+    std::string text;
+    text.reserve(bytes.size() * 16 / bits_of_two + 2);
+    const auto put = [&text](unsigned digit) {
+        char letter = static_cast<char>('!' + digit);
+        for (const char none : {'"', '&', '<'})
+            letter = static_cast<char>(letter + (letter >= none));
+        text += letter;
+    };
+    unsigned held = 0, bits = 0;
+    for (const char byte : bytes) {
+        held |= static_cast<unsigned>(static_cast<unsigned char>(byte)) << bits;
+        bits += 8;
+        if (bits < bits_of_two) continue;
+        const unsigned two = held % (1U << bits_of_two);
+        put(two % base);
+        put(two / base);
+        held >>= bits_of_two;
+        bits -= bits_of_two;
+    }
+    if (bits > 0) put(held % base);
+    if (bits > 6) put(held / base);
+    return text;
+}
+
+void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
+    const bool is_live = !choices.live.empty();
+    write_page(sink, {document.command, false, plain_weights(document, choices), is_live}, choices,
+               [&](TextPieces& out) {
+                   write_walk(out, document, choices, "");
+                   for (const auto& one : choices.live) {
+                       write_script(out, one.first, [&](const Sink& to) { to(one.second); });
+                   }
+                   if (document.other == nullptr) return;
+                   Document other = *document.other;
+                   other.other =
+                       std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
+                   write_walk(out, other, choices, "other-");
+               });
+}
+
+void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {
+    write_page(
+        sink, {model.command, true, plain_weights({}, choices)}, choices, [&](TextPieces& out) {
+            write_script(
+                out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
+            for (std::size_t n = 0; n < model.layers.size(); ++n) {
+                write_walk(out, model.layers[n], choices, "layer-" + std::to_string(n) + "-");
+            }
+        });
+}
+
+}  // namespace attn

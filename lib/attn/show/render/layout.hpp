@@ -1,0 +1,164 @@
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/text_pieces.hpp"
+#include "attn/show/render/number_form.hpp"
+
+namespace attn {
+
+/// Writes brackets, separators and line breaks around the cells of a tensor, as PyTorch and NumPy
+/// both nest them. How the dots of a cut row stand among its cells is for each library to say.
+class Layout {
+public:
+    /// Writes what lies behind the axes before `position`.
+    void write_axis(std::size_t position, std::size_t offset) {
+        if (position == shown_.dimension()) {
+            begin_row();
+            write_cells(offset, offset + 1);
+        } else if (position + 1 == shown_.dimension()) {
+            write_row(shown_.axis(position), offset);
+        } else {
+            write_parts(position, offset);
+        }
+    }
+
+    /// The columns of the last line so far.
+    std::size_t last_line() const { return hang_ + text_.size() - line_begin_; }
+
+protected:
+    /// `hang` columns are before the cells of a line. At least `least_tail` indices are printed
+    /// behind the dots of a cut axis.
+    Layout(TextPieces& text, const Shown& shown, const Cells& cells, std::string_view gap,
+           std::size_t hang, std::size_t least_tail)
+        : text_(text),
+          shown_(shown),
+          cells_(cells),
+          gap_(gap),
+          hang_(hang),
+          part_end_(gap.substr(0, gap.find(' '))),
+          line_break_(std::string(part_end_) + '\n' + std::string(hang, ' ')),
+          least_tail_(least_tail),
+          line_begin_(text.size() + shown.dimension()) {}
+    ~Layout() = default;
+
+    /// Goes to the next place in a row: behind the gap, or on a new line.
+    void separate(bool fits) {
+        if (is_first_) return;
+        if (fits) {
+            text_ << gap_;
+            return;
+        }
+        if (part_end_.empty()) text_.drop_blanks();
+        text_ << line_break_;
+        left_ = cells_per_line_;
+        line_begin_ = text_.size();
+    }
+
+    TextPieces& text_;
+    const Shown& shown_;
+    const Cells& cells_;
+    std::string_view gap_;
+    std::size_t hang_;
+    std::size_t cells_per_line_ = std::numeric_limits<std::size_t>::max();
+    std::size_t left_ = 0;  ///< cells that still fit on the line
+
+private:
+    /// Writes the dots of a cut row, of which `head` cells are written.
+    virtual void write_dots(std::size_t head) = 0;
+
+    std::size_t tail_begin(const ShownAxis& axis) const {
+        return axis.length - (axis.cut ? std::max(axis.tail, least_tail_) : axis.tail);
+    }
+
+    void begin_row() {
+        is_first_ = true;
+        left_ = cells_per_line_;
+        line_begin_ = text_.size();
+    }
+
+    void write_cells(std::size_t begin, std::size_t end) {
+        for (; begin < end; ++begin, --left_) {
+            separate(left_ > 0);
+            is_first_ = false;
+            const std::string cell = cells_.text(begin);
+            if (cells_.unseen > 0 && cell.size() > cells_.width) line_begin_ += cells_.unseen;
+            text_ << cell;
+        }
+    }
+
+    void write_row(const ShownAxis& axis, std::size_t offset) {
+        text_ << '[';
+        begin_row();
+        write_cells(offset, offset + axis.head);
+        if (axis.cut) {
+            write_dots(axis.head);
+            is_first_ = false;
+        }
+        write_cells(offset + tail_begin(axis), offset + axis.length);
+        text_ << ']';
+    }
+
+    void write_parts(std::size_t position, std::size_t offset) {
+        const ShownAxis& axis = shown_.axis(position);
+        const std::size_t lines = shown_.dimension() - 1 - position;
+        bool first = true;
+        const auto begin_part = [&] {
+            if (!first) {
+                text_ << part_end_;
+                text_.repeat(lines, '\n');
+                text_.repeat(hang_ - lines, ' ');
+            }
+            first = false;
+        };
+        const auto write_range = [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                begin_part();
+                write_axis(position + 1, offset + i * axis.stride);
+            }
+        };
+
+        text_ << '[';
+        write_range(0, axis.head);
+        if (axis.cut) {
+            begin_part();
+            text_ << "...";
+        }
+        write_range(tail_begin(axis), axis.length);
+        text_ << ']';
+    }
+
+    std::string_view part_end_;  ///< what is seen of the gap
+    std::string line_break_;     ///< and the blanks before the next cell
+    std::size_t least_tail_;
+    /// Where the first cell of the last line begins; where it would begin as long as there is none.
+    std::size_t line_begin_;
+    bool is_first_ = true;  ///< nothing is in the row yet
+};
+
+/// A box of a flow diagram, or a bend of an arrow on its way past a layer.
+struct FlowNode {
+    double width = 0;
+    std::vector<std::size_t> reads{};  ///< the nodes that arrows come from, all of them earlier
+    bool is_bend = false;
+
+    // Set by the layout.
+    std::size_t layer = 0;
+    double x = 0;  ///< of its middle
+};
+
+/// The nodes with bends added after them, each given a layer and a place on it: what is read lies
+/// above what reads it, arrows are short and cross seldom, and no arrow passes through a box.
+///
+/// Source  K. Sugiyama et al., "Methods for visual understanding of hierarchical system
+/// structures",
+///         1981; places by isotonic regression.
+std::vector<FlowNode> laid_out(std::vector<FlowNode> nodes);
+
+}  // namespace attn

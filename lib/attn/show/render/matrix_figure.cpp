@@ -1,0 +1,302 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "attn/ground/text/number_text.hpp"
+#include "attn/show/render/svg.hpp"
+
+namespace attn {
+namespace {
+
+/// Above this, a figure has no digits.
+constexpr std::size_t most_written_cells = 1024;
+constexpr double widest_row = 900;
+
+/// As JSON says it.
+std::string shortest(const Tensor& tensor, std::size_t flat) {
+    if (tensor.dtype() == DType::boolean) return tensor.at(flat) != 0 ? "true" : "false";
+    return scalar_text(tensor, flat);
+}
+
+/// Draws the matrices of one tensor side by side.
+class Matrices {
+public:
+    Matrices(Svg& svg, const Document& document, const Section& section,
+             const FigureChoices& choices)
+        : svg_(svg),
+          section_(section),
+          tensor_(std::get<Tensor>(section.content)),
+          view_(section, document, choices.options, Shown(tensor_.shape()), choices.end),
+          shape_(tensor_.shape()),
+          most_side_by_side_(choices.columns),
+          widest_row_(choices.width > 0 ? static_cast<double>(choices.width) : widest_row) {
+        const std::size_t dimension = shape_.size();
+        columns_ = dimension == 0 ? 1 : shape_.back();
+        rows_ = dimension < 2 ? 1 : shape_[dimension - 2];
+        written_ = tensor_.size() <= most_written_cells && columns_ <= 24;
+        // Small multiples stand four in a row.
+        const double digits = 7.3 * static_cast<double>(view_.width()) + 10;
+        const std::size_t in_row = std::clamp<std::size_t>(
+            tensor_.size() / std::max<std::size_t>(1, rows_ * columns_), 1, 4);
+        const double room = 780.0 / static_cast<double>(columns_ * in_row);
+        width_ = written_ ? std::max(34.0, digits) : std::clamp(room, 2.0, 14.0);
+        height_ = written_ ? 26 : width_;
+    }
+
+    void draw(double top) {
+        const std::vector<Panel> panels = panels_of(tensor_, view_);
+        measure_labels(panels);
+        const double panel_width = width_ * static_cast<double>(columns_);
+        const double panel_height = height_ * static_cast<double>(rows_);
+        const double left = 16 + (row_axis().empty() ? 0 : 18) + row_labels_;
+        const double between = 18;
+        double x = left;
+        double y = top;
+        std::size_t in_row = 0;
+        for (std::size_t i = 0; i < panels.size(); ++i) {
+            const bool new_batch = i > 0 && panels[i].batch != panels[i - 1].batch;
+            const bool is_full = most_side_by_side_ > 0
+                                     ? in_row == most_side_by_side_
+                                     : x + panel_width > std::max(widest_row_, left + panel_width);
+            if (i > 0 && (new_batch || is_full)) {
+                in_row = 0;
+                x = left;
+                y += head_room(panels) + panel_height + 16;
+            }
+            const double cells = y + head_room(panels);
+            if (!panels[i].caption.empty()) {
+                svg_.text({.x = x, .y = y + 8, .style = "small"}, panels[i].caption);
+            }
+            label_columns(panels[i], x, cells);
+            if (x == left) label_rows(panels[i], x, cells);
+            svg_.add(fmt::format("<g transform=\"translate({} {})\"{}>\n", px(x), px(cells),
+                                 written_ ? " class=\"digits cells\" text-anchor=\"middle\""
+                                          : " shape-rendering=\"crispEdges\""));
+            svg_.add(written_ ? written_cells(panels[i]) : shaded_runs(panels[i]));
+            svg_.add("</g>\n");
+            svg_.reach(x + panel_width, cells + panel_height);
+            x += panel_width + between;
+            ++in_row;
+        }
+        if (view_.has_colors()) legend(left, svg_.bottom() + 18);
+    }
+
+private:
+    std::string row_axis() const {
+        return shape_.size() < 2 ? "" : tensor_.axes()[shape_.size() - 2];
+    }
+
+    void measure_labels(const std::vector<Panel>& panels) {
+        for (const Panel& panel : panels) {
+            for (std::size_t r = 0; r < rows_ && !row_axis().empty(); ++r) {
+                row_labels_ = std::max(row_labels_, text_width(label(shape_.size() - 2, r, panel)));
+            }
+            for (std::size_t c = 0; c < columns_ && !shape_.empty(); ++c) {
+                const double wide = text_width(label(shape_.size() - 1, c, panel), 12);
+                column_labels_ = std::max(column_labels_, wide);
+            }
+        }
+        row_labels_ += 8;
+    }
+
+    bool turned() const { return column_labels_ > width_ - 2; }
+
+    /// Height above the cells: the caption, the name of the axis, the labels.
+    double head_room(const std::vector<Panel>& panels) const {
+        const double labels = shape_.empty() ? 0 : turned() ? 0.72 * column_labels_ + 14 : 18;
+        // The caption stands beside the name of the axis where there is room.
+        const bool beside = width_ * static_cast<double>(columns_) > 200;
+        return (panels.front().caption.empty() || beside ? 0 : 16) + (shape_.empty() ? 0 : 16) +
+               labels;
+    }
+
+    std::string label(std::size_t axis, std::size_t i, const Panel& panel) const {
+        return view_.label(axis, i, panel.batch);
+    }
+
+    /// Every label where they have room, every so many of them where cells are narrow.
+    static std::size_t every(double cell_size) {
+        return static_cast<std::size_t>(std::max(1.0, std::ceil(11 / cell_size)));
+    }
+
+    void label_columns(const Panel& panel, double x, double y) {
+        if (shape_.empty()) return;
+        const double labels = turned() ? 0.72 * column_labels_ + 14 : 18;
+        svg_.text({.x = x + width_ * static_cast<double>(columns_) / 2,
+                   .y = y - labels - 2,
+                   .anchor = "middle",
+                   .style = "small soft"},
+                  tensor_.axes().back());
+        for (std::size_t c = 0; c < columns_; c += every(width_)) {
+            const double middle = x + width_ * (static_cast<double>(c) + 0.5);
+            const std::string words = label(shape_.size() - 1, c, panel);
+            if (turned()) {
+                svg_.text({.x = middle + 3, .y = y - 5, .style = "small", .turned = -45}, words);
+                svg_.reach(middle + 0.72 * text_width(words, 11) + 8, y);
+            } else {
+                svg_.text({.x = middle, .y = y - 6, .anchor = "middle", .style = "small"}, words);
+            }
+        }
+    }
+
+    void label_rows(const Panel& panel, double x, double y) {
+        if (row_axis().empty()) return;
+        const double middle = y + height_ * static_cast<double>(rows_) / 2;
+        svg_.text({.x = 26, .y = middle, .anchor = "middle", .style = "small soft", .turned = -90},
+                  row_axis());
+        for (std::size_t r = 0; r < rows_; r += every(height_)) {
+            svg_.text({.x = x - 6,
+                       .y = y + height_ * (static_cast<double>(r) + 0.5) + 4,
+                       .anchor = "end",
+                       .style = "small"},
+                      label(shape_.size() - 2, r, panel));
+        }
+    }
+
+    std::string written_cells(const Panel& panel) const {
+        std::string text;
+        for (std::size_t i = 0; i < rows_ * columns_; ++i) {
+            const std::size_t flat = panel.offset + i;
+            const double x = width_ * static_cast<double>(i % columns_);
+            const double y = height_ * static_cast<double>(i / columns_);
+            const std::string name = cell_name(flat);
+            // For readers without style sheets, who would see black on black.
+            const Color color = scale_color(view_.share_at(flat), view_.kind(), Page::light);
+            const bool plain = !view_.has_colors() || view_.hides(flat);
+            const std::string fill = plain ? "#f7f7f7" : hex(color);
+            const std::string ink = plain ? "#000000" : hex(readable_on(color));
+            text += fmt::format(
+                "<g class=\"{}\" data-cell=\"{}\"><title>{} = {}</title><rect fill=\"{}\" x=\"{}\" "
+                "y=\"{}\" width=\"{}\" height=\"{}\"/><text fill=\"{}\" x=\"{}\" y=\"{}\">{}</text>"
+                "</g>\n",
+                view_.has_colors() ? view_.class_at(flat) : "plain", name, name,
+                shortest(tensor_, flat), fill, px(x), px(y), px(width_ - 1), px(height_ - 1), ink,
+                px(x + width_ / 2), px(y + height_ / 2 + 4), view_.number(tensor_.at(flat)));
+        }
+        return text;
+    }
+
+    /// The cell by its place in the whole tensor: `weights[0,1]`.
+    std::string cell_name(std::size_t flat) const {
+        std::string indices;
+        for (std::size_t axis = shape_.size(); axis-- > 0; flat /= shape_[axis]) {
+            indices = std::to_string(view_.whole_index(axis, flat % shape_[axis])) +
+                      (indices.empty() ? "" : "," + indices);
+        }
+        return xml_text(section_.name + "[" + indices + "]");
+    }
+
+    /// One path for each colour: strokes as wide as a cell, neighbours of one colour in one piece.
+    std::string shaded_runs(const Panel& panel) const {
+        struct Path {
+            std::string d;
+            std::size_t row = 0, column = 0;
+        };
+        std::map<std::string, Path> paths;
+        const auto level = [&](std::size_t i) { return view_.class_at(panel.offset + i); };
+        const auto distance = [](std::size_t to, std::size_t from) {
+            return static_cast<std::ptrdiff_t>(to) - static_cast<std::ptrdiff_t>(from);
+        };
+        for (std::size_t r = 0; r < rows_; ++r) {
+            for (std::size_t c = 0; c < columns_;) {
+                const std::string color = level(r * columns_ + c);
+                std::size_t end = c + 1;
+                while (end < columns_ && level(r * columns_ + end) == color) ++end;
+                Path& path = paths[color];
+                path.d += fmt::format("m{} {}h{}", distance(c, path.column), distance(r, path.row),
+                                      end - c);
+                path.row = r;
+                path.column = end;
+                c = end;
+            }
+        }
+        std::string text = fmt::format("<g transform=\"scale({} {}) translate(0 .5)\">\n",
+                                       px(width_), px(height_));
+        for (const auto& [color, path] : paths) {
+            text += "<path class=\"" + color + " run\" d=\"" + path.d + "\"/>\n";
+            const char* const mark = color == "nan" ? "cross" : color == "hid" ? "hatch" : nullptr;
+            if (mark == nullptr) continue;
+            text += fmt::format("<path stroke=\"url(#{})\" d=\"{}\"/>\n", mark, path.d);
+        }
+        return text + "</g>\n";
+    }
+
+    void legend(double x, double y) {
+        constexpr int steps = 20;
+        constexpr double step = 8;
+        const double low = view_.kind() == ScaleKind::from_zero ? 0 : -1;
+        svg_.text({.x = x, .y = y + 10, .style = "small"}, view_.low_end());
+        x += text_width(view_.low_end(), 11) + 6;
+        std::string bar = "<g class=\"bar\" shape-rendering=\"crispEdges\">";
+        for (int i = 0; i <= steps; ++i) {
+            bar += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"12\"/>",
+                               scale_class(low + (1 - low) * i / steps, view_.kind()),
+                               px(x + step * i), px(y), px(step));
+        }
+        svg_.add(bar + "</g>\n");
+        x += step * (steps + 1) + 6;
+        svg_.text({.x = x, .y = y + 10, .style = "small"}, view_.high_end());
+        x += text_width(view_.high_end(), 11) + 18;
+        if (view_.has_non_finite()) {
+            for (const auto& [name, share] :
+                 {std::pair{"-inf", -std::numeric_limits<double>::infinity()},
+                  std::pair{"inf", std::numeric_limits<double>::infinity()},
+                  std::pair{"nan", std::numeric_limits<double>::quiet_NaN()}}) {
+                svg_.add(fmt::format(
+                    "<g class=\"cells\"><g class=\"{}\"><rect x=\"{}\" y=\"{}\" width=\"32\" "
+                    "height=\"14\"/><text class=\"small\" x=\"{}\" y=\"{}\" "
+                    "text-anchor=\"middle\">{}</text></g></g>\n",
+                    share < 0 && view_.can_hide() ? "hid" : scale_class(share, view_.kind()), px(x),
+                    px(y - 1), px(x + 16), px(y + 10), name));
+                x += 36;
+            }
+        }
+        svg_.reach(x, y + 14);
+    }
+
+    Svg& svg_;
+    const Section& section_;
+    const Tensor& tensor_;
+    CellView view_;
+    Shape shape_;
+    std::size_t most_side_by_side_;
+    double widest_row_;
+    std::size_t rows_ = 1;
+    std::size_t columns_ = 1;
+    bool written_ = true;
+    double width_ = 0;
+    double height_ = 0;
+    double row_labels_ = 0;
+    double column_labels_ = 0;
+};
+
+/// Draws the text of a cell of a notebook that shows no tensor.
+void draw_text(Svg& svg, const std::string& text, double y) {
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string line = text.substr(begin, end - begin);
+        svg.text({.x = 16, .y = y + 8, .style = "formula"}, line);
+        svg.reach(16 + text_width(line, 13), y + 8);
+        y += 17;
+        begin = end + 1;
+    }
+}
+
+}  // namespace
+
+void draw_matrices(Svg& svg, const Document& document, const Section& section,
+                   const FigureChoices& choices) {
+    const double y = draw_heading(svg, section, choices.with_words);
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    if (tensor == nullptr || tensor->size() == 0) {
+        draw_text(svg, tensor == nullptr ? std::get<std::string>(section.content) : "[]", y);
+        return;
+    }
+    Matrices(svg, document, section, choices).draw(y);
+}
+
+}  // namespace attn

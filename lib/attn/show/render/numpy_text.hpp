@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/text_pieces.hpp"
+
+namespace attn {
+
+/// The text of `print(array)` in NumPy (its `str`), byte for byte. A scalar is printed alone, with
+/// the digits that identify it, whatever the precision.
+///
+/// Errors  ConfigError when the precision is negative or above 1074.
+std::string numpy_str(const Tensor& tensor, const PrintOptions& options = {});
+
+/// The same, written in pieces: the memory they take does not grow with the array.
+void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
+
+}  // namespace attn

@@ -1,0 +1,113 @@
+#include <cmath>
+
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/ground/text/text_pieces.hpp"
+#include "attn/show/render/render.hpp"
+#include "attn/version.hpp"
+
+namespace attn {
+namespace {
+
+template <class T>
+void write_number(TextPieces& out, T value, DType type) {
+    if constexpr (std::is_same_v<T, bool>) {
+        out << (value ? "true" : "false");
+    } else if constexpr (std::is_integral_v<T>) {
+        out << std::to_string(value);
+    } else if (std::isfinite(value)) {
+        if constexpr (std::is_same_v<T, float>) value = as_printed(value, type);
+        out << scalar_text(value);
+    } else {
+        out << (std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"");
+    }
+}
+
+/// Writes one axis of the data and what is inside it as nested lists.
+template <class T>
+const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::size_t axis,
+                    DType type) {
+    if (axis == shape.size()) {
+        write_number(out, *cells, type);
+        return cells + 1;
+    }
+    out << '[';
+    for (std::size_t i = 0; i < shape[axis]; ++i) {
+        if (i > 0) out << ',';
+        cells = write_axis(out, cells, shape, axis + 1, type);
+    }
+    out << ']';
+    return cells;
+}
+
+void write_cells(TextPieces& out, const Tensor& tensor) {
+    std::visit(
+        [&](const auto& array) {
+            write_axis(out, array.data(), tensor.shape(), 0, tensor.dtype());
+        },
+        tensor.values());
+}
+
+void write_tensor(TextPieces& out, const Tensor& tensor) {
+    out << ",\"axes\":" << json_list(tensor.axes()) << ",\"shape\":" << json_numbers(tensor.shape())
+        << ",\"dtype\":\"" << dtype_name(tensor.dtype()) << "\",\"data\":";
+    write_cells(out, tensor);
+}
+
+void write_section(TextPieces& out, const Section& section) {
+    out << "{\"name\":" << json_string(section.name) << ",\"title\":" << json_string(section.title)
+        << ",\"formula\":" << json_string(section.formula);
+    if (!section.rule.empty()) out << ",\"rule\":" << json_string(section.rule);
+    if (!section.note.empty()) out << ",\"note\":" << json_string(section.note);
+    if (!section.margin.empty()) out << ",\"margin\":" << json_string(section.margin);
+    if (section.changed) out << ",\"changed\":true";
+    if (!section.code.empty()) out << ",\"code\":" << json_string(section.code);
+    if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
+        write_tensor(out, *tensor);
+    } else {
+        out << ",\"text\":" << json_string(std::get<std::string>(section.content));
+    }
+    if (section.bound) write_cells(out << ",\"bound\":", *section.bound);
+    out << "}";
+}
+
+}  // namespace
+
+std::string json_tokens(const Document& document, std::string (*shown)(std::string_view)) {
+    const auto lists = [&](const std::vector<std::vector<std::string>>& sequences) {
+        std::vector<std::string> texts;
+        for (std::vector<std::string> words : sequences) {
+            for (std::string& word : words) word = shown == nullptr ? word : shown(word);
+            texts.push_back(json_list(words));
+        }
+        return "[" + joined(texts, ",") + "]";
+    };
+    return "{\"query\":" + lists(document.query_tokens) + ",\"key\":" + lists(document.key_tokens) +
+           "}";
+}
+
+void render_json(const Document& document, const Sink& sink) {
+    TextPieces out(sink);
+    out << "{\"attn_explain\":" << json_string(version()) << ",\n\"config\":{";
+    for (std::size_t i = 0; i < document.config.size(); ++i) {
+        const auto& [name, value] = document.config[i];
+        out << (i > 0 ? "," : "") << json_string(name) << ":" << value;
+    }
+    out << "},\n";
+    if (!document.command.empty()) out << "\"command\":" << json_string(document.command) << ",\n";
+    if (!document.query_tokens.empty() || !document.key_tokens.empty()) {
+        out << "\"tokens\":" << json_tokens(document) << ",\n";
+    }
+    out << "\"steps\":[\n";
+    for (std::size_t i = 0; i < document.sections.size(); ++i) {
+        if (i > 0) out << ",\n";
+        write_section(out, document.sections[i]);
+    }
+    out << "\n]";
+    if (!document.verdict_json.empty()) out << ",\n\"gradient_check\":" << document.verdict_json;
+    out << "}\n";
+    out.flush();
+}
+
+}  // namespace attn

@@ -1,9 +1,0 @@
-#if defined(__x86_64__)
-#include "attn/simd/kernel_table.hpp"
-
-namespace attn::simd {
-
-const Kernels avx512_kernels = kernels_of<xsimd::avx512f>();
-
-}  // namespace attn::simd
-#endif

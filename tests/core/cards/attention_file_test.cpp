@@ -1,0 +1,178 @@
+#include "attn/core/plan/attention_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/explain/backward/backward.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/judge/compare/forms.hpp"
+
+namespace attn {
+namespace {
+
+std::shared_ptr<const AttentionFile> file_of(const std::string& text) {
+    return std::make_shared<const AttentionFile>(parse_attention(text, "mine.attn"));
+}
+
+/// A causal walk of two heads in float64, which 7 tokens do not divide evenly.
+WalkConfig config_of(const std::string& text) {
+    WalkConfig config;
+    config.dtype = config.compute_dtype = DType::float64;
+    config.query_len = 7;
+    config.embed_dim = 6;
+    config.heads = 2;
+    config.mask.causal = true;
+    config.attentions = {file_of(text)};
+    return config;
+}
+
+/// Those that begin from flags which say such a walk: others are walked by the program alone.
+std::vector<std::string> causal_attentions() {
+    std::vector<std::string> names = shipped_attention_names();
+    std::erase_if(names, [](const std::string& name) {
+        return file_of(shipped_attention(name))->begins != "--heads 2 --mask causal";
+    });
+    return names;
+}
+
+Ledger walked(const WalkConfig& config) {
+    const Plan plan = resolve(config);
+    return walk(plan, draw(plan));
+}
+
+std::string refusal(const std::string& text) {
+    try {
+        walked(config_of(text));
+    } catch (const Error& error) {
+        const std::string message = error.what();
+        return message.substr(0, message.find('\n'));
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_SUITE("attention files") {
+    TEST_CASE("a step that reads its own earlier rows adds up, the order of its axis may be any") {
+        const Ledger ledger = walked(config_of(
+            "attention a\n"
+            "step total[h,t,f] = (if t == 0 then 0 else total[h,t - 1,f]) + values[h,t,f]\n"
+            "step count[t] = (if t == 6 then 0 else count[t + 1]) + 1\n"
+            "step fibonacci[t] = if t < 2 then 1 else fibonacci[t - 1] + fibonacci[t - 2]\n"
+            "step doubled[t] = 1 + sum r in 0..t: doubled[r]\n"
+            "step context[h,t,f] = total[h,t,f] + count[t] + fibonacci[t] + doubled[t]\n"));
+        const Tensor &total = ledger["total"], &value = ledger["value"];
+        for (std::size_t i = 0; i < total.size(); ++i) {
+            const bool is_first = i % 21 < 3;
+            const double before = is_first ? 0 : total.at(i - 3);
+            CHECK(total.at(i) == before + value.at(i));
+        }
+        CHECK(ledger["count"].numbers() == std::vector<double>{7, 6, 5, 4, 3, 2, 1});
+        CHECK(ledger["fibonacci"].numbers() == std::vector<double>{1, 1, 2, 3, 5, 8, 13});
+        CHECK(ledger["doubled"].numbers() == std::vector<double>{1, 2, 4, 8, 16, 32, 64});
+        CHECK_FALSE(ledger.has("scores"));  // nobody reads them any more
+        CHECK_FALSE(ledger.has("row_max"));
+    }
+    TEST_CASE("parameters are drawn behind the walk's own, which stay as they are") {
+        WalkConfig config = config_of(
+            "attention a\naxis o < H * 3\nsetting twice = 2\n"
+            "parameter w_mine[o,c] ~ linear\nparameter near[h] ~ normal(5, 0.001)\n"
+            "parameter begun[h] = twice ^ h\n"
+            "step context[h,q,f] = begun[h] * near[h] * w_mine[h * 3 + f,0] + scores[h,q,0]\n");
+        config.output_projection = true;
+        const Ledger with = walked(config);
+        config.attentions.clear();
+        const Ledger without = walked(config);
+        for (const char* name : {"x", "w_query", "w_output"}) {
+            CHECK(with[name].numbers() == without[name].numbers());
+        }
+        CHECK(with["w_mine"].shape() == Shape{6, 6});
+        CHECK(std::abs(with["w_mine"].at(3)) <= 1 / std::sqrt(6.0));
+        CHECK(with["near"].at(1) == doctest::Approx(5).epsilon(0.01));
+        CHECK(with["begun"].numbers() == std::vector<double>{1, 2});
+        config.attentions = {
+            file_of("attention a\nsetting twice = 2\nparameter begun[h] = twice\n"
+                    "step context[h,q,f] = begun[h]\n")};
+        config.attention_settings = {{"twice", 7}};
+        CHECK(walked(config)["context"].at(0) == 7);
+    }
+    TEST_CASE("every form of a shipped attention makes what its file promises, with batches too") {
+        for (const std::string& name : causal_attentions()) {
+            for (const std::optional<std::int64_t> batch : {std::optional<std::int64_t>(), {2}}) {
+                INFO(name);
+                WalkConfig config = config_of(shipped_attention(name));
+                config.batch = batch;
+                const Plan plan = resolve(config);
+                const Ledger given = draw(plan);
+                const Ledger ledger = walk(plan, given);
+                for (const FormComparison& each : compare_forms(plan, given, ledger)) {
+                    CHECK_MESSAGE(each.step.equal(), each.text());
+                }
+            }
+        }
+    }
+    TEST_CASE("gradients go back along a recurrence, to parameters too") {
+        for (const std::string& name : causal_attentions()) {
+            const auto file = file_of(shipped_attention(name));
+            for (const std::string& form : file->forms) {
+                INFO(name << " " << form);
+                WalkConfig config = config_of(shipped_attention(name));
+                config.query_len = 4;
+                config.form = form;
+                const Plan plan = resolve(config);
+                const StepTable table =
+                    with_gradient_checks(with_gradients(step_table(plan), plan, {}), plan);
+                const Ledger ledger = walk(plan, draw(plan), table);
+                const GradientCheck check = *gradient_check(ledger);
+                CHECK_MESSAGE(check.off.empty(), check.text());
+                for (const AttentionParameter& each : config.attentions[0]->parameters) {
+                    CHECK(ledger.has("d_" + each.name));
+                }
+            }
+        }
+    }
+    TEST_CASE("forms that differ are told by the cell") {
+        const Plan plan = resolve(config_of(
+            "attention a\nform one\nstep context[h,q,f] = 1\nform two\n"
+            "step context[h,q,f] = if q == 2 and h == 1 then 1.5 else 1\nsame context\n"));
+        const Ledger given = draw(plan);
+        const auto found = compare_forms(plan, given, walk(plan, given));
+        REQUIRE(found.size() == 1);
+        CHECK_FALSE(found[0].step.equal());
+        CHECK(found[0].text().starts_with("context[1,2,0] is 1 in one and 1.5 in two"));
+    }
+    TEST_CASE("what cannot be is refused with the file and the line") {
+        const std::string a = "attention a\n";
+        const std::string use = "step context[h,q,f] = ";
+        CHECK(refusal("title b\n").starts_with("mine.attn:1: an attention file begins with"));
+        CHECK(
+            refusal(a + "stp b[q] = 1\n")
+                .starts_with(
+                    "mine.attn:2: there is no word 'stp' in attention files; did you mean step?"));
+        CHECK(refusal(a + "note b\n").starts_with("mine.attn:2: note is not said here"));
+        CHECK(refusal(a + "step b[q] = \n").starts_with("mine.attn:2: here must stand"));
+        CHECK(refusal(a + use + "c[q] + 0\nstep c[q] = 1\n").starts_with("mine.attn:2: "));
+        CHECK(refusal(a + "step b[o] = 1\n" + use + "b[0]\n")
+                  .starts_with("mine.attn:2: how far o goes is not known"));
+        CHECK(refusal(a + "axis o < D / 2\nstep b[o] = 1\n" + use + "b[0]\n")
+                  .starts_with("mine.attn:2: the axis o would have 1.5"));
+        CHECK(refusal(a + "step b[h,t,f] = b[h,t + 1,f] + b[h,t - 1,f]\n" + use + "b[h,q,f]\n")
+                  .starts_with("mine.attn:2: b would be made of itself"));
+        CHECK(refusal(a + "step b[t] = b[t - 1] + 1\n" + use + "b[q]\n")
+                  .starts_with("mine.attn:2: the first t has none before it"));
+        CHECK(refusal(a + "setting n = 2\n" + use + "1\n")
+                  .starts_with("mine.attn:2: no rule reads the setting n"));
+        CHECK(refusal(a + "parameter w[h] ~ linear\n" + use + "1\n")
+                  .starts_with("mine.attn:2: no rule reads the parameter w"));
+        CHECK(refusal(a + "parameter w[h] ~ gauss\n" + use + "w[h]\n")
+                  .starts_with("mine.attn:2: there is no distribution 'gauss'"));
+        CHECK(refusal(a + use + "values[h,q + 9,f]\n").starts_with("mine.attn:2: there is no key"));
+        CHECK(refusal(a + use + "1\nsame context\n")
+                  .starts_with("mine.attn:3: there are no two forms"));
+        CHECK(refusal(a + "#" + std::string(70000, 'x')).starts_with("mine.attn:1: it is larger"));
+    }
+}
+
+}  // namespace attn

@@ -1,0 +1,140 @@
+// The operations on rows, of every instruction set that this processor has, and which is chosen.
+#include "attn/ground/simd/kernels.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+using namespace attn;
+
+namespace {
+
+template <class Real>
+constexpr Real infinity = std::numeric_limits<Real>::infinity();
+
+/// The distance from the exact exponential in units of its last place.
+template <class Real>
+double units_off(Real got, Real x) {
+    const long double exact = std::exp(static_cast<long double>(x));
+    const Real rounded = static_cast<Real>(exact);
+    const long double unit = std::nextafter(rounded, infinity<Real>) - rounded;
+    return static_cast<double>(std::abs((static_cast<long double>(got) - exact) / unit));
+}
+
+template <class Real>
+void check_exponentials(InstructionSet instruction_set) {
+    const RowOperations<Real> rows = simd::kernels_for(instruction_set).of<Real>().rows;
+    const Real lowest = sizeof(Real) == sizeof(float) ? Real(-87.3) : Real(-708.3);
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> uniform(lowest, 0);
+    std::vector<Real> x(20000), result(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<Real>(i % 2 == 0 ? uniform(random) : uniform(random) / 40);
+    }
+    rows.exponentials(x.data(), Real(0), result.data(), x.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        worst = std::max(worst, units_off(result[i], x[i]));
+    }
+    CHECK(worst <= 1.5);
+    CHECK(worst > 0.4);
+}
+
+template <class Real>
+void check_ends(InstructionSet instruction_set) {
+    const RowOperations<Real> rows = simd::kernels_for(instruction_set).of<Real>().rows;
+    const Real nan = std::numeric_limits<Real>::quiet_NaN();
+    // Every length, so that whole groups and filled ones both contain the special numbers.
+    for (std::size_t length = 1; length <= 150; ++length) {
+        std::vector<Real> row(length, Real(-1)), result(length);
+        row[length - 1] = -infinity<Real>;
+        row[length / 2] = Real(2);
+        rows.exponentials(row.data(), rows.maximum(row.data(), length), result.data(), length);
+        REQUIRE(rows.maximum(row.data(), length) == Real(2));
+        REQUIRE(result[length / 2] == Real(1));
+        if (length > 2) REQUIRE(result[length - 1] == Real(0));
+        row.assign(length, -infinity<Real>);
+        REQUIRE(rows.maximum(row.data(), length) == -infinity<Real>);
+        rows.exponentials(row.data(), -infinity<Real>, result.data(), length);
+        REQUIRE(std::isnan(result[length - 1]));
+        row[length / 3] = nan;
+        REQUIRE(std::isnan(rows.maximum(row.data(), length)));
+        row.assign(length, Real(0.5));
+        REQUIRE(rows.sum(row.data(), length) == Real(length) / 2);
+    }
+    CHECK(rows.maximum(nullptr, 0) == -infinity<Real>);
+    CHECK(rows.sum(nullptr, 0) == Real(0));
+    for (std::size_t length = 0; length < 100; ++length) {
+        const std::vector<Real> row(length, Real(1) + std::numeric_limits<Real>::epsilon());
+        std::vector<Real> result(length, Real(-1));
+        rows.add_exact_multiple(row.data(), row.empty() ? 0 : row[0], result.data(), length);
+        for (const Real number : result) REQUIRE(number == std::fma(row[0], row[0], Real(-1)));
+    }
+}
+
+}  // namespace
+
+TEST_SUITE("rows") {
+    TEST_CASE("exponentials in vectors are within one and a half units in the last place") {
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            INFO(std::string(instruction_set_name(instruction_set)));
+            check_exponentials<float>(instruction_set);
+            check_exponentials<double>(instruction_set);
+        }
+    }
+
+    TEST_CASE("-inf, nan and rows of any length are treated as a loop would") {
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            INFO(std::string(instruction_set_name(instruction_set)));
+            check_ends<float>(instruction_set);
+            check_ends<double>(instruction_set);
+        }
+    }
+
+    TEST_CASE(
+        "zeros behind a row change no bit of its sum, hidden cells none of its exponentials") {
+        std::mt19937 random(2);
+        std::uniform_real_distribution<float> uniform(-5, 0);
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            const RowOperations<float> rows = simd::kernels_for(instruction_set).of<float>().rows;
+            for (std::size_t visible = 1; visible < 200; ++visible) {
+                std::vector<float> row(200, -infinity<float>), whole(200), part(visible);
+                for (std::size_t i = 0; i < visible; ++i) row[i] = uniform(random);
+                rows.exponentials(row.data(), 0, whole.data(), row.size());
+                rows.exponentials(row.data(), 0, part.data(), visible);
+                REQUIRE(std::equal(part.begin(), part.end(), whole.begin()));
+                REQUIRE(rows.sum(whole.data(), 200) == rows.sum(part.data(), visible));
+            }
+        }
+    }
+}
+
+TEST_SUITE("instruction sets") {
+    TEST_CASE("the widest one is chosen, unless another is asked for") {
+        const std::vector<InstructionSet> available = available_instruction_sets();
+        CHECK(&simd::kernels_for() == &simd::kernels_for(available.back()));
+        for (const InstructionSet set : available) {
+            CHECK((&simd::kernels_for(set) == &simd::kernels_for()) == (set == available.back()));
+        }
+    }
+
+    TEST_CASE("what PyTorch draws is the same to the last bit on each of them") {
+        std::mt19937 random(3);
+        std::vector<float> uniform(160), normals, scaled;
+        for (float& number : uniform) number = static_cast<float>(random() >> 8) * 0x1p-24F;
+        for (const InstructionSet set : available_instruction_sets()) {
+            INFO(std::string(instruction_set_name(set)));
+            const simd::Kernels& kernels = simd::kernels_for(set);
+            std::vector<float> numbers = uniform, products(160);
+            kernels.normal_blocks(numbers.data(), numbers.size());
+            kernels.float32.rows.multiply_add(uniform.data(), 0.3F, -0.1F, products.data(), 160);
+            if (normals.empty()) normals = numbers, scaled = products;
+            CHECK(numbers == normals);
+            CHECK(products == scaled);
+            CHECK(products[7] == std::fma(uniform[7], 0.3F, -0.1F));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// Mistakes that no entry has: what diagnose reads off the numbers.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/judge/mistakes/change.hpp"
+#include "tests/judge/diagnose/diagnosed.hpp"
+
+using namespace attn;
+using namespace attn::testing;
+
+namespace {
+
+/// Everything, or the last step alone, of a walk with its table changed.
+Diagnosis diagnosed(const WalkConfig& config, const TableEdit& edit, bool all) {
+    const Plan plan = resolve(config);
+    const Ledger given = draw(plan);
+    const Ledger wrong = walk(plan, given, edit(step_table(plan), plan));
+    const Ledger steps = computed_steps(wrong);
+    if (all) return diagnose(plan, given, steps);
+    Ledger last;
+    last.record(steps.entries().back().name, steps.entries().back().tensor);
+    return diagnose(plan, given, last);
+}
+
+bool says(const Diagnosis& diagnosis, const std::string& words) {
+    return std::ranges::any_of(diagnosis.findings, [&](const Finding& finding) {
+        return std::ranges::any_of(finding.evidence, [&](const std::string& line) {
+            return line.find(words) != std::string::npos;
+        });
+    });
+}
+
+WalkConfig seeded(std::uint64_t seed) {
+    WalkConfig config = causal_config();
+    config.seed = seed;
+    config.query_len = 7;
+    config.embed_dim = 6;
+    config.output_projection = true;
+    return config;
+}
+
+}  // namespace
+
+TEST_SUITE("explain: diagnose mechanisms") {
+    TEST_CASE("softmax without keepdims, by hand, is named in each of its forms") {
+        WalkConfig config;
+        config.projection = Projection::none;
+        config.query_len = 5;
+        config.head_dim = 3;
+        config.seed = 977;
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const Tensor scores = walk(plan, given)["scaled_scores"];
+        const std::size_t n = 5;
+        std::vector<double> most(n, -HUGE_VAL);
+        for (std::size_t i = 0; i < n * n; ++i) most[i / n] = std::max(most[i / n], scores.at(i));
+        for (const auto& [id, keeps_max, keeps_sum] :
+             {std::tuple("softmax-keepdims=sum", true, false),
+              std::tuple("softmax-keepdims=both", false, false),
+              std::tuple("softmax-keepdims=max", false, true)}) {
+            CAPTURE(id);
+            std::vector<double> e(n * n), sums(n, 0);
+            for (std::size_t i = 0; i < n * n; ++i) {
+                e[i] = std::exp(scores.at(i) - most[keeps_max ? i / n : i % n]);
+                sums[i / n] += e[i];
+            }
+            Array<float> weights = empty_array<float>({n, n});
+            for (std::size_t i = 0; i < n * n; ++i) {
+                weights.data()[i] = static_cast<float>(e[i] / sums[keeps_sum ? i / n : i % n]);
+            }
+            Ledger theirs;
+            theirs.record("weights", {{"query", "key"}, weights});
+            CHECK(names(diagnose(plan, given, theirs), find_mistake(id)));
+        }
+    }
+
+    TEST_CASE("a mistake with a number is named by it, from the output alone") {
+        WalkConfig windowed = seeded(31);
+        windowed.mask.window = 4;
+        WalkConfig cached = seeded(32);
+        cached.past = 3;
+        for (const char* id :
+             {"running-unrescaled=2", "running-unrescaled-sum=3", "running-unrescaled-output=2",
+              "running-upside-down=3", "running-averaged=2", "running-rest-left-out=4",
+              "residual-inside", "residual-inside=merged"}) {
+            CAPTURE(id);
+            CHECK(names(diagnosed(seeded(33), find_mistake(id).apply, false), find_mistake(id)));
+        }
+        for (const char* id : {"window-off-by-one=few", "window-other=2", "window-other=6"}) {
+            CAPTURE(id);
+            CHECK(names(diagnosed(windowed, find_mistake(id).apply, false), find_mistake(id)));
+        }
+        for (const char* id : {"cache-order", "cache-order=key", "cache-order=value"}) {
+            CAPTURE(id);
+            CHECK(names(diagnosed(cached, find_mistake(id).apply, false), find_mistake(id)));
+        }
+    }
+
+    TEST_CASE("one thing wrong in a step before is told as its rule, from the output too") {
+        for (const auto& [rule, kind] :
+             {std::pair("value[h,t,f] = value[1,t,f]", "one row for all"),
+              std::pair("context[q,f] = context[q,f] + value[q,f]", "an addend more"),
+              std::pair("query[t,f] = relu(query[t,f])", "a function more"),
+              std::pair("key[h,t,f] = key[1 - h,t,f]", "the order turned round")}) {
+            for (const bool all : {true, false}) {
+                CAPTURE(rule);
+                CAPTURE(all);
+                const Diagnosis diagnosis = diagnosed(seeded(41), follows(rule), all);
+                REQUIRE(diagnosis.findings.size() == 1);
+                CHECK(diagnosis.findings.front().followed_by == kind);
+                CHECK_FALSE(diagnosis.findings.front().follows.empty());
+            }
+        }
+    }
+
+    TEST_CASE("rows that are right, and factors of heads, are told") {
+        const auto context = [](const char* rule) {
+            return diagnosed(seeded(51), follows(std::string("context[h,q,f] = ") + rule), true);
+        };
+        CHECK(says(context("if q > 3 then sin(7 * context[h,q,f]) else context[h,q,f]"),
+                   "right up to query 3, wrong from query 4 on"));
+        CHECK(says(context("if h == 1 then sin(7 * context[h,q,f]) else context[h,q,f]"),
+                   "all is right but head 1"));
+        CHECK(says(context("(h + 2) * context[h,q,f]"), "each head has a factor of its own: 2, 3"));
+    }
+
+    TEST_CASE("the keys that rows see, and what is added by distance, are told") {
+        const auto hidden = [](const char* where) {
+            return diagnosed(seeded(61),
+                             follows(std::string("masked_scores[q,k] = if k > q or ") + where +
+                                     " then -inf else scores[q,k]"),
+                             true);
+        };
+        const Diagnosis windowed = hidden("k <= q - 3");
+        CHECK(says(windowed, "a query sees 3 keys with its own, none that is later"));
+        CHECK(says(windowed, "query 3 sees keys 1 to 3, where it should see keys 0 to 3"));
+        CHECK(says(
+            diagnosed(seeded(62),
+                      follows("scaled_scores[q,k] = scaled_scores[q,k] - 0.25 * abs(q - k)"), true),
+            "the keys 0, 1, 2, ... tokens back have 0, -0.25, -0.5"));
+    }
+
+    TEST_CASE("angles are read off a query and the rotated one") {
+        WalkConfig config = seeded(71);
+        config.head_dim = 4;
+        config.rotary.pairing = Pairing::half;
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const auto turned = [&](const char* angle) {
+            const std::string rule = std::string("angles[t,i] = ") + angle;
+            const StepTable table = follows(rule)(step_table(plan), plan);
+            Ledger theirs;
+            theirs.record("rotated_query", walk(plan, given, table)["rotated_query"]);
+            return diagnose(plan, given, theirs);
+        };
+        const Diagnosis other = turned("1.7 * t * inverse_frequencies[i] + 0.3");
+        CHECK(says(other, "token 0 is turned by 0.3, 0.3, not by 0, 0"));
+        CHECK(says(other, "the pairs turn by 1.7, 0.017, not by 1, 0.01"));
+    }
+}

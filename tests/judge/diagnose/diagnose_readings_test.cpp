@@ -1,0 +1,343 @@
+// All tensors read together: the reading that needs the fewest and smallest findings.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "attn/judge/diagnose/replay.hpp"
+#include "tests/judge/diagnose/diagnosed.hpp"
+
+using namespace attn;
+using attn::testing::causal_config;
+using attn::testing::is_named;
+
+namespace {
+
+template <class F>
+Tensor changed(const Tensor& tensor, F&& f) {
+    Array<float> cells = tensor.as<float>();
+    for (float& cell : cells) cell = static_cast<float>(f(cell));
+    return {tensor.axes(), std::move(cells)};
+}
+
+Tensor shaped(const Tensor& tensor, const Shape& shape) {
+    Array<float> cells = empty_array<float>(shape);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        cells.data()[i] = i < tensor.size() ? static_cast<float>(tensor.at(i)) : 0.0F;
+    }
+    return {Axes(shape.size(), "axis"), std::move(cells)};
+}
+
+/// A walk, right and with a mistake, of which somebody saves tensors under names of their own.
+struct Somebody {
+    Plan plan;
+    Ledger given = draw(plan);
+    Ledger right = walk(plan, given);
+    Ledger wrong = right;
+    Ledger theirs{};
+
+    explicit Somebody(const WalkConfig& config, const char* id = nullptr) : plan(resolve(config)) {
+        if (id) wrong = walk(plan, given, find_mistake(id).apply(step_table(plan), plan));
+    }
+    Diagnosis diagnosis() const { return diagnose(plan, given, theirs); }
+};
+
+WalkConfig rotating_config() {
+    WalkConfig config = causal_config();
+    config.head_dim = 4;
+    config.rotary.pairing = Pairing::half;
+    return config;
+}
+
+bool has_remark(const Diagnosis& diagnosis, const std::string& words) {
+    return std::ranges::any_of(diagnosis.remarks, [&](const std::string& remark) {
+        return remark.find(words) != std::string::npos;
+    });
+}
+
+}  // namespace
+
+TEST_SUITE("diagnose: one reading of all tensors") {
+    TEST_CASE("what was written into scores is masked scores where that explains all with one") {
+        for (const char* id : {"mask-added-bool=hidden", "mask-sign=1e9", "mask-added=-2.5"}) {
+            Somebody code(causal_config(), id);
+            code.theirs.record("scores", code.wrong["masked_scores"]);
+            code.theirs.record("attn", code.wrong["weights"]);
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+            CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
+        }
+    }
+
+    TEST_CASE("a scaled query is half of scaling twice") {
+        Somebody code(causal_config(), "scale-twice");
+        code.theirs.record(
+            "q", changed(code.right["query"], [](float x) { return x / std::sqrt(3.0F); }));
+        code.theirs.record("k", code.right["key"]);
+        code.theirs.record("attn", code.wrong["weights"]);
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(!found.findings.empty(), diagnosis_text(found));
+        for (const Finding& each : found.findings) {
+            CHECK_MESSAGE((each.harmless || is_named(each, "scale-twice")), diagnosis_text(found));
+        }
+    }
+
+    TEST_CASE("numbers are read off, from the weights and from the result") {
+        for (const char* id : {"scale-other=3", "scale-other=0.4", "mask-added=-3",
+                               "mask-fill-too-small=-6", "rope-theta=700", "rope-offset=3"}) {
+            Somebody code(rotating_config(), id);
+            for (const char* step : {"weights", "merged"}) {
+                code.theirs = Ledger();
+                code.theirs.record(step, code.wrong[step]);
+                const Diagnosis found = code.diagnosis();
+                REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+                CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
+            }
+        }
+    }
+
+    TEST_CASE("scores in units of log2, with all their digits, are right beside right weights") {
+        Somebody code(causal_config());
+        code.theirs.record(
+            "qk", changed(code.right["masked_scores"], [](float x) { return x * 1.44269504F; }));
+        code.theirs.record("p", code.right["weights"]);
+        const Diagnosis found = code.diagnosis();
+        CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
+    }
+
+    TEST_CASE("merged heads under the name of a result are no accusation, but a question") {
+        WalkConfig config = causal_config();
+        config.output_projection = true;
+        Somebody code(config, "mask-times-zero");
+        code.theirs.record("O", code.right["merged"]);
+        const Diagnosis right = code.diagnosis();
+        CHECK_MESSAGE((right.open.size() == 1 && !right.has_mistake()), diagnosis_text(right));
+        CHECK(is_named(right.findings.at(0), "no-output-projection"));
+        code.theirs = Ledger();
+        code.theirs.record("O", code.wrong["merged"]);
+        const Diagnosis wrong = code.diagnosis();
+        REQUIRE_MESSAGE(wrong.findings.size() == 1, diagnosis_text(wrong));
+        CHECK(is_named(wrong.findings[0], "mask-times-zero"));
+    }
+
+    TEST_CASE("the keys of a window alone are read as those of the whole row") {
+        WalkConfig config = causal_config();
+        config.mask.window = 3;
+        for (const char* id : {"", "window-off-by-one=few"}) {
+            Somebody code(config, *id ? id : nullptr);
+            const Tensor& weights = code.wrong["weights"];
+            Array<float> band = empty_array<float>({3, 2, 5, 3});
+            for (std::size_t i = 0; i < band.size(); ++i) {
+                const std::size_t row = i / 3, key = row % 5 + i % 3;
+                band.data()[i] = key < 2 ? 0 : static_cast<float>(weights.at(row * 5 + key - 2));
+            }
+            code.theirs.record("attn", {{"b", "h", "q", "k"}, std::move(band)});
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.findings.size() == (*id ? 1 : 0), diagnosis_text(found));
+            if (*id) CHECK(is_named(found.findings[0], id));
+        }
+    }
+
+    TEST_CASE("a query and key turned in an unknown way are not called unturned") {
+        Somebody code(rotating_config());
+        const auto turned = [&](const char* step) {
+            return changed(code.right[step], [](float x) { return std::tanh(3 * x); });
+        };
+        Replay replay(code.plan, code.given);
+        replay.take("rotated_query", turned("rotated_query"));
+        replay.take("rotated_key", turned("rotated_key"));
+        code.theirs.record("q", turned("rotated_query"));
+        code.theirs.record("k", turned("rotated_key"));
+        code.theirs.record("attn", *replay.step("weights"));
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 2, diagnosis_text(found));
+        CHECK(found.findings[0].step == "rotated_query");
+        CHECK(found.findings[0].mistake == nullptr);
+        CHECK(found.findings[1].step == "rotated_key");
+        CHECK(found.findings[1].mistake == nullptr);
+    }
+
+    TEST_CASE(
+        "angles counted from anywhere are right beside right weights, from all that is saved") {
+        for (const double first : {1.0, 5.0}) {
+            Somebody code(rotating_config());
+            const std::size_t pairs = code.right["angles"].shape().back();
+            Array<float> angles = code.right["angles"].as<float>();
+            for (std::size_t i = 0; i < angles.size(); ++i) {
+                angles.data()[i] += static_cast<float>(first) * angles.data()[pairs + i % pairs];
+            }
+            const Tensor theirs(code.right["angles"].axes(), angles);
+            code.theirs.record("attn", code.right["weights"]);
+            code.theirs.record("freqs", theirs);
+            CHECK_MESSAGE(!code.diagnosis().has_unknown(), first);
+            code.theirs.record("cos", changed(theirs, [](float x) { return std::cos(x); }));
+            code.theirs.record("sin", changed(theirs, [](float x) { return std::sin(x); }));
+            const Diagnosis found = code.diagnosis();
+            CHECK_MESSAGE((!found.has_unknown() && !found.has_mistake()), diagnosis_text(found));
+        }
+    }
+
+    TEST_CASE("distances to later keys show where a mask lets these through") {
+        WalkConfig config = causal_config();
+        config.position_bias = PositionBias{};
+        for (const char* id : {"causal-diag-plus1", "mask-not-applied", "causal-triu"}) {
+            Somebody code(config, id);
+            const StepTable table =
+                find_mistake("alibi-key-form").apply(step_table(code.plan), code.plan);
+            const Ledger wrong =
+                walk(code.plan, code.given, find_mistake(id).apply(table, code.plan));
+            code.theirs.record("y", wrong["merged"]);
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+            CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
+        }
+    }
+
+    TEST_CASE("numbers of few digits are right, those that are all a little too large are not") {
+        Somebody code(causal_config());
+        const auto rounded = [](float x) {
+            int exponent = 0;
+            const float part = std::frexp(x, &exponent);
+            return std::ldexp(std::round(part * 2048) / 2048 * (1 + 3e-5F), exponent);
+        };
+        for (const char* step : {"query", "key", "weights", "merged"}) {
+            code.theirs.record(step, changed(code.right[step], rounded));
+        }
+        const Diagnosis found = code.diagnosis();
+        CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
+        CHECK(has_remark(found, "right to 3 digits"));
+        code.theirs = Ledger();
+        code.theirs.record("merged",
+                           changed(code.right["merged"], [](float x) { return 1.001F * x; }));
+        CHECK(code.diagnosis().has_unknown());
+    }
+
+    TEST_CASE("numbers with 4 decimals are compared as far") {
+        Somebody code(causal_config(), "softmax-axis=query");
+        for (const char* step : {"query", "key", "weights"}) {
+            code.theirs.record(step, changed(code.wrong[step],
+                                             [](float x) { return std::round(x * 1e4F) / 1e4F; }));
+        }
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK(is_named(found.findings[0], "softmax-axis=query"));
+        CHECK(has_remark(found, "4 decimals"));
+    }
+
+    TEST_CASE("parts, slots, columns and copies beside the right numbers are taken off") {
+        WalkConfig config = rotating_config();
+        config.heads = 4;
+        config.kv_heads = 2;
+        config.past = 3;
+        Somebody code(config);
+        const Ledger& right = code.right;
+        code.theirs.record("attn", shaped(right["weights"], {3, 2, 2, 5, 8}));
+        const Tensor& cos = right["cos"];
+        Array<float> twice = empty_array<float>({1, 5, 4});
+        for (std::size_t i = 0; i < twice.size(); ++i) {
+            twice.data()[i] = static_cast<float>(cos.at(i / 4 * 2 + i % 2));
+        }
+        code.theirs.record("cos", {{"one", "token", "feature"}, twice});
+        const Tensor& keys = right["present_key"];
+        Array<float> slots = empty_array<float>({3, 2, 16, 4});
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            const std::size_t slot = i / 4 % 16;
+            slots.data()[i] =
+                slot < 8 ? static_cast<float>(keys.at((i / 64 * 8 + slot) * 4 + i % 4)) : 0.0F;
+        }
+        code.theirs.record("k_cache", {{"b", "h", "slot", "d"}, slots});
+        const Diagnosis found = code.diagnosis();
+        CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
+        CHECK_MESSAGE(found.skipped.empty(), diagnosis_text(found));
+    }
+
+    TEST_CASE(
+        "slots of a static cache that nobody hid are counted, with their columns or without") {
+        WalkConfig config = causal_config();
+        config.past = 3;
+        for (const bool keeps_columns : {false, true}) {
+            Somebody code(config, "cache-empty-slot=5");
+            const Tensor& weights = code.wrong["weights"];
+            Array<float> wide = empty_array<float>({3, 2, 5, 13});
+            for (std::size_t row = 0; row < weights.size() / 8; ++row) {
+                double rest = 1;
+                for (std::size_t k = 0; k < 8; ++k) {
+                    rest -= weights.at(row * 8 + k);
+                    wide.data()[row * 13 + k] = static_cast<float>(weights.at(row * 8 + k));
+                }
+                std::fill_n(wide.data() + row * 13 + 8, 5, static_cast<float>(rest / 5));
+            }
+            code.theirs.record("attn",
+                               keeps_columns ? Tensor({"b", "h", "q", "k"}, wide) : weights);
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+            CHECK_MESSAGE(is_named(found.findings[0], "cache-empty-slot=5"), diagnosis_text(found));
+        }
+    }
+
+    TEST_CASE("a result under the name of weights, which has a column too many, is a result") {
+        Somebody code(causal_config(), "scale-dmodel");
+        REQUIRE(code.wrong["merged"].shape() == Shape{3, 5, 6});
+        code.theirs.record("w", code.wrong["merged"]);
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK_MESSAGE(is_named(found.findings[0], "scale-dmodel"), diagnosis_text(found));
+    }
+
+    TEST_CASE("what was added with the wrong sign is read off the masked scores") {
+        Somebody code(causal_config());
+        Replay replay(code.plan, code.given);
+        replay.make(find_mistake("mask-added=10000"));
+        code.theirs.record("attention_scores", *replay.step("masked_scores"));
+        code.theirs.record("attention_probs", *replay.step("weights"));
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK_MESSAGE(is_named(found.findings[0], "mask-added=1e4"), diagnosis_text(found));
+    }
+
+    TEST_CASE("a mistake is named where the mask came before the scale, with a fill of its own") {
+        Somebody code(causal_config(), "causal-diag-minus1");
+        Tensor scores = code.wrong["scores"];
+        Array<float> filled = scores.as<float>();
+        for (std::size_t i = 0; i < filled.size(); ++i) {
+            if (i % 5 >= i / 5 % 5) filled.data()[i] = -1e9F;
+        }
+        code.theirs.record("attn_scores", Tensor(scores.axes(), filled));
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK_MESSAGE(is_named(found.findings[0], "causal-diag-minus1"), diagnosis_text(found));
+    }
+
+    TEST_CASE("one sample of several is enough") {
+        Somebody code(causal_config(), "scale-missing");
+        for (const auto& [name, step] :
+             {std::pair("q", "query"), {"att", "weights"}, {"y", "merged"}}) {
+            Shape shape = code.wrong[step].shape();
+            shape.front() = 1;
+            code.theirs.record(name, shaped(code.wrong[step], shape));
+        }
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK(is_named(found.findings[0], "scale-missing"));
+        CHECK(has_remark(found, "the first 1 of 3 samples"));
+    }
+
+    TEST_CASE("a tensor of no known name is the step whose numbers it holds, alone the result") {
+        Somebody code(causal_config(), "scale-missing");
+        code.theirs.record("whatever", code.wrong["merged"]);
+        CHECK(is_named(code.diagnosis().findings.at(0), "scale-missing"));
+        Somebody fine(causal_config());
+        fine.theirs.record("thing", fine.right["context"]);
+        fine.theirs.record("att", fine.right["weights"]);
+        CHECK(fine.diagnosis().skipped.empty());
+    }
+
+    TEST_CASE("a causal mask where none is asked for has a name") {
+        WalkConfig config = causal_config();
+        config.mask.causal = false;
+        Somebody code(config);
+        config.mask.causal = true;
+        const Plan causal = resolve(config);
+        code.theirs.record("att", walk(causal, code.given)["weights"]);
+        CHECK(is_named(code.diagnosis().findings.at(0), "causal-unasked"));
+    }
+}

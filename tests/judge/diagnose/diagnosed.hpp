@@ -1,0 +1,46 @@
+#pragma once
+#include <algorithm>
+#include <string>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/judge/diagnose/diagnose.hpp"
+
+/// Tensors as a user saves them of a walk, and their diagnosis.
+namespace attn::testing {
+
+/// The computed steps of a walk, as a user might have saved them.
+inline Ledger computed_steps(const Ledger& ledger) {
+    Ledger steps;
+    for (const auto& [name, tensor] : ledger.entries()) {
+        const Step& step = find_step(step_table(), name);
+        if (step.kind == Step::Kind::computed) steps.record(name, tensor);
+    }
+    return steps;
+}
+
+/// Whether a finding names the mistake, or lists it among those it cannot tell apart.
+inline bool is_named(const Finding& finding, const std::string& id) {
+    if (finding.mistake == nullptr) return false;
+    return finding.mistake->id == id ||
+           std::any_of(finding.ties.begin(), finding.ties.end(),
+                       [&](const Mistake* tie) { return tie->id == id; });
+}
+
+inline bool names(const Diagnosis& diagnosis, const Mistake& mistake) {
+    return !diagnosis.findings.empty() && is_named(diagnosis.findings.front(), mistake.id);
+}
+
+/// A causal walk of two heads over several samples.
+inline WalkConfig causal_config() {
+    WalkConfig config;
+    config.heads = 2;
+    config.query_len = 5;
+    config.batch = 3;
+    config.head_dim = 3;
+    config.mask.causal = true;
+    return config;
+}
+
+}  // namespace attn::testing

@@ -1,0 +1,195 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
+#include "tests/judge/mistakes/configurations.hpp"
+
+using namespace attn;
+using namespace attn::testing;
+
+namespace {
+
+bool differs(const Ledger& a, const Ledger& b) {
+    if (a.entries().size() != b.entries().size()) return true;
+    for (const auto& [name, tensor] : a.entries()) {
+        if (!same_numbers(tensor, b[name], 1e-9)) return true;
+    }
+    return false;
+}
+
+/// Two tokens, one head, in double: small enough for answers on paper.
+WalkConfig paper_config() {
+    WalkConfig config;
+    config.projection = Projection::none;
+    config.dtype = DType::float64;
+    config.input = Tensor({"query", "feature"}, Array<double>{{1.0, 2.0}, {3.0, -1.0}});
+    return config;
+}
+
+Ledger walk_with(const WalkConfig& config, const std::vector<std::string>& ids) {
+    const Plan plan = resolve(config);
+    return walk(plan, draw(plan), with_mistakes(step_table(), plan, ids));
+}
+
+}  // namespace
+
+TEST_SUITE("mistakes") {
+    TEST_CASE("the catalogue has at least fifty families, each id once, each described") {
+        std::set<std::string> ids;
+        std::set<std::string> families;
+        for (const Mistake& mistake : mistakes()) {
+            CAPTURE(mistake.id);
+            CHECK(ids.insert(mistake.id).second);
+            families.insert(mistake.family());
+            for (const std::string* words : {&mistake.title, &mistake.effect, &mistake.fix_torch,
+                                             &mistake.fix_numpy, &mistake.lesson}) {
+                CHECK_FALSE(words->empty());
+            }
+            // A title is read by itself: it says what was done, not to what alone.
+            CHECK(std::count(mistake.title.begin(), mistake.title.end(), ' ') >= 3);
+            CHECK_NOTHROW(find_step(step_table(), mistake.step));
+        }
+        CHECK(families.size() >= 50);
+    }
+
+    TEST_CASE("two mistakes make a walk, or say that their shapes do not fit") {
+        WalkConfig shared = paper_config();
+        shared.input = RandomInput{};
+        shared.projection = Projection::split;
+        shared.heads = 4;
+        shared.kv_heads = 2;
+        shared.query_len = 3;
+        shared.head_dim = 2;
+        shared.mask.causal = true;
+        WalkConfig fused = shared;
+        fused.kv_heads.reset();
+        fused.projection = Projection::fused;
+        for (const auto& [config, id] :
+             {std::pair(shared, "gqa-repeat-axis"), {fused, "shared-head-weight"}}) {
+            const Plan plan = resolve(config);
+            const Ledger drawn = draw(plan);
+            for (const Mistake& other : mistakes()) {
+                if (!other.applies(plan) || other.id == id) continue;
+                for (const std::vector<std::string>& ids :
+                     {std::vector{std::string(id), other.id}, {other.id, std::string(id)}}) {
+                    CAPTURE(other.id);
+                    try {
+                        walk(plan, drawn, with_mistakes(step_table(), plan, ids));
+                    } catch (const ShapeError&) {
+                    } catch (const std::exception& error) {
+                        FAIL_CHECK(error.what());
+                    }
+                }
+            }
+        }
+    }
+
+    TEST_CASE("every mistake changes a number of some walk, and none stops a walk it applies to") {
+        std::set<std::string> seen;
+        std::vector<WalkConfig> configs = shared_configs();
+        for (std::uint64_t seed = 0; seed < 200; ++seed) configs.push_back(seeded_config(seed));
+        for (std::size_t seed = 0; seed < configs.size(); ++seed) {
+            const Plan plan = resolve(configs[seed]);
+            const Ledger given = draw(plan);
+            const Ledger right = walk(plan, given);
+            for (const Mistake& mistake : mistakes()) {
+                if (!mistake.applies(plan)) continue;
+                CAPTURE(seed);
+                CAPTURE(mistake.id);
+                Ledger wrong;
+                REQUIRE_NOTHROW(wrong = walk(plan, given, mistake.apply(step_table(), plan)));
+                if (differs(right, wrong)) seen.insert(mistake.id);
+            }
+        }
+        for (const Mistake& mistake : mistakes()) {
+            CAPTURE(mistake.id);
+            CHECK(seen.contains(mistake.id));
+        }
+    }
+
+    TEST_CASE("the first step that differs is the one that the entry names, or comes before it") {
+        std::vector<WalkConfig> configs = shared_configs();
+        for (std::uint64_t seed = 0; seed < 60; ++seed) configs.push_back(seeded_config(seed));
+        for (std::size_t seed = 0; seed < configs.size(); ++seed) {
+            const Plan plan = resolve(configs[seed]);
+            const Ledger given = draw(plan);
+            const Ledger right = walk(plan, given);
+            for (const Mistake& mistake : mistakes()) {
+                if (!mistake.applies(plan)) continue;
+                const Ledger wrong = walk(plan, given, mistake.apply(step_table(), plan));
+                bool reached = false;
+                for (const Step& step : step_table()) {
+                    if (step.name == mistake.step) reached = true;
+                    const Tensor* tensor = right.find(step.name);
+                    // Projections of walks without a split are first seen in query, key or value.
+                    if (reached || tensor == nullptr || step.name == "qkv") continue;
+                    if (step.kind == Step::Kind::detail) continue;
+                    CAPTURE(seed);
+                    CAPTURE(mistake.id);
+                    CAPTURE(step.name);
+                    CHECK(same_numbers(*tensor, wrong[step.name], 1e-9));
+                }
+            }
+        }
+    }
+
+    TEST_CASE("nearly every entry has a small walk in which its rule stands beside the right one") {
+        std::set<std::string> without;
+        for (const Mistake& mistake : mistakes()) {
+            if (rules_beside(mistake).empty()) without.insert(mistake.id);
+        }
+        // What is drawn or numbered, axes that change places, and walks with parameters of their
+        // own.
+        CHECK(without == std::set<std::string>{"dropout-at-eval", "vocab-duplicates",
+                                               "batch-seq-swapped", "positions-count-padding",
+                                               "qk-norm-gain-dropped", "qk-norm-after-rope",
+                                               "t5-cross-bias=cross", "yarn-truncate",
+                                               "yarn-mla-scale"});
+    }
+    TEST_CASE("scores on paper: 5, 1; 1, 10") {
+        const WalkConfig config = paper_config();
+        CHECK(walk_with(config, {"key-index-i"})["scores"].at(1) == 5);
+        CHECK(walk_with(config, {"key-index-i"})["scores"].at(2) == 10);
+        CHECK(walk_with(config, {"scale-missing"})["scaled_scores"].at(0) == 5);
+        CHECK(walk_with(config, {"scale-twice"})["scaled_scores"].at(0) == doctest::Approx(2.5));
+        CHECK(walk_with(config, {"scale-multiplied"})["scaled_scores"].at(0) ==
+              doctest::Approx(5 * std::sqrt(2)));
+    }
+
+    TEST_CASE("weights that are all one add the values up") {
+        const Ledger ledger = walk_with(paper_config(), {"softmax-axis=one"});
+        CHECK(ledger["context"].at(0) == 4);
+        CHECK(ledger["context"].at(3) == 1);
+    }
+
+    TEST_CASE("repeated words take the number of their last repetition") {
+        WalkConfig config;
+        config.input = Tokens{{{2, 1, 2, 0}}, {}, 4, {}, false};
+        config.embed_dim = 2;
+        const Ledger ledger = walk_with(config, {"vocab-duplicates"});
+        CHECK(ledger["ids"].at(0) == 3);
+        CHECK(ledger["ids"].at(1) == 1);
+        CHECK(ledger["ids"].at(3) == 0);
+        CHECK(ledger["x"].at(0) == ledger["embedding"].at(6));
+    }
+
+    TEST_CASE("mistakes compose: uniform scores hide the missing scale") {
+        WalkConfig config = paper_config();
+        const Ledger both = walk_with(config, {"key-index-i", "scale-missing"});
+        CHECK(both["scaled_scores"].at(0) == 5);
+        CHECK(both["weights"].at(0) == 0.5);
+    }
+
+    TEST_CASE("an unknown id, and one that cannot show, are refused with the way out") {
+        CHECK_THROWS_WITH_AS(find_mistake("scale-mising"), doctest::Contains("scale-missing"),
+                             ConfigError);
+        CHECK_THROWS_WITH_AS(walk_with(paper_config(), {"merge-reshape"}),
+                             doctest::Contains("no heads are merged"), ConfigError);
+        CHECK(find_mistake("finite-fill").id.starts_with("finite-fill="));
+        CHECK_THROWS_WITH(find_mistake("mask-sign"), doctest::Contains("mask-sign=plus"));
+    }
+}

@@ -1,0 +1,120 @@
+// Mistakes that nothing names: exercises for others to find.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/explain/document/document.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
+#include "attn/show/render/render.hpp"
+#include "tests/judge/mistakes/configurations.hpp"
+#include "tests/support/program.hpp"
+
+using namespace attn;
+
+namespace {
+
+/// What is written of a document in all forms for people, and as JSON.
+std::string written(Document document) {
+    std::string text;
+    const Sink sink = [&](std::string_view piece) { text += piece; };
+    render_json(document, sink);
+    render_text(document, TextForm::numpy, {}, Words::all, sink);
+    render_markdown(document, TextForm::torch, {}, Words::all, sink);
+    add_literals(document, CodeLanguage::torch);
+    render_ipynb(document, TextForm::torch, {}, sink);
+    return text;
+}
+
+}  // namespace
+
+TEST_SUITE("mistakes: hidden") {
+    TEST_CASE("no form names the mistake, its effect, its lesson or its lines") {
+        std::set<std::string> tried;
+        for (std::uint64_t seed = 0; seed < 200; ++seed) {
+            const Plan plan = resolve(seed % 4 == 3 ? testing::seeded_variant(seed)
+                                                    : testing::seeded_config(seed));
+            if (plan.fused()) continue;
+            const StepTable right = step_table(plan);
+            for (const Mistake& mistake : mistakes()) {
+                if (tried.contains(mistake.id) || !mistake.applies(plan)) continue;
+                INFO(mistake.id);
+                const StepTable wrong = with_mistakes(right, plan, {mistake.id});
+                const StepTable hidden = with_mistakes_hidden(right, wrong);
+                Ledger numbers;
+                try {
+                    numbers = walk(plan, draw(plan), wrong);
+                } catch (const ShapeError&) {
+                    continue;  // which is how this one shows here
+                }
+                tried.insert(mistake.id);
+                const Ledger ledger = walk(plan, draw(plan), hidden);
+                for (const auto& [name, tensor] : numbers.entries()) {
+                    CHECK_MESSAGE(same_numbers(tensor, ledger[name]), name);
+                }
+                const std::string text = written(document_of(plan, ledger, hidden));
+                std::string page;
+                render_html(document_of(plan, ledger, hidden), {},
+                            [&](std::string_view piece) { page += piece; });
+                for (const std::string& part :
+                     {mistake.title, mistake.effect, mistake.lesson, mistake.fix_torch,
+                      mistake.fix_numpy, "[" + mistake.id}) {
+                    if (part.empty()) continue;
+                    CHECK_MESSAGE(!program::has(text, part), part);
+                    CHECK_MESSAGE(!program::has(page, part), part);
+                }
+                CHECK(!program::has(text, "a mistake"));
+                CHECK(!program::has(text, "A mistake"));
+            }
+        }
+        CHECK(tried.size() * 10 > mistakes().size() * 9);
+    }
+}
+
+TEST_SUITE("app: hidden mistakes") {
+    TEST_CASE("a file of a hidden mistake has its numbers, and says nothing of it") {
+        const program::Folder folder;
+        for (const std::string id : {"scale-missing", "causal-triu", "k-dot-k"}) {
+            const Mistake& mistake = find_mistake(id);
+            const std::string walk =
+                "--text 'we all make them' --heads 2 --mask causal --bug " + id;
+            const std::string shown = program::run(walk + " --only weights -q").out;
+            REQUIRE(shown == program::run(walk + " --hide-mistake --only weights -q").out);
+            REQUIRE(shown != program::run(walk + " --bug none").out);
+            for (const char* format :
+                 {"torch", "numpy", "plain", "markdown", "json", "ipynb", "html", "svg", "csv",
+                  "torch --summary", "torch --heatmap", "torch --list-rules", "torch --list-steps",
+                  "torch --detail", "html --only weights[0]"}) {
+                INFO(id << ' ' << format);
+                const auto result = program::run(walk + " --hide-mistake --format " + format);
+                REQUIRE(result.exit_code == 0);
+                for (const std::string& part :
+                     {id, mistake.title, mistake.effect, mistake.fix_torch, mistake.fix_numpy,
+                      std::string("--bug"), std::string("hide-mistake"), std::string("istake:")}) {
+                    CHECK_MESSAGE(!program::has(result.out + result.err, part), part);
+                }
+            }
+            CHECK(program::run(walk + " --hide-mistake --save-dir '" + (folder / id) + "'")
+                      .exit_code == 0);
+            CHECK(!program::has(program::read_file(folder / (id + "/walk.json")), id));
+            // The person who looks for it may ask diagnose.
+            CHECK(program::has(
+                program::run("diagnose '" + (folder / (id + "/walk.json")) + "'").out, id));
+        }
+    }
+
+    TEST_CASE("what would name it is refused in a line") {
+        program::check_refused("--hide-mistake", "--hide-mistake hides the mistake of --bug");
+        program::check_refused("--bug none --hide-mistake",
+                               "--hide-mistake hides the mistake of --bug");
+        for (const char* beside :
+             {"--code numpy", "--format python", "-o walk.py", "--save-config -"}) {
+            program::check_refused(std::string("--bug k-dot-k --hide-mistake ") + beside,
+                                   "leave one out");
+        }
+    }
+}

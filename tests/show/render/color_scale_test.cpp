@@ -1,0 +1,87 @@
+#include "attn/show/render/color_scale.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace attn;
+
+namespace {
+
+struct Lab {
+    double lightness, a, b;
+};
+
+/// A colour in Oklab: lightness, a and b.  Source  B. Ottosson, Oklab, the inverse.
+Lab lab_of(Color color) {
+    const auto linear = [](std::uint8_t value) {
+        const double v = value / 255.0;
+        return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+    };
+    const double r = linear(color.red);
+    const double g = linear(color.green);
+    const double b = linear(color.blue);
+    const double l = std::cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+    const double m = std::cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+    const double s = std::cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+    return {0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s,
+            1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
+            0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s};
+}
+
+std::vector<double> lightness_of(ScaleKind kind, Page page, double from, double to) {
+    std::vector<double> all;
+    for (int i = 0; i <= 10; ++i) {
+        all.push_back(lab_of(scale_color(from + (to - from) * i / 10, kind, page)).lightness);
+    }
+    return all;
+}
+
+/// Whether the steps all go one way, and are alike.
+void check_even(const std::vector<double>& lightness) {
+    const double mean = (lightness.back() - lightness.front()) / 10;
+    CHECK(std::abs(mean) > 0.03);
+    for (std::size_t i = 1; i < lightness.size(); ++i) {
+        const double step = lightness[i] - lightness[i - 1];
+        CHECK_MESSAGE(std::abs(step - mean) <= 0.25 * std::abs(mean), i << ": " << step);
+    }
+}
+
+}  // namespace
+
+TEST_SUITE("render: color scale") {
+    TEST_CASE("equal steps of the value look like equal steps of lightness") {
+        for (const Page page : {Page::light, Page::dark}) {
+            check_even(lightness_of(ScaleKind::from_zero, page, 0, 1));
+            check_even(lightness_of(ScaleKind::around_zero, page, 0, 1));
+            check_even(lightness_of(ScaleKind::around_zero, page, 0, -1));
+        }
+    }
+
+    TEST_CASE("on a light page large values are dark, on a dark one light") {
+        const auto lightness = [](double share, Page page) {
+            return lab_of(scale_color(share, ScaleKind::from_zero, page)).lightness;
+        };
+        CHECK(lightness(1, Page::light) < lightness(0, Page::light) - 0.5);
+        CHECK(lightness(1, Page::dark) > lightness(0, Page::dark) + 0.5);
+    }
+
+    TEST_CASE("shares beyond the ends are the ends, and every class has its colour") {
+        CHECK(hex(scale_color(7, ScaleKind::from_zero, Page::dark)) ==
+              hex(scale_color(1, ScaleKind::from_zero, Page::dark)));
+        CHECK(scale_class(-3, ScaleKind::around_zero) == "d0");
+        CHECK(scale_class(0, ScaleKind::around_zero) == "d20");
+        CHECK(scale_class(1, ScaleKind::from_zero) == "s40");
+        CHECK(scale_class(-INFINITY, ScaleKind::from_zero) == "ninf");
+        CHECK(scale_class(INFINITY, ScaleKind::around_zero) == "inf");
+        CHECK(scale_class(NAN, ScaleKind::around_zero) == "nan");
+        const std::string style = scale_style(Page::light, "fill", " text", "fill");
+        for (const std::string name : {"s0", "s40", "d0", "d40", "nan", "inf", "ninf"}) {
+            CHECK_MESSAGE(style.find("." + name + "{fill:#") != std::string::npos, name);
+            const bool alone = style.find("." + name + " text{fill:#") != std::string::npos;
+            const bool listed = style.find("." + name + " text,") != std::string::npos;
+            CHECK_MESSAGE((alone || listed), name);
+        }
+    }
+}
