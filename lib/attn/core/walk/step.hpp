@@ -1,6 +1,9 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "attn/core/plan/ledger.hpp"
@@ -53,6 +56,36 @@ struct PlannedStep {
     bool has(std::string_view name) const { return has_step(table, plan, name); }
 };
 
+/// A function of a card. A table is copied for every mistake that is tried: its copies share them.
+template <class Signature>
+class CardFunction;
+template <class Result, class... Arguments>
+class CardFunction<Result(Arguments...)> {
+    using Function = std::function<Result(Arguments...)>;
+
+public:
+    CardFunction() = default;
+    template <class Other>
+    requires(!std::is_same_v<Other, CardFunction> && std::is_constructible_v<Function, Other>)
+        CardFunction(Other other) {
+        Function whole(std::move(other));
+        if (whole) held_ = std::make_shared<const Function>(std::move(whole));
+    }
+
+    Result operator()(Arguments... arguments) const {
+        return (*held_)(std::forward<Arguments>(arguments)...);
+    }
+    explicit operator bool() const { return held_ != nullptr; }
+    /// As that of std::function.
+    template <class Other>
+    const Other* target() const {
+        return held_ ? held_->template target<Other>() : nullptr;
+    }
+
+private:
+    std::shared_ptr<const Function> held_;
+};
+
 /// The card of one step of attention: one entry of the ledger, one section of the output. All that
 /// is said of a step is looked up here.
 struct Step {
@@ -62,7 +95,7 @@ struct Step {
         computed,   ///< computed by attention
         detail,     ///< a part of softmax, shown on request
     };
-    using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
+    using Compute = CardFunction<Tensor(const Plan&, const Ledger&)>;
 
     std::string name{};
     std::string title{};
@@ -75,14 +108,14 @@ struct Step {
     std::string tokens = "query";
     /// The chain that it begins or extends.
     Chain chain = Chain::none;
-    std::function<bool(const Plan&)> applies = [](const Plan&) { return true; };
-    std::function<std::vector<Input>(const Plan&)> reads = [](const Plan&) {
+    CardFunction<bool(const Plan&)> applies = [](const Plan&) { return true; };
+    CardFunction<std::vector<Input>(const Plan&)> reads = [](const Plan&) {
         return std::vector<Input>();
     };
     /// Of its tensor. A mistake may make another.
-    std::function<Outline(const Plan&)> outline{};
+    CardFunction<Outline(const Plan&)> outline{};
     /// In 16 bits the libraries compute it in float32 and round the result once.
-    std::function<bool(const Plan&)> at_once = [](const Plan&) { return false; };
+    CardFunction<bool(const Plan&)> at_once = [](const Plan&) { return false; };
     /// It stays in float32 there, as libraries keep it: positions have more digits than 16 bits.
     bool in_float32 = false;
     /// It takes exponentials, which magnify the rounding of what they are taken of.
@@ -97,10 +130,10 @@ struct Step {
     bool names_steps() const { return !gradient_of.empty(); }
     /// Its arithmetic in index notation (attn/core/rules/rule.hpp), with names of settings and
     /// chains and without the leading axes that all share; empty where the walk starts from it.
-    std::function<Rule(const PlannedStep&)> rule{};
+    CardFunction<Rule(const PlannedStep&)> rule{};
     /// Printed beside the rule: how the field writes it, `query @ key^T`. Without a rule where
     /// it comes from.
-    std::function<std::string(const PlannedStep&)> formula{};
+    CardFunction<std::string(const PlannedStep&)> formula{};
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
     Compute compute{};
@@ -117,9 +150,9 @@ struct Step {
     /// What its attention file says of them, and what there is to say of a rule of the user.
     std::string file_note{}, remarks{};
     /// One or two sentences on the numbers of a step that a walk alone has, as a gradient.
-    std::function<std::string(const notes::Subject&)> note{};
+    CardFunction<std::string(const notes::Subject&)> note{};
     /// The lines of Python that make it (attn/core/cards/step_lines.hpp).
-    std::function<std::string(const StepLines&)> code{};
+    CardFunction<std::string(const StepLines&)> code{};
 };
 
 /// The step of that name.  Errors  ConfigError, listing the names there are.
