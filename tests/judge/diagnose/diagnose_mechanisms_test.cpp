@@ -76,6 +76,47 @@ TEST_SUITE("explain: diagnose mechanisms") {
         }
     }
 
+    TEST_CASE("a running softmax that keeps its sum as it is: sum and context have one name") {
+        const Plan plan = resolve(seeded(61));
+        const Ledger given = draw(plan);
+        const Ledger right = walk(plan, given);
+        const Tensor& scores = right["masked_scores"];
+        const Tensor& value = right["value"];
+        const Shape shape = right["context"].shape();
+        const std::size_t tokens = scores.shape().back(), width = shape.back();
+        Array<float> sums = empty_array<float>({shape[0], shape[1], shape[2]});
+        Array<float> context = empty_array<float>(shape);
+        for (std::size_t row = 0; row < sums.size(); ++row) {
+            double most = -HUGE_VAL, sum = 0;
+            std::vector<double> mixed(width, 0);
+            for (std::size_t start = 0; start < tokens; start += 2) {
+                double newest = most;
+                for (std::size_t k = start; k < std::min(start + 2, tokens); ++k) {
+                    newest = std::max(newest, scores.at(row * tokens + k));
+                }
+                for (double& one : mixed) one *= std::exp(most - newest);
+                for (std::size_t k = start; k < std::min(start + 2, tokens); ++k) {
+                    const double e = std::exp(scores.at(row * tokens + k) - newest);
+                    sum += e;  // what was summed before is not rescaled
+                    for (std::size_t f = 0; f < width; ++f) {
+                        mixed[f] += e * value.at((row / tokens * tokens + k) * width + f);
+                    }
+                }
+                most = newest;
+            }
+            sums.data()[row] = static_cast<float>(sum);
+            for (std::size_t f = 0; f < width; ++f) {
+                context.data()[row * width + f] = static_cast<float>(mixed[f] / sum);
+            }
+        }
+        Ledger theirs;
+        theirs.record("row_sum", {{"batch", "head", "query"}, sums});
+        theirs.record("context", {{"batch", "head", "query", "feature"}, context});
+        const Diagnosis diagnosis = diagnose(plan, given, theirs);
+        REQUIRE(diagnosis.findings.size() == 1);
+        CHECK(names(diagnosis, find_mistake("running-unrescaled-sum=2")));
+    }
+
     TEST_CASE("a mistake with a number is named by it, from the output alone") {
         WalkConfig windowed = seeded(31);
         windowed.mask.window = 4;

@@ -175,6 +175,10 @@ void running_sum(std::vector<Mistake>& list, RunningSum how, double block,
     const std::string sum = replaced_all(
         replaced_all(replaced_all(way.summed, "scores[q,k]", "scores[q,j]"), "floor(k", "floor(j"),
         "if k", "if j");
+    std::vector<TableEdit> rules{follows("weights[q,k] = " + way.term + " / (sum j: " +
+                                         replaced_all(sum, "OWN", "k") + ")")};
+    // What such code keeps as its sum; where it takes means of blocks it has none.
+    if (how != RunningSum::averaged) rules.push_back(follows("row_sum[q] = sum j: " + sum));
     entry(list, std::string("running-") + way.id + "=" + word, "weights",
           "Keys came in blocks of " + word + ", and " + way.what,
           "rows with one block are right; the others weigh their blocks by other factors",
@@ -193,8 +197,7 @@ void running_sum(std::vector<Mistake>& list, RunningSum how, double block,
                 return block >= 1 && block < keys && (rests || how != RunningSum::rest_left_out);
             },
             "one block holds every key, or no key is left over"}},
-          follows("weights[q,k] = " + way.term + " / (sum j: " + replaced_all(sum, "OWN", "k") +
-                  ")"));
+          all_of(std::move(rules)));
 }
 
 void add_softmax_mistakes(std::vector<Mistake>& list) {
