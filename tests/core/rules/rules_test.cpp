@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -309,6 +310,66 @@ TEST_SUITE("rules") {
                           {"query", "key"}, {tokens, tokens}, DType::float32, scope);
         CHECK(weights.at(tokens + 1) == doctest::Approx(1.0 / tokens));
     }
+    TEST_CASE("ranges of one row of numbers are joined as loops join them, and ranks are counted") {
+        const std::size_t n = 7;
+        const std::vector<double> line{2, -1, 2, 0.5, -INFINITY, 3, 2};
+        Array<double> cells = empty_array<double>({n});
+        std::ranges::copy(line, cells.data());
+        const Tensor numbers({"key"}, cells);
+        const RuleScope scope{[&](const std::string&) -> const Tensor& { return numbers; }, {}};
+        const auto rows = [&](const std::string& value) {
+            return evaluate_rule(parse_rule("made[q,k] = " + value), {"query", "key"}, {n, n},
+                                 DType::float64, scope)
+                .numbers();
+        };
+        struct Range {
+            const char* text;
+            std::function<long(long, long)> first, end;
+        };
+        const Range ranges[]{
+            {"0..k + 1", [](long, long) { return 0; }, [](long, long k) { return k + 1; }},
+            {"k + 1..q", [](long, long k) { return k + 1; }, [](long q, long) { return q; }},
+            {"max(k - 1, 0)..min(k + 2, 7)", [](long, long k) { return std::max(k - 1, 0L); },
+             [](long, long k) { return std::min(k + 2, 7L); }},
+            {"k..7", [](long, long k) { return k; }, [](long, long) { return 7; }}};
+        for (const Range& range : ranges) {
+            for (const std::string word : {"sum", "mean", "prod", "max", "min", "argmax"}) {
+                CAPTURE(range.text);
+                CAPTURE(word);
+                const std::vector<double> made =
+                    rows(word + " j in " + range.text + ": exp(line[j]) - q");
+                for (std::size_t i = 0; i < n * n; ++i) {
+                    const long q = static_cast<long>(i / n), k = static_cast<long>(i % n);
+                    double sum = 0, product = 1, most = -INFINITY, least = INFINITY;
+                    long at = -1, count = 0;
+                    for (long j = range.first(q, k); j < range.end(q, k); ++j, ++count) {
+                        const double number =
+                            std::exp(line[static_cast<std::size_t>(j)]) - static_cast<double>(q);
+                        sum += number;
+                        product *= number;
+                        if (number > most) at = j;
+                        most = std::max(most, number);
+                        least = std::min(least, number);
+                    }
+                    const std::map<std::string, double> right{
+                        {"sum", sum},      {"mean", sum / static_cast<double>(count)},
+                        {"prod", product}, {"max", most},
+                        {"min", least},    {"argmax", static_cast<double>(at)}};
+                    if (count == 0 && word != "sum" && word != "prod") continue;
+                    CHECK(made[i] == doctest::Approx(right.at(word)).epsilon(1e-12));
+                }
+            }
+        }
+        // The largest first, of equal ones the first; a number of another sum is none the wiser.
+        CHECK(rows("rank k: line[k]")[3] == 4);
+        const std::vector<double> ranks = rows("rank k: if k > q then -inf else line[k]");
+        CHECK(std::vector(ranks.end() - 7, ranks.end()) == Numbers{1, 5, 2, 4, 6, 0, 3});
+        CHECK(std::vector(ranks.begin() + 14, ranks.begin() + 21) == Numbers{0, 2, 1, 3, 4, 5, 6});
+        const std::vector<double> asked = rows("if k < 3 and (rank k: line[k]) < 3 then 1 else 0");
+        CHECK(std::vector(asked.begin(), asked.begin() + 7) == Numbers{1, 0, 1, 0, 0, 0, 0});
+        CHECK(rows("rank k: line[k] * 0")[1] == 1);  // 0 * inf is nan, which nothing comes before
+    }
+
     TEST_CASE("what is wrong is said above a caret at its place") {
         const std::string begin = "scores[q,k] = ";
         const auto refused = [&](const std::string& expression, const std::string& message,

@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 
+#include "attn/core/rules/rank.hpp"
 #include "attn/core/rules/rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -176,28 +177,11 @@ private:
         }
         expect(":", "a colon");
         node.parts.push_back(expression());
-        return node.word == "rank" ? ranked(std::move(node)) : make(std::move(node));
-    }
-
-    /// `rank k: e`: how many come before this k, the largest first, of equal ones the first:
-    /// `sum j: if e of j > e or (e of j == e and j < k) then 1 else 0`.
-    RuleTree ranked(RuleNode node) const {
-        const RuleTree own = node.parts.back(), place = name_node(node.index);
-        node.word = "sum";
-        for (node.index = "j"; text_.find(node.index) != text_.npos;) node.index += 'j';
-        const RuleTree other_place = name_node(node.index);
-        const RuleTree other = changed(own, [&](const RuleNode& each) -> RuleTree {
-            const bool is_it = each.kind == RuleNode::Kind::name && each.word == place->word;
-            return is_it ? other_place : nullptr;
-        });
-        const auto compared = [](const char* word, const RuleTree& a, const RuleTree& b) {
-            return operate_node(word, {a, b});
-        };
-        const RuleTree first =
-            compared("and", compared("==", other, own), compared("<", other_place, place));
-        node.parts.back() = choose_node(compared("or", compared(">", other, own), first),
-                                        number_node(1), number_node(0));
-        return make(std::move(node));
+        if (node.word != "rank") return make(std::move(node));
+        // How many come before this one, the largest first, of equal ones the first.
+        std::string other = "j";
+        while (text_.find(other) != text_.npos) other += 'j';
+        return make(written_out_rank(std::move(node), other));
     }
 
     RuleTree cell(std::string name, std::size_t at) {

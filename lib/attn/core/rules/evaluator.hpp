@@ -1,0 +1,327 @@
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "attn/core/rules/bound.hpp"
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/join.hpp"
+#include "attn/core/rules/products.hpp"
+#include "attn/core/rules/rank.hpp"
+#include "attn/core/rules/row_pool.hpp"
+#include "attn/core/rules/rows.hpp"
+#include "attn/ground/tensor/sixteen_bits.hpp"
+#include "attn/ground/tensor/slice.hpp"
+
+namespace attn {
+
+/// More numbers than this are not worked out one by one: minutes, where a walk takes moments.
+inline constexpr double most_work = 1e9;
+/// So many numbers of one sum are kept for others of its cells.
+inline constexpr std::size_t most_kept = std::size_t{1} << 22;
+/// So many places of a sum are worked on at a time.
+inline constexpr RuleIndices::Index longest_row = 4096;
+
+/// Works on one row of the result at a time: every node on all cells of the last index, so that
+/// going through the tree costs little. A truth is 1 or 0 there.
+template <class T>
+class Evaluator : RuleRows {
+public:
+    Evaluator(const Rule& rule, BoundTree tree, DType type)
+        : RuleRows(rule, tree.indices), tree_(std::move(tree)), type_(type) {
+        const std::vector<std::size_t>& lengths = tree_.lengths;
+        row_ = lengths.empty() ? BoundRule::none : lengths.size() - 1;
+        count_ = lengths.empty() ? 1 : lengths.back();
+        std::uint64_t around = 0;
+        for (std::size_t i = 0; i < lengths.size(); ++i) around |= bit(i);
+        mark(tree_.root, around);
+    }
+
+    /// Makes all cells, row after row; those of a rule that reads itself in the order of its axes.
+    void fill(T* cells, const std::vector<RuleOrder>& orders) {
+        const Shape& lengths = tree_.lengths;
+        const auto is_ordered = [&](std::size_t axis) {
+            return std::ranges::count(orders, axis, &RuleOrder::axis) > 0;
+        };
+        if (is_ordered(row_)) row_ = BoundRule::none, count_ = 1;  // a cell waits for one before
+        std::vector<std::size_t> axes;                             // slowest first
+        for (const RuleOrder& order : orders) axes.push_back(order.axis);
+        for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
+            if (axis != row_ && !is_ordered(axis)) axes.push_back(axis);
+        }
+        const Shape strides = row_strides(lengths);
+        const std::size_t rows = count_ == 0 ? 0 : element_count(lengths) / count_;
+        for (std::size_t row = 0; row < rows; ++row) {
+            std::size_t first = 0;
+            for (std::size_t i = axes.size(), rest = row; i-- > 0;) {
+                const std::size_t length = lengths[axes[i]];
+                std::size_t at = rest % length;
+                rest /= length;
+                if (i < orders.size() && orders[i].backwards) at = length - 1 - at;
+                index_[axes[i]] = static_cast<Index>(at);
+                first += at * strides[axes[i]];
+            }
+            numbers(tree_.root, nullptr, cells + first);
+        }
+    }
+
+private:
+    using Kind = RuleNode::Kind;
+    using Row = typename RowPool<T>::Row;
+
+    /// Numbers of a sum that are known, a row of them for each of the other indices.
+    struct Kept {
+        struct Cells {
+            std::vector<T> numbers;
+            std::vector<char> known;
+        };
+        bool is_shared = false;  ///< there are indices around that it does not need
+        std::map<std::vector<Index>, Cells> rows{};
+        std::size_t size = 0;
+    };
+
+    /// Numbers of a row that are the same in others.
+    struct Same {
+        Index start = -1;
+        std::vector<T> cells{};
+    };
+
+    /// Notes for each node which indices it needs, of those `around` it: those beyond the
+    /// sixty-third share a bit. What needs none and reads nothing is worked out, in an index as
+    /// whole numbers.
+    void mark(BoundRule& node, std::uint64_t around, bool in_index = false) {
+        const Kind kind = node.node->kind;
+        node.uses = kind == Kind::name && !node.is_constant ? bit(node.index) : 0;
+        for (BoundRule& part : node.parts) {
+            const bool is_body = kind == Kind::reduce && &part == &node.parts.back();
+            const bool is_place = kind == Kind::cell || (kind == Kind::reduce && !is_body);
+            mark(part, is_body ? around | bit(node.index) : around, in_index || is_place);
+            node.uses |= part.uses;
+        }
+        if (kind == Kind::reduce) {
+            if (is_product(*node.node)) exact_.insert(&node.parts.back());
+            if (const std::optional<RankedBy> by = ranked_by(node)) ranked_.emplace(&node, *by);
+            if (node.index < 63) node.uses &= ~bit(node.index);
+            kept_[&node].is_shared = (around & ~node.uses) != 0 && index_.size() < 63;
+        }
+        const bool is_operation = kind == Kind::call || kind == Kind::operate;
+        const bool may_be_plain =
+            is_operation || kind == Kind::choose || kind == Kind::number || kind == Kind::name;
+        if (may_be_plain && std::ranges::all_of(node.parts, [&](const BoundRule& part) {
+                return plain_.contains(&part);
+            })) {
+            plain_.insert(&node);
+        }
+        const bool is_constant =
+            is_operation && std::ranges::all_of(node.parts, &BoundRule::is_constant);
+        if (!is_constant || gives_truth(*node.node)) return;
+        node.number = in_index ? value(node) : folded(node);
+        node.is_constant = true;
+    }
+
+    /// `sqrt(4)` is worked out once.
+    double folded(const BoundRule& node) {
+        const std::size_t count = std::exchange(count_, 1);
+        const DType type = std::exchange(type_, DType::float32);
+        T number{};
+        numbers(node, nullptr, &number);
+        count_ = count;
+        type_ = type;
+        return static_cast<double>(number);
+    }
+
+    void numbers(const BoundRule& node, Active active, T* out) {
+        if (node.is_constant) {
+            std::fill_n(out, count_, static_cast<T>(node.number));
+            return store(node, out);
+        }
+        // What the row does not change is one number for all of it.
+        if (count_ > 1 && row_ != BoundRule::none && !uses_row(node) && !node.parts.empty()) {
+            if (!any(active)) return void(std::fill_n(out, count_, T{0}));
+            T one{};
+            numbers_along(BoundRule::none, 0, 1, node, nullptr, &one);
+            return void(std::fill_n(out, count_, one));
+        }
+        // What is made of numbers and the place in the row alone is the same in every row.
+        const bool is_same = row_ < 63 && node.uses == bit(row_) && !node.parts.empty();
+        if (!is_same || !plain_.contains(&node)) return work_out(node, active, out);
+        Same& same = same_[&node];
+        if (same.start != start_ || same.cells.size() != count_) {
+            same.start = start_;
+            same.cells.resize(count_);
+            work_out(node, nullptr, same.cells.data());
+        }
+        std::ranges::copy(same.cells, out);
+    }
+
+    void work_out(const BoundRule& node, Active active, T* out) {
+        switch (node.node->kind) {
+            case Kind::name:
+                if (node.index == row_) {
+                    std::iota(out, out + count_, static_cast<T>(start_));
+                } else {
+                    std::fill_n(out, count_, static_cast<T>(index_[node.index]));
+                }
+                break;
+            case Kind::cell:
+                read_cells(node, active, out);
+                break;
+            case Kind::choose:
+                choose(node, active, out);
+                break;
+            case Kind::reduce:
+                reduce(node, active, out);
+                store(node, out);
+                break;
+            default:
+                calculate(node, active, out);
+                store(node, out);
+        }
+    }
+
+    /// A number of a 16-bit type. A mean is a sum that was stored, divided.
+    T stored(T number) const {
+        return is_16_bit(type_) ? static_cast<T>(nearest(static_cast<float>(number), type_))
+                                : number;
+    }
+
+    /// Rounds a row to a 16-bit type, as libraries store what each operation makes and take a
+    /// constant, but for whole numbers and truths; a sum is added up in float32 before.
+    void store(const BoundRule& node, T* row) const {
+        if constexpr (std::is_same_v<T, float>) {
+            const bool is_number = node.is_constant ? node.number != std::floor(node.number)
+                                                    : node.node->type == RuleType::number;
+            if (!is_16_bit(type_) || exact_.contains(&node)) return;
+            for (std::size_t r = 0; r < count_; ++r) {
+                row[r] = is_number ? stored(row[r]) : row[r] + 0;  // no whole number is -0
+            }
+        }
+    }
+
+    void calculate(const BoundRule& node, Active active, T* out) {
+        numbers(node.parts[0], active, out);
+        if (node.parts.size() == 1) return node.function->row(out, out, count_);
+        Row right(spare_, count_);
+        if (node.function->kind != RuleFunction::Kind::logic) {
+            numbers(node.parts[1], active, right.data());
+            return node.function->row(out, right.data(), count_);
+        }
+        // The right side may read what the left one has asked for.
+        const bool is_or = node.node->word == "or";
+        std::vector<char> open(count_);
+        for (std::size_t r = 0; r < count_; ++r) {
+            open[r] = (active == nullptr || active[r]) && (out[r] != 0) != is_or;
+        }
+        if (any(open.data())) numbers(node.parts[1], open.data(), right.data());
+        for (std::size_t r = 0; r < count_; ++r) {
+            if (open[r]) out[r] = right[r];
+        }
+    }
+
+    /// Each side for the cells that take it.
+    void choose(const BoundRule& node, Active active, T* out) {
+        Row condition(spare_, count_);
+        numbers(node.parts[0], active, condition.data());
+        if (active == nullptr && choose_in_two(node, condition.data(), out)) return;
+        std::vector<char> yes(count_), no(count_);
+        for (std::size_t r = 0; r < count_; ++r) {
+            const bool asked = active == nullptr || active[r];
+            no[r] = asked && condition[r] == 0;
+            yes[r] = asked && condition[r] != 0;
+        }
+        if (!any(no.data())) return numbers(node.parts[1], active, out);
+        if (any(yes.data())) numbers(node.parts[1], yes.data(), out);
+        Row other(spare_, count_);
+        numbers(node.parts[2], no.data(), other.data());
+        for (std::size_t r = 0; r < count_; ++r) {
+            if (!yes[r]) out[r] = other[r];
+        }
+    }
+
+    /// A row that begins with cells of one side and ends with cells of the other is two rows, in
+    /// which all cells are asked for: halves of features that rotate. False for other rows.
+    bool choose_in_two(const BoundRule& node, const T* condition, T* out) {
+        const auto is_yes = [&](std::size_t r) { return condition[r] != 0; };
+        std::size_t split = 0, end = 0;
+        while (split < count_ && is_yes(split) == is_yes(0)) ++split;
+        for (end = split; end < count_ && is_yes(end) != is_yes(0);) ++end;
+        if (end < count_ || count_ == 0) return false;
+        const auto [start, count] = std::pair(start_, count_);
+        count_ = split;
+        numbers(node.parts[is_yes(0) ? 1 : 2], nullptr, out);
+        if (split < count) {
+            start_ = start + static_cast<Index>(split);
+            count_ = count - split;
+            numbers(node.parts[is_yes(0) ? 2 : 1], nullptr, out + split);
+        }
+        start_ = start;
+        count_ = count;
+        return true;
+    }
+
+    /// A sum is worked out once for the indices that it needs, whatever there is around it.
+    void reduce(const BoundRule& node, Active active, T* out);
+    /// One number, of rows along the sum.
+    T alone(const BoundRule& node);
+    /// How many tensors are read one cell after another along a sum, and not along the row.
+    int read_along(const BoundRule& node, std::size_t sum) const;
+    /// The places of the sum that each cell of the row joins. Those of a whole row are kept while
+    /// nothing that they need changes.
+    const SumRanges& ranges_of(const BoundRule& node, Active active);
+    void reduce_cells(const BoundRule& node, Active active, T* out);
+    /// What `rank` counts, for all cells of the row at once: the places of the numbers that it
+    /// compares when they are sorted. False for other sums, and where a number is nan.
+    bool rank_along(const BoundRule& node, T* out);
+    /// A node's numbers along another index than the row's.
+    void numbers_along(std::size_t index, Index first, std::size_t count, const BoundRule& node,
+                       Active active, T* out);
+    /// Whether cells of the row join the same numbers from place to place, here or within.
+    bool joins_ranges(const BoundRule& node) const;
+    /// Whether all cells of the row join the same numbers, from a place to another.
+    bool has_one_row(const BoundRule& node) const;
+    /// All cells of the row at one place of the sum after another.
+    void join_across(const BoundRule& node, const SumRanges& ranges, bool takes_all, T* out);
+    /// Sums of the same numbers, each from a place to another: the numbers once, and what the
+    /// ranges have in common once.
+    void join_along(const BoundRule& node, const SumRanges& ranges, T* out);
+
+    void count_work(std::size_t numbers, const BoundRule& node) {
+        work_ += static_cast<double>(numbers);
+        if (work_ <= most_work) return;
+        refuse(node, "this rule works out more than a thousand million numbers: shorten its sums");
+    }
+
+    void read_cells(const BoundRule& node, Active active, T* out) {
+        if (active != nullptr) std::fill_n(out, count_, T{0});
+        const T* cells = cells_.of(*node.tensor).data();
+        const bool is_whole = active == nullptr && count_ > 0;
+        const std::optional<Line> line =
+            is_whole ? line_of(node, 0, count_ - 1) : std::optional<Line>();
+        if (line && line->stride == 0) return void(std::fill_n(out, count_, cells[line->base]));
+        if (line && line->stride == 1) return void(std::copy_n(cells + line->base, count_, out));
+        for_each_place(node, active, [&](std::size_t r, std::size_t at) { out[r] = cells[at]; });
+    }
+
+    BoundTree tree_;
+    DType type_;
+    RowPool<T> spare_;
+    TypedCells<T> cells_;
+    std::map<const BoundRule*, Kept> kept_;
+    std::set<const BoundRule*> exact_;  ///< what products of matrices add up: not rounded
+    std::set<const BoundRule*> plain_;  ///< made of indices and numbers alone, without sums
+    std::map<const BoundRule*, Same> same_;
+    std::map<const BoundRule*, RankedBy> ranked_;
+    std::map<const BoundRule*, std::pair<std::vector<Index>, SumRanges>> ranges_;
+    double work_ = 0;
+};
+
+}  // namespace attn
