@@ -321,7 +321,8 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     constexpr std::int64_t large = 1 << 14;
     const bool is_large =
         std::max(config.query_len.value_or(0), config.key_len.value_or(0)) > large;
-    if (is_large && !asks_for_parts(arguments)) attn::require_memory(config);
+    const bool has_other_steps = !config.attentions.empty();
+    if (is_large && !has_other_steps && !asks_for_parts(arguments)) attn::require_memory(config);
     const bool learns = arguments.has(flags::learn) && arguments.has(flags::backward);
     return learns ? after_learning(arguments, std::move(config)) : config;
 }

@@ -61,6 +61,14 @@ TEST_SUITE("app: attentions") {
         CHECK(run("--only weights -q --config " + record).out == made.out);
         CHECK(run(walk + "--attention " + file).exit_code == 2);
     }
+    TEST_CASE("a walk asks for the memory of its own steps: a recurrent form has no scores") {
+        const std::string walk =
+            "--attention retention --seq-len 60000 --embed-dim 4 --only context[0,59999] -q ";
+        CHECK(run(walk + "--form recurrent").exit_code == 0);
+        const program::Result squares = run(walk);
+        CHECK(squares.exit_code == 2);
+        CHECK(has(squares.err, "of it for scores"));
+    }
     TEST_CASE("a broken promise is a finding, and names the cell") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn";

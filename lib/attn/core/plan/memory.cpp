@@ -74,7 +74,7 @@ double bytes_needed(const Plan& plan, Kept kept) {
     return element_bytes(plan) * (score_cells + token_cells + parameter_cells) + hidden_cells;
 }
 
-void require_bytes(const Plan& plan, double needed) {
+void require_bytes(const Plan& plan, double needed, const LargestTensor& largest) {
     const double machine =
         static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
     // Nobody reads more than this, however much memory there is.
@@ -82,7 +82,9 @@ void require_bytes(const Plan& plan, double needed) {
     if (needed <= std::min(0.8 * machine, readable)) return;
     std::string advice = "make $seq-len, $batch, $heads or the dimensions smaller"_told;
     std::string squares;
-    if (!plan.fused() && needed > 2 * bytes_needed(plan, Kept::inputs)) {
+    if (!largest.name.empty()) {
+        squares = ", " + bytes_text(largest.bytes) + " of it for " + largest.name;
+    } else if (!plan.fused() && needed > 2 * bytes_needed(plan, Kept::inputs)) {
         const double cells = static_cast<double>(plan.batch * plan.heads) *
                              static_cast<double>(plan.query_len) *
                              static_cast<double>(plan.key_len);

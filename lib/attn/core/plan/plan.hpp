@@ -159,10 +159,16 @@ enum class Kept { inputs, everything };
 /// for each query and key.
 double bytes_needed(const Plan& plan, Kept kept = Kept::everything);
 
+/// The tensor that takes most.
+struct LargestTensor {
+    std::string name{};
+    double bytes = 0;
+};
+
 /// Refuses what would not fit into this machine's memory, or nobody would read.
 ///
 /// Errors  ConfigError with the size needed, the size there is, and what to ask for instead.
-void require_bytes(const Plan& plan, double needed);
+void require_bytes(const Plan& plan, double needed, const LargestTensor& largest = {});
 
 /// The same for a walk that holds everything.
 void require_memory(const Plan& plan);

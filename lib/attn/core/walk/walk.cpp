@@ -53,6 +53,24 @@ Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
     return evaluate_rule(rule_in(of), axes, shape, type, scope);
 }
 
+/// What an attention of a file takes is what its steps do, which need no scores.
+void require_room(const Plan& plan, const StepTable& table, Details details) {
+    if (plan.config.attentions.empty()) return require_memory(plan);
+    double needed = 0;
+    LargestTensor largest;
+    for (const Step& step : table) {
+        const bool is_made = step.kind != Step::Kind::detail || details == Details::kept;
+        if (!is_made || !step.outline || !step.applies(plan)) continue;
+        double bytes = plan.compute_dtype == DType::float64 ? 8 : 4;
+        for (const std::size_t length : step.outline(plan).shape) {
+            bytes *= static_cast<double>(length);
+        }
+        needed += bytes;
+        if (bytes > largest.bytes) largest = {step.name, bytes};
+    }
+    require_bytes(plan, needed, largest);
+}
+
 }  // namespace
 
 RoundedAt rounded_at(const PlannedStep& of) {
@@ -90,7 +108,7 @@ void perform(std::span<const Step> steps, const StepTable& table, const Plan& pl
 }
 
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Details details) {
-    require_memory(plan);
+    require_room(plan, table, details);
     Ledger ledger(chains_of(table));
     perform(table, table, plan, given, details, ledger);
     return ledger;
