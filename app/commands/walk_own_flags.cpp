@@ -5,8 +5,13 @@ namespace app {
 namespace {
 
 /// Whether printed digits could be marked.
-bool marks_digits(const Arguments& said) {
+/// Whether there are numbers whose digits are marked, or in a figure cut or left out.
+bool has_such_digits(const Arguments& said) {
     const Format& format = format_of(said);
+    const std::string which = said[flags::digits];
+    if (which != "all" && which != "certain") {
+        return format.has_figures && said[flags::figure] == attn::FigureKind::matrix;
+    }
     return format.has_words && !format.is_program && !format.has_figures &&
            !said.has_any({flags::heatmap, flags::summary, flags::hide_mistake});
 }
@@ -35,13 +40,14 @@ const std::vector<Flag>& walk_own_flags() {
             Flag{
                 flags::digits, "WHICH",
                 "certain marks the printed digits that rounding could change: faint on a terminal, "
-                "elsewhere in brackets, 0.16[45]",
-                one_of("all certain"), "all"}
+                "elsewhere in brackets, 0.16[45]; a number says how many decimals the cells of a "
+                "figure have, none leaves their numbers out",
+                one_of("all certain none 0 1 2 3 4 5 6 7 8"), "all"}
                 .in_group("Output")
                 .typed_only()
-                .needing({marks_digits, nullptr,
-                          "numbers that are printed as text: leave --heatmap, --summary, "
-                          "--hide-mistake and programs out"}),
+                .needing({has_such_digits, nullptr,
+                          "numbers that are printed as text (certain; leave --heatmap, --summary, "
+                          "--hide-mistake and programs out), or --format svg (none and numbers)"}),
             {flags::list_presets, "", "list the families of models that --preset knows"},
             Flag{flags::hide_mistake, "",
                  "name the mistake of --bug nowhere, for others to find: its numbers stand among "

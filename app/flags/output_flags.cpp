@@ -115,7 +115,9 @@ void cut_out(const attn::Document& document, attn::Section& section, const std::
     section.part = attn::slice_parts(*tensor, indices);
     section.note = note_of_part(section, section.part);
     section.content = attn::slice(*tensor, indices);
-    if (section.bound) section.bound = attn::slice(*section.bound, indices);
+    for (std::optional<attn::Tensor>* beside : {&section.bound, &section.scores}) {
+        if (*beside) *beside = attn::slice(**beside, indices);
+    }
     if (!section.suffix.empty()) section.suffix = index_function(indices);
     name_the_part(section, indices);
 }

@@ -36,8 +36,9 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.options = print_options(arguments);
     choices.options.default_dtype = default_dtype;
     choices.options.ink = ink_of(arguments);
-    choices.options.certain_digits =
-        arguments.find(flags::digits) != nullptr && arguments[flags::digits] == "certain";
+    const bool knows_digits = arguments.find(flags::digits) != nullptr;
+    const std::string digits = knows_digits ? arguments[flags::digits] : "all";
+    choices.options.certain_digits = digits == "certain";
     choices.words = arguments.has(flags::no_notes) ? attn::Words::none : attn::Words::all;
     choices.program_form = form_of(code_language(arguments, language_of(usual)));
     const Shading shades = shading(arguments);
@@ -53,6 +54,8 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     if (choices.options.sci_mode == attn::SciMode::automatic) {
         choices.figure.options.sci_mode = attn::SciMode::off;
     }
+    choices.figure.with_numbers = digits != "none";
+    if (digits.size() == 1) choices.figure.options.precision = digits[0] - '0';
     choices.figure.with_words = choices.words == attn::Words::all;
     return choices;
 }

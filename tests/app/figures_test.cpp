@@ -6,6 +6,7 @@
 #include "tests/support/golden.hpp"
 
 using program::is_installed;
+using program::has;
 using program::run;
 using program::shell;
 
@@ -64,6 +65,26 @@ TEST_SUITE("app: figures") {
         // Readers that see no colours, or know no style sheets.
         CHECK(figure.out.find("<desc>") != std::string::npos);
         CHECK(figure.out.find("<rect class=\"page\" fill=\"#ffffff\"") != std::string::npos);
+    }
+
+    TEST_CASE("cells have so many decimals as asked for, or colours alone; hidden ones say so") {
+        const auto count = [](const std::string& text, const std::string& part) {
+            std::size_t found = 0;
+            for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
+            return found;
+        };
+        const std::string weights = "--mask causal --heads 2 --embed-dim 8 --format svg --only ";
+        const std::string two = run(weights + "weights --digits 2").out;
+        CHECK(has(two, ">1.00</text>"));
+        CHECK_FALSE(has(two, ">1.0000</text>"));
+        const std::string none = run(weights + "weights --digits none").out;
+        CHECK_FALSE(has(none, ">1.00"));
+        CHECK(count(none, "data-cell") == 32);
+        // In each of two heads of 4 queries 6 keys come later, though no scores are drawn.
+        CHECK(count(two, "class=\"hid\" data-cell") == 12);
+        CHECK(count(run(weights + "'weights[1]'").out, "class=\"hid\" data-cell") == 6);
+        CHECK(has(run("--digits 2 -q").err, "--format svg"));
+        CHECK(run("--digits many").exit_code == 2);
     }
 
     TEST_CASE("every figure in every theme is XML that a renderer draws") {

@@ -63,10 +63,17 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
     Document document;
     document.query_tokens = plan.query_tokens;
     document.key_tokens = plan.key_tokens;
+    const Tensor* scores = nullptr;
     for (const Step& step : table) {
         const Tensor* tensor = ledger.find(step.name);
         if (tensor == nullptr) continue;
         Section section;
+        if (step.chain == Chain::scores) scores = tensor;
+        const bool is_of_scores =
+            tensor == scores || step.name == "weights" || step.name == "exponentials";
+        if (is_of_scores && scores != nullptr && scores->shape() == tensor->shape()) {
+            section.scores = *scores;
+        }
         section.name = step.name;
         section.title = told_title({plan, table, step});
         section.formula = formula_of(step, plan, table);

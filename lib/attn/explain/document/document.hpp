@@ -53,6 +53,10 @@ struct Section {
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};
 
+    /// The scores of which softmax is taken, where it is made of them cell by cell: keys at -inf are
+    /// hidden.
+    std::optional<Tensor> scores{};
+
     /// How far right code may be from each of its cells (attn/core/walk/bounds.hpp), where asked
     /// for.
     std::optional<Tensor> bound{};

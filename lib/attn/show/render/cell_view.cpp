@@ -21,28 +21,6 @@ std::vector<double> largest_of_rows(const Tensor& tensor) {
     return largest;
 }
 
-bool is_of_pairs(const Tensor& tensor) {
-    const Axes& axes = tensor.axes();
-    return axes.size() >= 2 && axes[axes.size() - 2] == "query" && axes.back() == "key";
-}
-
-/// The scores of which softmax is taken, where `section` is made of them cell by cell.
-const Tensor* scores_behind(const Section& section, const Document& document) {
-    const Tensor* scores = nullptr;
-    for (const Section& other : document.sections) {
-        const auto* tensor = std::get_if<Tensor>(&other.content);
-        if (tensor != nullptr && other.name.ends_with("scores") && is_of_pairs(*tensor)) {
-            scores = tensor;
-        }
-        if (&other != &section) continue;
-        const bool is_made =
-            section.name == "weights" || section.name == "exponentials" || tensor == scores;
-        return is_made && scores != nullptr && scores->shape() == tensor->shape() ? scores
-                                                                                  : nullptr;
-    }
-    return nullptr;
-}
-
 }  // namespace
 
 CellView::CellView(const Section& section, const Document& document, const PrintOptions& options,
@@ -50,7 +28,7 @@ CellView::CellView(const Section& section, const Document& document, const Print
     : section_(section),
       document_(document),
       tensor_(std::get<Tensor>(section.content)),
-      scores_(scores_behind(section, document)),
+      scores_(section.scores ? &*section.scores : nullptr),
       end_(end) {
     const Survey found = std::visit([&](const auto& array) { return survey(array.data(), shown); },
                                     tensor_.values());

@@ -30,10 +30,11 @@ struct FigureChoices {
     Theme theme = Theme::automatic;
     ScaleEnd end = ScaleEnd::automatic;
     PrintOptions options{};
-    std::size_t columns = 0;  ///< matrices side by side; 0: as many as there is room for
-    std::size_t width = 0;    ///< of the whole picture, in pixels; 0: as its cells need
-    bool with_words = true;   ///< titles, formulas and axes
-    bool embedded = false;    ///< a page as a fragment for another one
+    std::size_t columns = 0;   ///< matrices side by side; 0: as many as there is room for
+    std::size_t width = 0;     ///< of the whole picture, in pixels; 0: as its cells need
+    bool with_numbers = true;  ///< in the cells of matrices
+    bool with_words = true;    ///< titles, formulas and axes
+    bool embedded = false;     ///< a page as a fragment for another one
     /// The scripts of a live page beside its walk, by their ids: its core, the flags that it can
     /// turn, the model that it holds. None: no live page.
     std::vector<std::pair<std::string, std::string>> live{};

@@ -32,17 +32,19 @@ public:
           view_(section, document, choices.options, Shown(tensor_.shape()), choices.end),
           shape_(tensor_.shape()),
           most_side_by_side_(choices.columns),
+          with_numbers_(choices.with_numbers),
           widest_row_(choices.width > 0 ? static_cast<double>(choices.width) : widest_row) {
         const std::size_t dimension = shape_.size();
         columns_ = dimension == 0 ? 1 : shape_.back();
         rows_ = dimension < 2 ? 1 : shape_[dimension - 2];
         written_ = tensor_.size() <= most_written_cells && columns_ <= 24;
         // Small multiples stand four in a row.
-        const double digits = 7.3 * static_cast<double>(view_.width()) + 10;
+        const double digits = with_numbers_ ? 7.3 * static_cast<double>(view_.width()) + 10 : 0;
         const std::size_t in_row = std::clamp<std::size_t>(
             tensor_.size() / std::max<std::size_t>(1, rows_ * columns_), 1, 4);
         const double room = 780.0 / static_cast<double>(columns_ * in_row);
-        width_ = written_ ? std::max(34.0, digits) : std::clamp(room, 2.0, 14.0);
+        const double least = with_numbers_ ? 34.0 : 26.0;
+        width_ = written_ ? std::max(least, digits) : std::clamp(room, 2.0, 14.0);
         height_ = written_ ? 26 : width_;
     }
 
@@ -170,11 +172,13 @@ private:
             const std::string ink = plain ? "#000000" : hex(readable_on(color));
             text += fmt::format(
                 "<g class=\"{}\" data-cell=\"{}\"><title>{} = {}</title><rect fill=\"{}\" x=\"{}\" "
-                "y=\"{}\" width=\"{}\" height=\"{}\"/><text fill=\"{}\" x=\"{}\" y=\"{}\">{}</text>"
-                "</g>\n",
+                "y=\"{}\" width=\"{}\" height=\"{}\"/>{}</g>\n",
                 view_.has_colors() ? view_.class_at(flat) : "plain", name, name,
-                shortest(tensor_, flat), fill, px(x), px(y), px(width_ - 1), px(height_ - 1), ink,
-                px(x + width_ / 2), px(y + height_ / 2 + 4), view_.number(tensor_.at(flat)));
+                shortest(tensor_, flat), fill, px(x), px(y), px(width_ - 1), px(height_ - 1),
+                with_numbers_ ? fmt::format("<text fill=\"{}\" x=\"{}\" y=\"{}\">{}</text>", ink,
+                                            px(x + width_ / 2), px(y + height_ / 2 + 4),
+                                            view_.number(tensor_.at(flat)))
+                              : "");
         }
         return text;
     }
@@ -263,6 +267,7 @@ private:
     CellView view_;
     Shape shape_;
     std::size_t most_side_by_side_;
+    bool with_numbers_;
     double widest_row_;
     std::size_t rows_ = 1;
     std::size_t columns_ = 1;
