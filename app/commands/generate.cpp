@@ -282,6 +282,12 @@ std::string colored_table(const std::string& title, const std::string& words,
     return text + "</tr></table></html>\n";
 }
 
+attn::Tensor array_of(const TokenIds& ids) {
+    attn::Array<std::int64_t> cells = attn::empty_array<std::int64_t>({ids.size()});
+    std::ranges::copy(ids, cells.data());
+    return {{"token"}, std::move(cells)};
+}
+
 void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays) {
     const std::string path = arguments[flags::output];
     if (path.empty() || path == "-") {

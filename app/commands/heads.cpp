@@ -65,6 +65,43 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
     return json_head(model).with("ids", ids, ",\n ").with("heads", rows, ",\n ").text + "\n";
 }
 
+/// One number of each head.
+template <class Head, class Of>
+attn::Tensor by_head(const std::vector<Head>& heads, Of of) {
+    const std::size_t across = heads.back().head + 1;
+    attn::Array<double> cells = attn::empty_array<double>({heads.size() / across, across});
+    std::ranges::transform(
+        heads, cells.data(), [](const auto& number) { return static_cast<double>(number); }, of);
+    return {{"layer", "head"}, std::move(cells)};
+}
+
+void write_heads(const Arguments& arguments, const std::vector<HeadFigures>& heads,
+                 const TokenIds& ids) {
+    write_arrays(arguments, {{"ids", array_of(ids)},
+                             {"entropy", by_head(heads, &HeadFigures::entropy)},
+                             {"evenness", by_head(heads, &HeadFigures::evenness)},
+                             {"distance", by_head(heads, &HeadFigures::distance)},
+                             {"self", by_head(heads, &HeadFigures::self)},
+                             {"previous", by_head(heads, &HeadFigures::previous)},
+                             {"first", by_head(heads, &HeadFigures::first)},
+                             {"first_lift", by_head(heads, &HeadFigures::first_lift)},
+                             {"sink", by_head(heads, &HeadFigures::sink)}});
+}
+
+/// Layers down, heads across, a number of each head on its colour.
+template <class Head, class Cell>
+std::string page_by_head(const std::string& words, const std::vector<Head>& heads, Cell cell) {
+    std::vector<std::string> across;
+    std::vector<ColoredCell> cells;
+    for (const Head& each : heads) {
+        if (each.layer == 0) across.push_back(fmt::format("head {}", each.head));
+        cells.push_back(cell(each));
+    }
+    return colored_table(
+        "heads", words, across, [](std::size_t row) { return fmt::format("layer {}", row); },
+        cells);
+}
+
 /// The walk through one layer. What is larger than `room` cells leaves all but the weights.
 attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std::size_t layer,
                             std::size_t& room) {
@@ -107,6 +144,28 @@ void write_page(const Arguments& arguments, const ModelRun& run, const std::stri
     std::string text;
     attn::render_model_html(page, choices, [&text](std::string_view piece) { text += piece; });
     write_text(arguments, text);
+}
+
+std::string page_of_effects(const Model& model, const TokenIds& ids,
+                            const attn::models::HeadEffects& found,
+                            const std::vector<std::string>& names) {
+    using attn::models::HeadEffect;
+    double most = 0;
+    for (const HeadEffect& head : found.heads) {
+        most = std::max(most, std::abs(head.without - found.probability));
+    }
+    const auto cell = [&](const HeadEffect& head) {
+        const std::string& name = names[static_cast<std::size_t>(&head - found.heads.data())];
+        const double change = head.without - found.probability;
+        return ColoredCell{fmt::format("{:+.4f}", change), most > 0 ? change / most : 0,
+                           attn::ScaleKind::around_zero,
+                           fmt::format("{:.4f}{}", head.without, name.empty() ? "" : ", " + name)};
+    };
+    return page_by_head(
+        fmt::format("The probability of {} behind {} is {:.4f}. By how much it changes without "
+                    "each head; rest on a number for what it then is, and for the head's name.",
+                    quoted(model, found.id), quoted(model, ids.back()), found.probability),
+        found.heads, cell);
 }
 
 /// The table of --effect: the heads whose loss changes the probability most first.
@@ -162,7 +221,14 @@ void write_effects(const Arguments& arguments, const Model& model, const TokenId
                    .text +
                "\n";
     };
-    write_text_or_json(arguments, text, json);
+    if (said_form(arguments) == "html") {
+        return write_text(arguments, page_of_effects(model, ids, found, names));
+    }
+    if (said_form(arguments) != "npz") return write_text_or_json(arguments, text, json);
+    write_arrays(arguments,
+                 {{"ids", array_of(ids)},
+                  {"probability", {{}, attn::Array<double>(found.probability)}},
+                  {"without", by_head(found.heads, &attn::models::HeadEffect::without)}});
 }
 
 /// The table of --repeat.
@@ -197,7 +263,24 @@ void write_repeated(const Arguments& arguments, const Model& model) {
         return json_head(model).with("ids", found.ids, ",\n ").with("heads", rows, ",\n ").text +
                "\n";
     };
-    write_text_or_json(arguments, text, json);
+    using attn::models::RepeatFigures;
+    if (said_form(arguments) == "html") {
+        const std::string words = fmt::format(
+            "{} random tokens, twice: the share of each head's weights on the token behind the "
+            "same one of the first time (induction). Rest on a number for its share on that one.",
+            count);
+        return write_text(
+            arguments, page_by_head(words, found.heads, [](const RepeatFigures& head) {
+                return ColoredCell{fmt::format("{:.3f}", head.induction), head.induction,
+                                   attn::ScaleKind::from_zero,
+                                   fmt::format("duplicate {:.3f}{}", head.duplicate,
+                                               head.name.empty() ? "" : ", " + head.name)};
+            }));
+    }
+    if (said_form(arguments) != "npz") return write_text_or_json(arguments, text, json);
+    write_arrays(arguments, {{"ids", array_of(found.ids)},
+                             {"induction", by_head(found.heads, &RepeatFigures::induction)},
+                             {"duplicate", by_head(found.heads, &RepeatFigures::duplicate)}});
 }
 
 int run_heads(const Arguments& arguments) {
@@ -229,7 +312,9 @@ int run_heads(const Arguments& arguments) {
     const attn::models::HeadSurvey survey =
         attn::models::survey_heads(model, ids, without_of(arguments, model));
     const auto json = [&] { return json_of_heads(model, survey.heads, ids); };
-    if (said_form(arguments) == "html") {
+    if (said_form(arguments) == "npz") {
+        write_heads(arguments, survey.heads, ids);
+    } else if (said_form(arguments) == "html") {
         write_page(arguments, {model, ids, survey.inputs}, json());
     } else {
         write_text_or_json(
@@ -249,8 +334,9 @@ const std::vector<Flag>& form_flags() {
           integer(2, 100'000)},
          Flag{flags::format, "FORM",
               "text: a table; json; html: a page with a picture of every head, which "
-              "opens the walk through its layer",
-              one_of("text json html")}
+              "opens the walk through its layer, with --effect and --repeat a table in colour; "
+              "npz: the numbers, (layer, head)",
+              one_of("text json html npz")}
              .being(of_output)
              .usually("text")
              .in_group("Output")});

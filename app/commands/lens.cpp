@@ -121,9 +121,7 @@ void write_lens(const Arguments& arguments, const Lens& lens, const TokenIds& id
     for (std::size_t n = 0; n < shape[0]; ++n) {
         std::ranges::copy(lens.x[n], x.data() + n * lens.x[n].size());
     }
-    attn::Array<std::int64_t> text = attn::empty_array<std::int64_t>({ids.size()});
-    std::ranges::copy(ids, text.data());
-    write_arrays(arguments, {{"ids", {{"token"}, std::move(text)}},
+    write_arrays(arguments, {{"ids", array_of(ids)},
                              {"said", tensor(&Reading::said)},
                              {"probability", tensor(&Reading::probability)},
                              {"chosen_probability", tensor(&Reading::of_chosen)},

@@ -77,6 +77,7 @@ std::string colored_table(const std::string& title, const std::string& words,
                           const std::function<std::string(std::size_t row)>& name,
                           const std::vector<ColoredCell>& cells);
 
+attn::Tensor array_of(const TokenIds& ids);
 /// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.
 void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays);
 

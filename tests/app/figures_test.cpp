@@ -3,10 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "attn/files/io/read_tensor.hpp"
 #include "tests/support/golden.hpp"
 
-using program::is_installed;
 using program::has;
+using program::is_installed;
 using program::run;
 using program::shell;
 
@@ -225,6 +226,32 @@ TEST_SUITE("app: figures") {
             std::string flags = run("notebook 003 --as-flags " + cell).out;
             flags = flags.substr(0, flags.find('\n')) + " --format html\"";
             CHECK_MESSAGE(page.find("\"derived_by\":\"" + flags) != std::string::npos, flags);
+        }
+    }
+
+    TEST_CASE("what is said of heads is an archive of (layer, head), and a page in colour") {
+        const program::Folder folder;
+        const std::string text = "heads --text 'Once upon a time, there was' ";
+        for (const auto& [flags, names] :
+             {std::pair<std::string, std::vector<std::string>>{text, {"entropy", "previous"}},
+              {text + "--effect ", {"without"}},
+              {"heads --repeat 6 ", {"induction", "duplicate"}}}) {
+            INFO(flags);
+            const std::string file = folder / "heads.npz";
+            REQUIRE(run(flags + "-o " + file).exit_code == 0);
+            const auto json = nlohmann::json::parse(run(flags + "--json").out);
+            for (const std::string& name : names) {
+                const attn::Tensor numbers = attn::read_tensor(file + ":" + name);
+                REQUIRE(numbers.shape() == attn::Shape{5, 8});
+                for (const auto& head : json.at("heads")) {
+                    const std::size_t at = head.at("layer").get<std::size_t>() * 8 +
+                                           head.at("head").get<std::size_t>();
+                    CHECK(numbers.at(at) == head.at(name).get<double>());
+                }
+            }
+            const std::string page = run(flags + "--format html").out;
+            CHECK(has(page, "layer 4"));
+            CHECK(has(page, "</html>"));
         }
     }
 

@@ -37,7 +37,7 @@ TEST_SUITE("app: output names") {
               {"--seq-len 3" + at + "xlsx'", "v2.final.csv"},
               {"--seq-len 3" + at + "gz'", ".npz or .safetensors"},
               {"generate --tokens 2" + at + "pdf'", "end the name in .txt or .json"},
-              {"heads --text Once" + at + "csv'", ".txt, .json or .html"},
+              {"heads --text Once" + at + "csv'", ".json, .html or .npz"},
               {"heads --text Once --json" + at + "html'", "leave --json out"},
               {"bugs scale" + at + "md'", ".txt or .json"},
               {"compare loop fused" + at + "py'", ".txt or .json"},
