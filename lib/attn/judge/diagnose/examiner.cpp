@@ -213,6 +213,17 @@ private:
                     return true;
                 }
             }
+            if (!blocked_ && replay_.step(step) != nullptr) {
+                if (std::optional<Match> match =
+                        rescaled(scene_at(theirs, step, false), *reading)) {
+                    enter(theirs, step, std::move(*match));
+                    // What rounding allows of each cell, it does not of all together.
+                    StepVerdict& verdict = diagnosis_.steps.back();
+                    verdict.global = verdict.local = Verdict::wrong;
+                    results_are_wrong_ = true;
+                    return true;
+                }
+            }
             settle(theirs, step, *reading);
             return true;
         };
@@ -293,6 +304,19 @@ private:
         for (Screen& screen : screens_) screen.make(mistake);
     }
 
+    Scene scene_at(const TheirTensor& theirs, const std::string& step, bool only_harmless) {
+        return {case_,
+                judge_,
+                replay_,
+                screens_,
+                theirs,
+                step,
+                uses_theirs_,
+                later(),
+                only_harmless,
+                [this](const Mistake& mistake) { return is_refuted(case_, diagnosis_, mistake); }};
+    }
+
     /// Findings at a step, among the harmless differences alone where a mistake would cost
     /// more than can be spared.
     const Found& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
@@ -304,17 +328,7 @@ private:
         const auto [quick, is_new] = case_.found.try_emplace(key);
         const auto [place, is_first] = case_.found.try_emplace(thorough_ ? key + " thorough" : key);
         if (!is_new && !is_first) return place->second;
-        const Scene scene{case_,
-                          judge_,
-                          replay_,
-                          screens_,
-                          theirs,
-                          step,
-                          uses_theirs_,
-                          later(),
-                          !spares,
-                          [this](const Mistake& mistake) {
-                              return is_refuted(case_, diagnosis_, mistake); }};
+        const Scene scene = scene_at(theirs, step, !spares);
         if (is_new) quick->second = best_of(scene);
         if (is_first) {
             const Found& found = quick->second;
@@ -341,6 +355,10 @@ private:
     /// Enters what was found, and makes the mistake in all that follows.
     void enter(const TheirTensor& theirs, const std::string& step, Match match) {
         diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
+        const Judged answer =
+            judge_(step, theirs, match.reading.tensor, *replay_.step(step), uses_theirs_);
+        // Few digits let each cell pass; what all have in common does not.
+        if (answer.slope && is_result_step(case_.plan, step)) results_are_wrong_ = true;
         for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
                                     match.finding.mistake, match.finding.second}) {
             if (made == nullptr) continue;

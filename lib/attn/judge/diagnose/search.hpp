@@ -90,6 +90,10 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
 /// A mistake with a number of its own: a scale, a fill, a base, an offset.
 std::optional<Match> numbered(const Scene& scene);
 
+/// The other scale of which a result of few digits is, though rounding allows the right one too:
+/// what rounding does to the cells does not go along with the scale.
+std::optional<Match> rescaled(const Scene& scene, const Reading& reading);
+
 /// The verdict on somebody's mask.
 struct MaskAnswer {
     bool right = false;

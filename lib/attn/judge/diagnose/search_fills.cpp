@@ -19,9 +19,10 @@ constexpr double nowhere = std::numeric_limits<double>::quiet_NaN();
 struct Newton {
     double step = 0;
     double distance = 0;
+    double error = 0;  ///< the standard error of the step, by what it leaves
 
     Newton(const Tensor& theirs, const Tensor& near, const Tensor& next, double more) {
-        double along = 0, slope = 0;
+        double along = 0, slope = 0, count = 0;
         for (std::size_t i = 0; i < theirs.size(); ++i) {
             const double missing = theirs.at(i) - near.at(i);
             const double change = (next.at(i) - near.at(i)) / more;
@@ -29,8 +30,11 @@ struct Newton {
             distance += missing * missing;
             along += missing * change;
             slope += change * change;
+            ++count;
         }
         step = slope > 0 ? along / slope : nowhere;
+        const double left = std::max(distance - step * along, 0.0);
+        error = count > 1 ? std::sqrt(left / (count - 1) / slope) : nowhere;
     }
 };
 
@@ -60,6 +64,24 @@ bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
         }
     }
     return true;
+}
+
+/// Their scores with what softmax takes out of a row taken out: the mean by which its visible cells
+/// are off.
+Tensor without_shifts(const Tensor& theirs, const Tensor& expected) {
+    Array<double> cells = cast(theirs, DType::float64).as<double>();
+    const std::size_t keys = expected.shape().back();
+    for (std::size_t row = 0; row < expected.size(); row += keys) {
+        double sum = 0, count = 0;
+        for (std::size_t i = row; i < row + keys; ++i) {
+            const double more = cells.data()[i] - expected.at(i);
+            if (!std::isfinite(more)) continue;
+            sum += more;
+            ++count;
+        }
+        for (std::size_t i = row; count > 0 && i < row + keys; ++i) cells.data()[i] -= sum / count;
+    }
+    return cast({theirs.axes(), std::move(cells)}, theirs.dtype());
 }
 
 /// The content of hidden cells: one number, or their scores plus one number; nullptr otherwise.
@@ -101,16 +123,6 @@ std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
     Match match = scene.match_of(*fill, reading, answer.difference);
     match.finding.harmless = harmless;
     return match;
-}
-
-/// The keys that the last row of weights sees.
-double seen_keys(const Tensor& weights) {
-    double count = 0;
-    const std::size_t keys = weights.shape().back();
-    for (std::size_t i = weights.size() - keys; i < weights.size(); ++i) {
-        count += weights.at(i) != 0 ? 1 : 0;
-    }
-    return count;
 }
 
 /// The number for which an entry makes their tensor, or comes nearest to it.
@@ -186,8 +198,12 @@ std::optional<Match> otherwise_filled(const Scene& scene) {
         const bool beside_sink = scene.about.plan.has_sink() && !reading.layout.empty() &&
                                  differ_by_rows(reading.tensor, scene.expected);
         if (!beside_sink && !scene.gives_same_weights(reading.tensor)) continue;
-        // One factor on all is another scale, though 16 bits do not show it in the weights.
-        if (scene.judged_as(reading.tensor, scene.expected).slope) continue;
+        // Weights in 16 bits do not show all that is wrong in scores.
+        if (scene.judge.epsilon_of(scene.theirs) != 0 && !beside_sink &&
+            !scene.judged_as(without_shifts(reading.tensor, scene.expected), scene.expected)
+                 .right()) {
+            continue;
+        }
         return scene.written_otherwise("same-after-softmax", reading);
     }
     return std::nullopt;
@@ -221,10 +237,11 @@ std::optional<Match> numbered(const Scene& scene) {
         const Tensor part = Prefix::of(reading.tensor, like);
         for (const NumberedEntry& family : numbered_entries()) {
             const bool is_long = std::max(plan.query_len, plan.key_len) > 64;
-            if (family.nested && (is_long || !is_result_step(scene.about.plan, scene.step)))
-                continue;
             std::vector<double> starts = family.starts;
-            if (family.seen && scene.step == "weights") starts.push_back(seen_keys(reading.tensor));
+            if (family.nested && (is_long || !is_result_step(plan, scene.step))) starts.clear();
+            if (family.seen != nullptr && scene.step == "weights") {
+                starts.push_back(family.seen(reading.tensor, scene.expected));
+            }
             for (const double start : starts) {
                 if (!family.entry(start).applies(plan)) continue;
                 const double exact = read_off(family, start, replay, part, scene.step);
@@ -237,6 +254,44 @@ std::optional<Match> numbered(const Scene& scene) {
         }
     }
     return std::nullopt;
+}
+
+std::optional<Match> rescaled(const Scene& scene, const Reading& reading) {
+    const Plan& plan = scene.about.plan;
+    const Rounding rounding = scene.judge.rounding(scene.theirs, scene.expected);
+    if (!plan.scales() || !rounding.is_half) return std::nullopt;
+    const double right = 1 / effect_of(plan.scale);
+    const auto moved_to = [&](double divisor) -> std::optional<Newton> {
+        constexpr double more = 0.2;  // which shows in 16 bits
+        const auto near = scene.replay.step_with({&other_scale(divisor)}, scene.step);
+        const auto next =
+            scene.replay.step_with({&other_scale(divisor * std::exp(more))}, scene.step);
+        if (!near || !next || near->shape() != reading.tensor.shape()) return std::nullopt;
+        return Newton(reading.tensor, *near, *next, more);
+    };
+    // Two constants may have been rounded, of the scale and of exp2.
+    const auto is_none = [&](const std::optional<Newton>& newton, double move) {
+        constexpr double deviations = 8;
+        return !newton ||
+               !(std::abs(move) > std::max(2 * rounding.unit, deviations * newton->error));
+    };
+    const std::optional<Newton> first = moved_to(right);
+    if (is_none(first, first ? first->step : 0)) return std::nullopt;
+    double divisor = right;
+    std::optional<Newton> newton = first;
+    for (int tries = 0; tries < 4 && newton; ++tries) {
+        divisor *= std::exp(std::clamp(newton->step, -0.5, 0.5));
+        newton = moved_to(divisor);
+    }
+    if (is_none(newton, std::log(divisor / right))) return std::nullopt;
+    const Mistake& mistake = other_scale(std::stod(brief(divisor)));
+    const auto wrong = scene.replay.step_with({&mistake}, scene.step);
+    Match match =
+        scene.match_of(mistake, reading, scene.judged_as(reading.tensor, *wrong).difference);
+    match.finding.evidence.push_back("all cells together: the scores are " +
+                                     brief(right / divisor) + " times what they should be, +- " +
+                                     brief(newton->error));
+    return match;
 }
 
 namespace {

@@ -168,6 +168,7 @@ public:
     /// Lets cells that the mask hides count for nothing, of steps that may say anything there.
     void look_away(bool from_hidden) { looks_away_ = from_hidden; }
     bool looks_away() const { return looks_away_; }
+    Rounding rounding(const TheirTensor& theirs, const Tensor& expected) const;
     /// Of the 16-bit type that a tensor went through; 0 where it has more digits.
     double epsilon_of(const TheirTensor& theirs) const {
         return std::max(theirs.epsilon, epsilon_);
@@ -211,7 +212,6 @@ private:
     };
 
     double amplification(const std::string& step) const;
-    Rounding rounding(const TheirTensor& theirs, const Tensor& expected) const;
     const Allowed* allowed(const std::string& step, const Rounding& rounding,
                            bool from_theirs) const;
     double relative(const Allowed* allowed, const Rounding& rounding) const;

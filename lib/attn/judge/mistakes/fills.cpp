@@ -85,6 +85,64 @@ void turned_by_base(std::vector<Mistake>& list, double base, const std::string& 
                     [base](Plan& plan) { plan.config.rotary.theta = base; }));
 }
 
+void weights_times(std::vector<Mistake>& list, double factor, const std::string& word) {
+    entry(list, "weights-factor=" + word, "weights", "The weights were multiplied by " + word,
+          "rows sum to " + word + ", and every context is off by that factor",
+          Fix("weights = scores.softmax(dim=-1)",
+              "weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)"),
+          "Softmax gives rows that sum to 1. A factor after it belongs to dropout, in training.",
+          {}, follows("weights[q,k] = " + in_full(factor, word) + " * weights[q,k]"));
+}
+
+void context_times(std::vector<Mistake>& list, double factor, const std::string& word) {
+    entry(list, "context-factor=" + word, "context", "The context was multiplied by " + word,
+          "every number of the result is off by that factor",
+          Fix("context = weights @ value", "context = weights @ value"),
+          "The weights are the only factors of the values: what follows expects their size.", {},
+          follows("context[q,f] = " + in_full(factor, word) + " * context[q,f]"));
+}
+
+/// A key that softmax did not see, or whose weight was lost after it.
+template <bool after>
+void key_left_out(std::vector<Mistake>& list, double key, const std::string& word) {
+    const std::string rest =
+        after ? "weights[q,k]" : "weights[q,k] / (1 - weights[q," + word + "])";
+    entry(list, (after ? "key-lost=" : "key-hidden=") + word, "weights",
+          "Key " + word + (after ? " lost its weight after softmax" : " was left out of softmax"),
+          after ? "rows sum to less than 1" : "the other keys share its weight",
+          Fix("scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-1, -2)"),
+          "Count the keys that a row sees: loops over blocks lose the first, the last, or a block.",
+          {{[key](const Plan& plan) {
+                return key >= 0 && key < static_cast<double>(plan.key_len) && plan.key_len > 1;
+            },
+            "there is no such key"}},
+          follows("weights[q,k] = if k == " + word + " then 0 else " + rest));
+}
+
+/// The keys that the last row of weights sees.
+double seen_keys(const Tensor& weights, const Tensor&) {
+    double count = 0;
+    const std::size_t keys = weights.shape().back();
+    for (std::size_t i = weights.size() - keys; i < weights.size(); ++i) {
+        count += weights.at(i) != 0 ? 1 : 0;
+    }
+    return count;
+}
+
+/// The first key that no row sees, though some should.
+double unseen_key(const Tensor& weights, const Tensor& expected) {
+    const std::size_t keys = weights.shape().back();
+    for (std::size_t k = 0; k < keys; ++k) {
+        bool is_seen = false, should_be = false;
+        for (std::size_t i = k; i < weights.size(); i += keys) {
+            is_seen = is_seen || weights.at(i) != 0;
+            should_be = should_be || expected.at(i) != 0;
+        }
+        if (should_be && !is_seen) return static_cast<double>(k);
+    }
+    return -1;
+}
+
 /// Made once for each number; what it hands out stays where it is.
 template <void (*add)(std::vector<Mistake>&, double, const std::string&)>
 const Mistake& made_once(double number) {
@@ -130,8 +188,9 @@ const std::vector<NumberedEntry>& numbered_entries() {
     const auto window = [](const Plan& plan) {
         return static_cast<double>(*plan.config.mask.window);
     };
-    std::vector<double> windows(64);
+    std::vector<double> windows(64), keys(64);
     std::iota(windows.begin(), windows.end(), 1);
+    std::iota(keys.begin(), keys.end(), 0);
     static const std::vector<NumberedEntry> all = [&] {
         std::vector<NumberedEntry> list{
             {.entry = other_scale, .starts = {1, 0.2, 5}, .positive = true, .right = scale},
@@ -144,8 +203,20 @@ const std::vector<NumberedEntry>& numbered_entries() {
             {.entry = other_window,
              .starts = windows,
              .whole = true,
-             .seen = true,
+             .seen = seen_keys,
              .right = window},
+            {.entry = made_once<weights_times>, .starts = {1}, .positive = true},
+            {.entry = made_once<context_times>, .starts = {1}, .positive = true},
+            {.entry = made_once<key_left_out<false>>,
+             .starts = keys,
+             .whole = true,
+             .nested = true,
+             .seen = unseen_key},
+            {.entry = made_once<key_left_out<true>>,
+             .starts = keys,
+             .whole = true,
+             .nested = true,
+             .seen = unseen_key},
         };
         using enum RunningSum;
         add_running_sums<unrescaled, unrescaled_sum, unrescaled_output, upside_down,

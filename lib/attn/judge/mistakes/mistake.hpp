@@ -83,8 +83,9 @@ struct NumberedEntry {
     std::vector<double> starts;
     bool positive = false;  ///< only such numbers make sense, and what counts is their size
     bool whole = false;     ///< only those in `starts`
-    bool seen = false;      ///< the keys that a row sees are one too
-    bool nested = false;    ///< adds up sums of sums: tried up to 64 tokens
+    bool nested = false;    ///< of results of up to 64 tokens alone: they are many, or slow
+    /// What weights show of it at once, theirs beside what they should be.
+    double (*seen)(const Tensor& weights, const Tensor& expected) = nullptr;
     double (*right)(const Plan&) = nullptr;  ///< the number that is right, where there is one
 };
 const std::vector<NumberedEntry>& numbered_entries();
