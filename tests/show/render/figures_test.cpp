@@ -175,6 +175,9 @@ TEST_SUITE("render: figures") {
         add("scores", {3, 1, -9, 2});
         add("masked_scores", {3, -INFINITY, -9, 2});
         add("weights", {1, 0, 1e-5, 0.99999});
+        for (const std::size_t i : {1U, 2U}) {
+            document.sections[i].scores = std::get<Tensor>(document.sections[1].content);
+        }
         const std::string svg = svg_of(document, FigureKind::matrix);
         for (const std::string name : {"masked_scores", "weights"}) {
             CHECK(svg.find("class=\"hid\" data-cell=\"" + name + "[0,1]\"") != std::string::npos);
