@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "attn/ground/text/number_text.hpp"
 #include "attn/judge/diagnose/search.hpp"
 #include "attn/judge/mistakes/change.hpp"
@@ -123,6 +125,11 @@ std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
     Match match = scene.match_of(*fill, reading, answer.difference);
     match.finding.harmless = harmless;
     return match;
+}
+
+/// The number with so many significant digits.
+double rounded_to(double number, int digits) {
+    return std::stod(fmt::format("{:.{}g}", number, digits));
 }
 
 /// The number for which an entry makes their tensor, or comes nearest to it.
@@ -246,10 +253,13 @@ std::optional<Match> numbered(const Scene& scene) {
                 if (!family.entry(start).applies(plan)) continue;
                 const double exact = read_off(family, start, replay, part, scene.step);
                 if (!std::isfinite(exact)) continue;
-                const double told = std::stod(brief(exact));
-                if (auto found = match(reading, part, family, told)) return found;
-                if (exact == told) continue;
-                if (auto found = match(reading, part, family, exact)) return found;
+                // People write few digits, and 16 bits tell few.
+                double before = nowhere;
+                for (const double told : {rounded_to(exact, 3), rounded_to(exact, 4), exact}) {
+                    if (told == before) continue;
+                    if (auto found = match(reading, part, family, told)) return found;
+                    before = told;
+                }
             }
         }
     }
