@@ -171,6 +171,18 @@ TEST_SUITE("attention files") {
         CHECK(refusal(a + use + "values[h,q + 9,f]\n").starts_with("mine.attn:2: there is no key"));
         CHECK(refusal(a + use + "1\nsame context\n")
                   .starts_with("mine.attn:3: there are no two forms"));
+        const std::string b = "step b[h,q,k] = scores[h,q,k]\n" + use + "b[h,q,0]\n";
+        CHECK(refusal(a + "step b[q] = 1\nnote Head {largets} is most.\n" + use + "b[q]\n")
+                  .starts_with("mine.attn:3: notes know no fact {largets}; did you mean largest?"));
+        CHECK(refusal(a + "step b[q] = 1\nnote Head {largest is most.\n" + use + "b[q]\n")
+                  .starts_with("mine.attn:3: the brace of {largest is most. is not closed"));
+        CHECK(refusal(a + "parameter w[h] ~ normal(0, -1)\n" + use + "w[h]\n")
+                  .starts_with("mine.attn:2: a deviation is not below 0"));
+        CHECK(refusal(a + "parameter w[h] ~ uniform(1, 0)\n" + use + "w[h]\n")
+                  .starts_with("mine.attn:2: uniform(least, most) begins at the least"));
+        CHECK(refusal(a + "axis r < 4\n" + b).starts_with("mine.attn:2: nothing has the axis r"));
+        CHECK(refusal(a + b + "mistake m at b\nrule b[h,q,k] = scores[h,q,k]\ntitle t\n")
+                  .starts_with("mine.attn:4: the rule of the mistake m is that of its step"));
         CHECK(refusal(a + "#" + std::string(70000, 'x')).starts_with("mine.attn:1: it is larger"));
     }
 }

@@ -12,6 +12,13 @@
 extern "C" const char attn_attentions[];
 
 namespace attn {
+
+const std::vector<std::string>& note_facts() {
+    static const std::vector<std::string> facts{"largest", "largest_number", "smallest",
+                                                "smallest_number"};
+    return facts;
+}
+
 namespace {
 
 constexpr std::size_t longest_file = 65536;
@@ -102,6 +109,7 @@ private:
             if (line_.says.empty()) refuse(word + " says nothing: write what it is");
             if (!text->empty()) refuse(word + " is said twice: leave one out");
             if (word == "begins") file_.begins_line = line_.number;
+            if (word == "note") check_facts(line_.says);
             if (word == "attention" || word == "extends" || word == "after") {
                 *text = name_in(line_.says);
             } else {
@@ -146,6 +154,18 @@ private:
             (language == "torch:" ? mistake_->torch : mistake_->numpy) = rest;
         } else {
             refuse_word();
+        }
+    }
+
+    /// A fact that does not exist would silence its sentence for good.
+    static void check_facts(const std::string& note) {
+        for (std::size_t at = note.find('{'); at != note.npos; at = note.find('{', at + 1)) {
+            const std::size_t end = note.find('}', at);
+            const std::string fact = note.substr(at + 1, end - at - 1);
+            if (end == note.npos) refuse("the brace of {" + fact + " is not closed");
+            if (has(note_facts(), fact)) continue;
+            refuse("notes know no fact {" + fact + "}" +
+                   did_you_mean(fact, note_facts(), ": there are " + joined(note_facts(), " ")));
         }
     }
 
@@ -226,6 +246,9 @@ private:
             number_of(parse_expression(says.substr(word.size() + 1, comma - word.size() - 1)), {});
         const double second =
             number_of(parse_expression(says.substr(comma + 1, says.size() - comma - 2)), {});
+        if (word == "normal" && !(second >= 0)) refuse("a deviation is not below 0");
+        if (word == "uniform" && !(first <= second))
+            refuse("uniform(least, most) begins at the least");
         made.shift = first;
         made.spread = word == "normal" ? second : second - first;
     }
@@ -266,10 +289,12 @@ private:
             if (node.kind == RuleNode::Kind::name || node.kind == RuleNode::Kind::cell) {
                 read.push_back(node.word);
             }
+            if (node.kind == RuleNode::Kind::reduce) read.push_back(node.index);
             for (const RuleTree& part : node.parts) self(self, *part);
         };
         for (const AttentionStep& step : file_.steps) {
             add(add, *step.rule.value);
+            read.insert(read.end(), step.rule.indices.begin(), step.rule.indices.end());
             std::size_t same = 0;
             for (const AttentionStep& other : file_.steps) {
                 const bool meet =
@@ -280,6 +305,7 @@ private:
         }
         for (const AttentionParameter& each : file_.parameters) {
             if (each.value != nullptr) add(add, *each.value);
+            read.insert(read.end(), each.letters.begin(), each.letters.end());
         }
         for (const AttentionNumber& each : file_.axes) add(add, *each.value);
         for (const AttentionNumber& each : file_.settings) add(add, *each.value);
@@ -288,6 +314,18 @@ private:
                 file_.refuse(each.line, "the mistake " + each.id + " lacks its rule or its title");
             }
             add(add, *each.rule.value);
+            for (const AttentionStep& step : file_.steps) {
+                if (step.rule.step != each.step || !same_tree(*step.rule.value, *each.rule.value)) {
+                    continue;
+                }
+                file_.refuse(each.line, "the rule of the mistake " + each.id +
+                                            " is that of its step: nothing is wrong there");
+            }
+        }
+        for (const AttentionNumber& each : file_.axes) {
+            if (!has(read, each.name)) {
+                file_.refuse(each.line, "nothing has the axis " + each.name);
+            }
         }
         for (const AttentionNumber& each : file_.settings) {
             if (!has(read, each.name)) {

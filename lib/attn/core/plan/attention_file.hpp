@@ -13,6 +13,10 @@ namespace attn {
 
 struct Plan;
 
+/// What notes of files may name in braces: the place of the largest number, that number, the same
+/// of the smallest.
+const std::vector<std::string>& note_facts();
+
 /// A step of an attention file: its rule, and what its card says beside it.
 struct AttentionStep {
     Rule rule;
