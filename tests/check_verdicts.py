@@ -62,8 +62,7 @@ class Program:
             parts = []
             for a, b in ((s[..., :cut], v[..., :cut, :]), (s[..., cut:], v[..., cut:, :])):
                 m = a.max(-1, keepdim=True).values
-                m = torch.where(torch.isinf(m), torch.zeros_like(m), m)
-                e = torch.exp(a - m)
+                e = torch.exp(a - torch.where(torch.isinf(m), torch.zeros_like(m), m))
                 parts.append((m, e.sum(-1, keepdim=True), e @ b))
             top = torch.maximum(parts[0][0], parts[1][0])
             sums = [p[1] * torch.exp(p[0] - top) for p in parts]

@@ -296,6 +296,42 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
+    TEST_CASE("heads in groups of a key, and heads that a bias counts, are heads") {
+        for (const std::string bug : {"", " --bug scale-missing"}) {
+            TheirFile grouped(
+                "--heads 6 --kv-heads 2 --projection none --batch 2 --seq-len 5 --head-dim 4" +
+                bug);
+            const attn::Tensor& query = grouped.walk.at("query");
+            const attn::Shape split{2, 2, 3, 5, 4};
+            grouped.file.emplace_back("q", attn::strided(query, split, {120, 60, 20, 4, 1}));
+            for (const char* step : {"key", "value", "weights"}) grouped.save(step, step);
+            const int code = bug.empty() ? 0 : 1;
+            CHECK(grouped.diagnose().exit_code == code);
+            // The same with tokens first, as einsum("btgrd,bsgd->bgrts").
+            grouped.file.clear();
+            const auto& key = grouped.walk.at("key");
+            grouped.file.emplace_back("q",
+                                      attn::strided(query, {2, 5, 2, 3, 4}, {120, 4, 60, 20, 1}));
+            grouped.file.emplace_back("k", attn::strided(key, {2, 5, 2, 4}, {40, 4, 20, 1}));
+            grouped.file.emplace_back(
+                "v", attn::strided(grouped.walk.at("value"), {2, 5, 2, 4}, {40, 4, 20, 1}));
+            grouped.file.emplace_back("attn", attn::strided(grouped.walk.at("weights"),
+                                                            {2, 2, 3, 5, 5}, {150, 75, 25, 5, 1}));
+            const program::Result tokens_first = grouped.diagnose();
+            CHECK_MESSAGE(tokens_first.exit_code == code, tokens_first.out);
+
+            TheirFile biased(
+                "--heads 3 --projection none --seq-len 5 --position-bias alibi --mask causal" +
+                bug);
+            for (const char* step : {"query", "key", "value", "position_bias", "weights"}) {
+                biased.save(step, step);
+            }
+            const program::Result by_bias = biased.diagnose("--position-bias alibi --mask causal");
+            CHECK_MESSAGE(by_bias.exit_code == code, by_bias.out);
+            CHECK(guess_tells(by_bias.out, "scale-missing") == !bug.empty());
+        }
+    }
+
     TEST_CASE("the key that all heads share may be saved turned, right code or wrong") {
         for (const std::string bug : {"", " --bug scale-missing"}) {
             TheirFile theirs("--preset deepseek" + bug);

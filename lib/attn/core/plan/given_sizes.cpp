@@ -156,6 +156,33 @@ Ledger laid_flat(const Ledger& given, const SaidSettings& said, WalkConfig& conf
     return flat;
 }
 
+/// Makes one axis of two neighbours.
+void join_axis(std::vector<std::int64_t>& lengths, std::size_t axis) {
+    const auto at = lengths.begin() + static_cast<std::ptrdiff_t>(axis);
+    at[1] *= at[0];
+    lengths.erase(at);
+}
+
+/// Heads counted in groups that share a key, `query` (B, T, G, R, D) beside `key` (B, T, G, D) or
+/// (B, G, R, T, D) beside (B, G, T, D), as (B, H, T, D) and (B, G, T, D).
+void join_groups(std::vector<std::int64_t>& query, std::vector<std::int64_t>& key) {
+    if (key[1] == query[1] && key[2] != query[2]) {
+        join_axis(query, 1);
+        return;
+    }
+    join_axis(query, 2);
+    std::swap(query[1], query[2]);
+    std::swap(key[1], key[2]);
+}
+
+/// Whether something that only heads have counts so many.
+bool counts_heads(const Ledger& theirs, std::int64_t number) {
+    const Tensor* bias = theirs.find("position_bias");
+    const Tensor* slopes = theirs.find("slopes");
+    return (bias != nullptr && bias->dimension() == 3 && lengths_of(*bias).front() == number) ||
+           (slopes != nullptr && lengths_of(*slopes) == std::vector{number});
+}
+
 /// Whether a walk begins with these: query, key and value, and no parameter that it would have.
 bool begins_with_query(const Ledger& given, const WalkConfig& config) {
     if (!given.has("query") || !given.has("key") || !given.has("value")) return false;
@@ -251,18 +278,22 @@ void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
 void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfig& config) {
     config.projection = Projection::none;
     config.input = RandomInput{};
-    const std::vector<std::int64_t> query = lengths_of(theirs["query"]);
-    const std::vector<std::int64_t> key = lengths_of(theirs["key"]);
+    std::vector<std::int64_t> query = lengths_of(theirs["query"]);
+    std::vector<std::int64_t> key = lengths_of(theirs["key"]);
     const std::vector<std::int64_t> value = lengths_of(theirs["value"]);
+    const bool is_grouped = query.size() == 5 && key.size() == 4;
+    if (is_grouped) join_groups(query, key);
     std::int64_t samples = query.size() > 2 ? query.front() : 0;
     std::int64_t tokens = query[query.size() - 2], keys = key[key.size() - 2];
     constexpr std::int64_t one = 1;
     std::int64_t heads = std::max(query.size() == 4 && !said.heads ? query[1] : config.heads, one);
+    if (query.size() == 3 && !said.heads && counts_heads(theirs, samples)) heads = samples;
     std::vector<std::int64_t> cells;  // what lies over queries and keys says where the heads are
     for (const char* name : {"scores", "weights"}) {
         if (!theirs.has(name)) continue;
         // What only is called so, and has features, tells nothing.
-        const std::vector<std::int64_t> lengths = lengths_of(theirs[name]);
+        std::vector<std::int64_t> lengths = lengths_of(theirs[name]);
+        if (is_grouped && lengths.size() == 5) join_axis(lengths, 1);
         const std::ptrdiff_t first = key.size() > 2 ? 1 : 0;
         if (std::find(key.begin() + first, key.end() - 1, lengths.back()) != key.end() - 1) {
             cells = lengths;
