@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <numbers>
 #include <numeric>
@@ -65,17 +66,10 @@ Array<Real> input_major(const Array<Real>& matrix) {
 
 namespace {
 
-/// The number in 2 bytes whose digits are those of a float, divided and moved.
+/// The number in 2 bytes whose digits are those of a float, divided by a power of 2 and moved.
 std::uint16_t packed(float number, unsigned shift, float factor) {
-    const auto bits = std::bit_cast<std::uint32_t>(number / factor);
+    const auto bits = std::bit_cast<std::uint32_t>(number * (1 / factor));
     return static_cast<std::uint16_t>((bits >> shift & 0x7FFFU) | (bits >> 16U & 0x8000U));
-}
-
-/// The float of these 2 bytes.
-float widened(std::uint16_t bits, unsigned shift, float factor) {
-    const std::uint32_t digits = (bits & 0x7FFFU) << shift;
-    const float size = std::bit_cast<float>(digits) * factor;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(size) | (bits & 0x8000U) << 16U);
 }
 
 }  // namespace
@@ -93,15 +87,18 @@ StoredMatrix::StoredMatrix(const Tensor& matrix) : shape_{matrix.shape()[1], mat
 
 /// Whether all numbers are of this kind, which are kept then.
 bool StoredMatrix::pack(const Array<float>& matrix, unsigned shift, float factor) {
-    const auto is_same = [&](float number) {
-        const float again = widened(packed(number, shift, factor), shift, factor);
-        return std::bit_cast<std::uint32_t>(again) == std::bit_cast<std::uint32_t>(number);
-    };
-    if (!std::ranges::all_of(matrix, is_same)) return false;
+    const auto pack_one = [&](float number) { return packed(number, shift, factor); };
+    std::vector<std::uint16_t> row(rows());
+    std::vector<float> again(rows());
+    for (std::size_t o = 0; o < columns(); ++o) {
+        const float* const numbers = matrix.data() + o * rows();
+        std::transform(numbers, numbers + rows(), row.begin(), pack_one);
+        simd::kernels_for().float32.widen(row.data(), shift, factor, again.data(), rows());
+        if (std::memcmp(again.data(), numbers, rows() * sizeof(float)) != 0) return false;
+    }
     std::vector<std::uint16_t> kept(matrix.size());
-    turn(columns(), rows(), [&](std::size_t o, std::size_t i) {
-        kept[i * columns() + o] = packed(matrix(o, i), shift, factor);
-    });
+    turn(columns(), rows(),
+         [&](std::size_t o, std::size_t i) { kept[i * columns() + o] = pack_one(matrix(o, i)); });
     numbers_ = std::move(kept);
     shift_ = shift;
     factor_ = factor;
@@ -114,10 +111,8 @@ const Real* StoredMatrix::row(std::size_t i, std::vector<Real>& room) const {
     if (const auto* same = std::get_if<Array<Real>>(&numbers_)) return same->data() + first;
     room.resize(columns());
     if (const auto* packed = std::get_if<std::vector<std::uint16_t>>(&numbers_)) {
-        const std::uint16_t* const from = packed->data() + first;
-        for (std::size_t o = 0; o < room.size(); ++o) {
-            room[o] = static_cast<Real>(widened(from[o], shift_, factor_));
-        }
+        simd::kernels_for().of<Real>().widen(packed->data() + first, shift_, factor_, room.data(),
+                                             room.size());
         return room.data();
     }
     const auto widen = [&](const auto& numbers) {

@@ -45,7 +45,8 @@ constexpr KernelsOf<Real> kernels_of_type() {
     return {{&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple,
              &Rows::add_exact_multiple, &Rows::soft_cap, &Rows::normalize, &Rows::hide,
              &Rows::maximum, &Rows::exponentials, &Rows::sum},
-            {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend}};
+            {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend},
+            &Rows::widen};
 }
 
 /// Everything that is compiled for one instruction set.

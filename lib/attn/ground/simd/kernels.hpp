@@ -4,6 +4,7 @@
 // for another processor.
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -97,6 +98,10 @@ template <class Real>
 struct KernelsOf {
     RowOperations<Real> rows;
     BlockOperations<Real> blocks;
+    /// Numbers of 2 bytes: a sign, and digits that `shift` moves to where a float has them; what
+    /// this float lacks is `factor`.
+    void (*widen)(const std::uint16_t* row, unsigned shift, float factor, Real* result,
+                  std::size_t count);
 };
 
 /// The kernels of one instruction set.

@@ -102,6 +102,16 @@ public:
         return total(sums);
     }
 
+    static void widen(const std::uint16_t* row, unsigned shift, float factor, Real* result,
+                      std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint32_t digits = (row[i] & 0x7FFFU) << shift;
+            const float size = __builtin_bit_cast(float, digits) * factor;
+            const std::uint32_t sign = (row[i] & 0x8000U) << 16U;
+            result[i] = __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, size) | sign);
+        }
+    }
+
 private:
     static constexpr std::size_t group = vectors * lanes;
 
