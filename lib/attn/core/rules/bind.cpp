@@ -46,6 +46,9 @@ private:
         }
         result.reads =
             result.tensor != nullptr || std::ranges::any_of(result.parts, &BoundRule::reads);
+        for (const BoundRule& part : result.parts) result.uses |= part.uses;
+        if (node.kind == Kind::name) result.uses = index_bit(result.index);
+        if (node.kind == Kind::reduce && result.index < 63) result.uses &= ~index_bit(result.index);
         return result;
     }
 

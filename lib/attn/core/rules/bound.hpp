@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -27,8 +28,13 @@ struct BoundRule {
     const Tensor* tensor = nullptr;
     std::vector<Place> places{};
     std::vector<BoundRule> parts{};
-    std::uint64_t uses = 0;  ///< a bit for each index that it needs from outside
+    std::uint64_t uses = 0;  ///< a bit for each index that it needs from outside: index_bit
 };
+
+/// The bit of an index: those beyond the sixty-third share one.
+inline std::uint64_t index_bit(std::size_t index) {
+    return std::uint64_t{1} << std::min<std::size_t>(index, 63);
+}
 
 /// A rule with all names known, and the lengths of its indices.
 struct BoundTree {

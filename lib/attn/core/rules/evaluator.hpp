@@ -42,7 +42,7 @@ public:
         row_ = lengths.empty() ? BoundRule::none : lengths.size() - 1;
         count_ = lengths.empty() ? 1 : lengths.back();
         std::uint64_t around = 0;
-        for (std::size_t i = 0; i < lengths.size(); ++i) around |= bit(i);
+        for (std::size_t i = 0; i < lengths.size(); ++i) around |= index_bit(i);
         mark(tree_.root, around);
     }
 
@@ -95,22 +95,18 @@ private:
         std::vector<T> cells{};
     };
 
-    /// Notes for each node which indices it needs, of those `around` it: those beyond the
-    /// sixty-third share a bit. What needs none and reads nothing is worked out, in an index as
-    /// whole numbers.
+    /// Notes which sums need less than all indices `around` them. What needs none and reads nothing
+    /// is worked out, in an index as whole numbers.
     void mark(BoundRule& node, std::uint64_t around, bool in_index = false) {
         const Kind kind = node.node->kind;
-        node.uses = kind == Kind::name && !node.is_constant ? bit(node.index) : 0;
         for (BoundRule& part : node.parts) {
             const bool is_body = kind == Kind::reduce && &part == &node.parts.back();
             const bool is_place = kind == Kind::cell || (kind == Kind::reduce && !is_body);
-            mark(part, is_body ? around | bit(node.index) : around, in_index || is_place);
-            node.uses |= part.uses;
+            mark(part, is_body ? around | index_bit(node.index) : around, in_index || is_place);
         }
         if (kind == Kind::reduce) {
             if (is_product(*node.node)) exact_.insert(&node.parts.back());
             if (const std::optional<RankedBy> by = ranked_by(node)) ranked_.emplace(&node, *by);
-            if (node.index < 63) node.uses &= ~bit(node.index);
             kept_[&node].is_shared = (around & ~node.uses) != 0 && index_.size() < 63;
         }
         const bool is_operation = kind == Kind::call || kind == Kind::operate;
@@ -152,7 +148,7 @@ private:
             return void(std::fill_n(out, count_, one));
         }
         // What is made of numbers and the place in the row alone is the same in every row.
-        const bool is_same = row_ < 63 && node.uses == bit(row_) && !node.parts.empty();
+        const bool is_same = row_ < 63 && node.uses == index_bit(row_) && !node.parts.empty();
         if (!is_same || !plain_.contains(&node)) return work_out(node, active, out);
         Same& same = same_[&node];
         if (same.start != start_ || same.cells.size() != count_) {

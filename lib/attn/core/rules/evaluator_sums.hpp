@@ -26,7 +26,7 @@ void Evaluator<T>::reduce(const BoundRule& node, Active active, T* out) {
         kept.rows.clear();
         kept.size = 0;
     }
-    std::vector<Index> indices = others_of(in_row ? node.uses & ~bit(row_) : node.uses);
+    std::vector<Index> indices = others_of(in_row ? node.uses & ~index_bit(row_) : node.uses);
     if (in_row) indices.insert(indices.end(), {static_cast<Index>(row_), start_});
     typename Kept::Cells& cells = kept.rows[std::move(indices)];
     if (cells.numbers.size() < width) {
@@ -93,7 +93,8 @@ int Evaluator<T>::read_along(const BoundRule& node, std::size_t sum) const {
 template <class T>
 const SumRanges& Evaluator<T>::ranges_of(const BoundRule& node, Active active) {
     auto& [known, ranges] = ranges_[&node];
-    std::vector<Index> needs = others_of((node.parts[0].uses | node.parts[1].uses) & ~bit(row_));
+    std::vector<Index> needs =
+        others_of((node.parts[0].uses | node.parts[1].uses) & ~index_bit(row_));
     needs.insert(needs.end(), {static_cast<Index>(row_), start_});
     const bool is_whole = active == nullptr && index_.size() < 63;
     if (is_whole && known == needs && ranges.first.size() == count_) return ranges;

@@ -50,7 +50,7 @@ double RuleIndices::value(const BoundRule& node) {
         case Kind::choose:
             return value(node.parts[value(node.parts[0]) != 0 ? 1 : 2]);
         case Kind::reduce:
-            return reduced(node);
+            return kept(node);
         default:
             break;
     }
@@ -60,6 +60,24 @@ double RuleIndices::value(const BoundRule& node) {
     const bool is_known = node.function->kind == RuleFunction::Kind::logic &&
                           (left != 0) == (node.node->word == "or");
     return is_known ? left : node.function->value(left, value(node.parts[1]));
+}
+
+std::vector<RuleIndices::Index> RuleIndices::others_of(std::uint64_t uses) const {
+    std::vector<Index> indices;
+    for (std::size_t i = 0; i < index_.size(); ++i) {
+        if ((uses & index_bit(i)) != 0) indices.push_back(index_[i]);
+    }
+    return indices;
+}
+
+double RuleIndices::kept(const BoundRule& node) {
+    std::vector<Index> indices = others_of(node.uses);
+    Kept& last = kept_[&node];
+    if (!last.is_known || last.indices != indices) {
+        const double number = reduced(node);
+        last = {true, std::move(indices), number};
+    }
+    return last.number;
 }
 
 double RuleIndices::reduced(const BoundRule& node) {

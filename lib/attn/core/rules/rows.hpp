@@ -18,11 +18,8 @@ protected:
 
     using RuleIndices::RuleIndices;
 
-    static std::uint64_t bit(std::size_t index) {
-        return std::uint64_t{1} << std::min<std::size_t>(index, 63);
-    }
     bool uses_row(const BoundRule& node) const {
-        return row_ != BoundRule::none && (node.uses & bit(row_)) != 0;
+        return row_ != BoundRule::none && (node.uses & index_bit(row_)) != 0;
     }
 
     bool any(Active active) const {
@@ -36,7 +33,7 @@ protected:
         for (const BoundRule::Place& place : node.places) {
             if (!place.index) uses |= node.parts[place.part].uses;
         }
-        std::vector<Index> indices = others_of(uses & ~bit(row_));
+        std::vector<Index> indices = others_of(uses & ~index_bit(row_));
         indices.insert(indices.end(), {static_cast<Index>(row_), start_});
         auto& [known, kept] = moves_[&node];
         std::vector<std::size_t>& moves = kept;
@@ -46,14 +43,6 @@ protected:
         for_each_active(nullptr, [&](std::size_t r) { moves[r] = place_in(node); });
         for (std::size_t r = count_; r-- > 0;) moves[r] -= moves[0];
         return moves;
-    }
-
-    std::vector<Index> others_of(std::uint64_t uses) const {
-        std::vector<Index> indices;
-        for (std::size_t i = 0; i < index_.size(); ++i) {
-            if ((uses & bit(i)) != 0) indices.push_back(index_[i]);
-        }
-        return indices;
     }
 
     template <class Visit>
