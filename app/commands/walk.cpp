@@ -213,10 +213,10 @@ void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
         {"kinks", kinks}}.text;
 }
 
-/// Makes a document answer on a page. Matrices of more than 1 MB are left out, where --detail does
-/// not ask for them, and what is made of them names the command that derives it.
-void answer(const Arguments& arguments, const attn::Plan& plan, const attn::StepTable& table,
-            const attn::Ledger& ledger, attn::Document& document) {
+/// The matrices that a page leaves out where --detail does not ask for them: those of more than 1
+/// MB.
+std::vector<std::string> left_out_of_page(const Arguments& arguments, const attn::StepTable& table,
+                                          const attn::Ledger& ledger) {
     constexpr std::size_t large = 125'000;
     std::vector<std::string> left_out;
     for (const attn::Step& step : table) {
@@ -226,6 +226,13 @@ void answer(const Arguments& arguments, const attn::Plan& plan, const attn::Step
             left_out.push_back(step.name);
         }
     }
+    return left_out;
+}
+
+/// Makes a document answer on a page; what is made of a matrix that it leaves out names the command
+/// that derives it.
+void answer(const std::vector<std::string>& left_out, const attn::Plan& plan,
+            const attn::StepTable& table, const attn::Ledger& ledger, attn::Document& document) {
     std::erase_if(document.sections, [&](const attn::Section& section) {
         return std::ranges::find(left_out, section.name) != left_out.end();
     });
@@ -262,10 +269,12 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     const bool hides = typed.has(flags::hide_mistake);
     const Arguments arguments = hides ? without_mistake(typed) : typed;
     const bool is_page = format_of(arguments).answers;
-    const double numbers = attn::bytes_needed(plan) / (plan.dtype == attn::DType::float64 ? 8 : 4);
+    const attn::Ledger given = attn::draw(plan);
+    double numbers = attn::bytes_needed(plan) / (plan.dtype == attn::DType::float64 ? 8 : 4);
+    const std::vector<std::string> left_out = left_out_of_page(arguments, table, given);
+    for (const std::string& name : left_out) numbers -= static_cast<double>(given[name].size());
     const bool is_large = is_page && numbers > most_on_page;
     if (is_page && !arguments.has(flags::only)) check_page(numbers);
-    const attn::Ledger given = attn::draw(plan);
     attn::Document document;
     if (walks_in_parts(arguments, plan, given, table)) {
         const std::vector<attn::WantedPart> wanted = wanted_parts(arguments);
@@ -285,7 +294,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
     if (wants_bounds(arguments)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);
-    if (is_page && !is_large && !hides) answer(arguments, plan, table, ledger, document);
+    if (is_page && !is_large && !hides) answer(left_out, plan, table, ledger, document);
     // The page of the right walk says where its cells come from.
     for (attn::Section& section : document.sections) {
         if (hides && is_page) section.derived_by = command_line("", arguments);

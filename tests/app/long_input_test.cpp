@@ -29,6 +29,17 @@ TEST_SUITE("app: long inputs") {
         // The first query sees itself alone, whatever the length.
         CHECK(run(walk + "'weights[0,:3]' -q").out == "tensor([1., 0., 0.])\n");
     }
+    TEST_CASE("a page is measured by what stands on it: no large matrices, unless --detail asks") {
+        const program::Folder folder;
+        const std::string page = folder / "page.html";
+        const std::string walk = "--seq-len 3 --embed-dim 1100 --output-projection -o " + page;
+        CHECK(run(walk).exit_code == 0);
+        const std::string text = program::read_file(page);
+        CHECK(text.size() < 1'000'000);
+        CHECK(program::has(text, "\"name\":\"query\""));
+        check_refused(walk + " --detail", "browsers open 48");
+        check_refused("--seq-len 1500 -o " + page, "or fewer tokens");
+    }
     TEST_CASE("how many threads share the work changes no digit") {
         const std::string walk =
             "--random randn --seq-len 350 --embed-dim 512 --heads 4 --output-projection "
