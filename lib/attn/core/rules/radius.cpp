@@ -176,10 +176,12 @@ private:
         return all;
     }
 
-    /// The value times a relative error that is infinite at exp(-inf), which is 0 all the same.
-    RuleTree exponential(const RuleTree& node, const RuleTree& relative) const {
-        return operate_node("*",
-                            {value_of(node), call_node("min", {relative, number_node(1e300)})});
+    /// exp(x + off) - exp(x), for an error that is infinite at exp(-inf), which is 0 all the same.
+    /// A small one is as good as its own exponential less 1.
+    RuleTree exponential(const RuleTree& node, const RuleTree& off_x) const {
+        const RuleTree off_by = call_node("min", {off_x, number_node(600)});
+        const RuleTree grown = operate_node("-", {call_node("exp", {off_by}), number_node(1)});
+        return operate_node("*", {value_of(node), rounding_.is_half ? grown : off_by});
     }
 
     /// Whether a sum of 16-bit numbers may run in 16 bits: PyTorch 1.13 adds those up of small
@@ -218,6 +220,9 @@ private:
         const RuleTree terms = along(node->word.c_str(), magnitude(body));
         const RuleTree moved = along(node->word.c_str(), within);
         const double sums = adds_in_16_bits(*node) ? rounding_.unit : rounding_.sums;
+        // PyTorch 1.13 stores the running means of a norm: what each rounds is a part of those so
+        // far.
+        const bool is_running = rounding_.is_half && node->word == "mean";
         RuleTree spread;
         if (first->kind == Kind::number && end->kind == Kind::number) {
             const double count = std::max(end->number - first->number, 0.0);
@@ -231,6 +236,7 @@ private:
                 operate_node("+", {call_node("min", {count, most}), number_node(own)});
             spread = operate_node("*", {times(sums, units), terms});
         }
+        if (is_running) spread = plus(spread, times(likely * rounding_.unit, terms));
         return plus(spread, moved);
     }
 

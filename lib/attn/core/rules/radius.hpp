@@ -42,7 +42,7 @@ std::string radius_name(const std::string& tensor);
 /// derivative makes of its argument's radius. What covers the ways in which libraries work: any
 /// order of sums, sums with or without fused multiply-add, exp2 in the place of exp, a division as
 /// a product with the inverse, a difference times a factor written out, small products of 16-bit
-/// matrices added up in 16 bits.
+/// matrices added up in 16 bits, running means stored in 16 bits.
 ///
 /// `rule` is a completed one whose step's own cells are the exact ones. `is_exact` says of a
 /// tensor whether the code read these very numbers; of others the radius is read too, as

@@ -47,6 +47,7 @@ struct StepVerdict {
     /// Against the reference walk.
     Verdict global = Verdict::right;
     double global_difference = 0;
+    bool is_systematic = false;  ///< every number differs from the reference by one factor
     /// Against the same operation on their own tensors before it.
     Verdict local = Verdict::right;
     double local_difference = 0;

@@ -252,6 +252,7 @@ private:
             word = answer.verdict;
             number = answer.difference;
             verdict.within = answer.within;
+            if (!local) verdict.is_systematic = answer.slope.has_value();
         };
         const Tensor* reference = judge_.reference().find(step);
         compare(reference, false, verdict.global, verdict.global_difference);
