@@ -106,15 +106,15 @@ TEST_SUITE("walk: bounds") {
     TEST_CASE("a factor is found where every cell is within its bound") {
         const Ball ball = thousandths(64);
         const Rounding rounding = rounding_of(DType::float32);
-        const Slope none = *slope_of(scattered(ball, 1), ball);
+        const Slope none = *slope_of(scattered(ball, 1), ball, rounding);
         CHECK(none.is_one(rounding));
         const Tensor larger = scattered(ball, 1.0004);
         CHECK(within(larger, ball).beyond == 0);
-        const Slope slope = *slope_of(larger, ball);
+        const Slope slope = *slope_of(larger, ball, rounding);
         CHECK(slope.factor == doctest::Approx(1.0004).epsilon(1e-4));
         CHECK_FALSE(slope.is_one(rounding));
         CHECK(slope.is_all);
         CHECK(slope.text().starts_with("every number is 1.000"));
-        CHECK(slope_of(scattered(thousandths(4), 2), thousandths(4)) == std::nullopt);
+        CHECK(slope_of(scattered(thousandths(4), 2), thousandths(4), rounding) == std::nullopt);
     }
 }

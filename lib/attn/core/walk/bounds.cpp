@@ -142,8 +142,8 @@ WithinBall within(const Tensor& tensor, const Ball& ball) {
 }
 
 bool Slope::is_one(const Rounding& rounding, double deviations) const {
-    constexpr double sums = 5;
-    const double constant = rounding.unit + sums * rounding.sums;
+    constexpr double sums = 5, usual = 4;
+    const double constant = std::min(rounding.unit, usual * lost) + sums * rounding.sums;
     return std::abs(factor - 1) <= std::max(constant, deviations * error);
 }
 
@@ -154,11 +154,11 @@ std::string Slope::text() const {
                        brief(error));
 }
 
-std::optional<Slope> slope_of(const Tensor& tensor, const Ball& ball) {
+std::optional<Slope> slope_of(const Tensor& tensor, const Ball& ball, const Rounding& rounding) {
     constexpr std::size_t fewest = 8;
     const double* const middle = ball.middle.as<double>().data();
     const double* const radius = ball.radius.as<double>().data();
-    double along = 0, all = 0, square = 0;
+    double along = 0, all = 0, square = 0, lost = 0;
     std::size_t count = 0;
     for (std::size_t i = 0; i < tensor.size(); ++i) {
         const double x = middle[i] / radius[i], y = tensor.at(i) / radius[i];
@@ -166,12 +166,13 @@ std::optional<Slope> slope_of(const Tensor& tensor, const Ball& ball) {
         along += x * (y - x);
         all += x * x;
         square += (y - x) * (y - x);
+        lost += x * x * lost_where_stored(middle[i], rounding) / std::abs(middle[i]);
         ++count;
     }
     if (count < fewest) return std::nullopt;
     const double more = along / all;
     const double scatter = std::max(square - more * along, 0.0) / static_cast<double>(count - 1);
-    Slope slope{1 + more, std::sqrt(scatter / all), true};
+    Slope slope{1 + more, std::sqrt(scatter / all), true, lost / all};
     for (std::size_t i = 0; slope.is_all && i < tensor.size(); ++i) {
         const double left = std::abs(tensor.at(i) / slope.factor - middle[i]);
         slope.is_all = left <= radius[i] || same_number(tensor.at(i), middle[i]);

@@ -63,9 +63,11 @@ WithinBall within(const Tensor& tensor, const Ball& ball);
 struct Slope {
     double factor = 1, error = 0;
     bool is_all = false;  ///< with that factor every cell is within its ball
+    double lost = 0;      ///< of the size of a number that it should be, where that is stored
 
     /// Whether rounding explains it: so many standard errors, or a unit, by which a constant that
-    /// was rounded may be off in every cell.
+    /// was rounded may be off in every cell; less where the numbers themselves lose nothing:
+    /// weights that should be 1.
     bool is_one(const Rounding& rounding, double deviations = 5) const;
     /// `every number is 1.020 times what it should be, +- 0.0001`
     std::string text() const;
@@ -74,6 +76,6 @@ struct Slope {
 /// Least squares over the cells, each weighed by its radius; nothing where there are too few.
 ///
 /// Shapes  both the same.
-std::optional<Slope> slope_of(const Tensor& tensor, const Ball& ball);
+std::optional<Slope> slope_of(const Tensor& tensor, const Ball& ball, const Rounding& rounding);
 
 }  // namespace attn

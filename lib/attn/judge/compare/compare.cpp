@@ -127,7 +127,7 @@ private:
         const std::optional<Ball> ball = bounds.of(step);
         if (!ball || ball->radius.shape() != own[step].shape()) return false;
         if (within(own[step], *ball).beyond > 0) return false;
-        const std::optional<Slope> slope = slope_of(own[step], *ball);
+        const std::optional<Slope> slope = slope_of(own[step], *ball, way);
         return !slope || !slope->is_all || slope->is_one(way);
     }
 

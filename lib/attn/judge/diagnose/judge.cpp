@@ -313,7 +313,7 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
             ball = wider;
         }
     }
-    const std::optional<Slope> slope = slope_of(tensor, ball);
+    const std::optional<Slope> slope = slope_of(tensor, ball, rounding);
     // What was rounded before is off in many cells alike.
     const double deviations = from_theirs ? 5 : 10;
     if (slope && slope->is_all && !slope->is_one(rounding, deviations)) answer.slope = slope;
