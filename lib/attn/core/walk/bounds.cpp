@@ -32,13 +32,13 @@ Tensor settled(const Tensor& middle, Tensor radius, const Rounding& rounding) {
     return {radius.axes(), std::move(cells)};
 }
 
-/// A tensor with more digits than the type, of which some were lost where it was used.
-Ball rounded(const Tensor& tensor, const Rounding& rounding) {
+/// A tensor with more digits than the type, of which some were lost where it was used, so often.
+Ball rounded(const Tensor& tensor, const Rounding& rounding, double times = 1) {
     Array<double> middle = empty_array<double>(tensor.shape()), radius = middle;
     for (std::size_t i = 0; i < middle.size(); ++i) {
         const double cell = tensor.at(i);
         middle.data()[i] = cell;
-        radius.data()[i] = std::isfinite(cell) ? rounding.unit * std::abs(cell) : 0;
+        radius.data()[i] = std::isfinite(cell) ? times * rounding.unit * std::abs(cell) : 0;
     }
     return {{tensor.axes(), std::move(middle)}, {tensor.axes(), std::move(radius)}};
 }
@@ -56,11 +56,14 @@ const Tensor* Bounds::exact(const std::string& name) {
     bool is_exact = !rounding_.kept_more;
     if (!is_exact) known_[name] = rounded(*tensor, rounding_);
     if (rounding_.is_half && !step.in_float32) {
+        // Code may use others than it saves: weights before they were stored, or exponentials that
+        // were stored themselves.
         is_exact = step.chain != Chain::weights;
         for (std::size_t i = 0; is_exact && i < tensor->size(); ++i) {
             is_exact = lost_where_stored(tensor->at(i), rounding_) == 0;
         }
-        if (!is_exact) known_[name] = rounded(*tensor, rounding_);
+        const double times = step.chain == Chain::weights ? 2 : 1;
+        if (!is_exact) known_[name] = rounded(*tensor, rounding_, times);
     }
     return place->second = is_exact ? tensor : nullptr;
 }

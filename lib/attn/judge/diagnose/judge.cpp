@@ -42,14 +42,15 @@ Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
 
 /// How large the sums of products are that the cells may be, in each matrix of the last two axes:
 /// row times column. One loud head or channel excuses no cell of another. With few rows or columns
-/// their sizes say nothing, as sums that cancel are small: there the matrix has one size.
-std::vector<double> sizes_of_cells(const Tensor& expected) {
+/// their sizes say nothing, as sums that cancel are small: there the matrix has one size, as it has
+/// where that is asked.
+std::vector<double> sizes_of_cells(const Tensor& expected, bool by_cell = true) {
     const double usual = usual_size(expected);
     std::vector<double> sizes(expected.size(), usual);
     if (expected.dimension() < 2) return sizes;
     const std::size_t columns = expected.shape().back();
     const std::size_t rows = expected.shape()[expected.dimension() - 2];
-    const bool tells = std::min(rows, columns) >= 4;
+    const bool tells = by_cell && std::min(rows, columns) >= 4;
     for (std::size_t begin = 0; begin < sizes.size(); begin += rows * columns) {
         double largest = 0;
         std::vector<double> of_row(rows), of_column(columns);
@@ -225,15 +226,17 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
         if (const std::optional<Ball> ball = balls->bounds.of(step)) {
             const double most = rounding.is_half ? most_of_half : most_of_float;
             const std::vector<double> sizes = sizes_of_cells(ball->middle);
+            const std::vector<double> of_matrices = sizes_of_cells(ball->middle, false);
             Array<double> radius = ball->radius.as<double>();
             double relative = 0;
             for (std::size_t i = 0; i < sizes.size(); ++i) {
                 const double size = sizes[i] + std::abs(ball->middle.at(i));
                 double& cell = radius.data()[i];
                 if (!std::isfinite(cell / size)) continue;
-                // A bound above what the numbers can be explains nothing.
-                cell = std::min(cell, most * size);
-                relative = std::max(relative, cell / size);
+                // A bound above what the numbers can be explains nothing. A column of them may be
+                // small alike, where what all weights add up to cancels.
+                relative = std::max(relative, std::min(cell / size, most));
+                cell = std::min(cell, most * std::max(size, of_matrices[i]));
             }
             place->second =
                 Allowed{{ball->middle, {ball->radius.axes(), std::move(radius)}}, relative};
