@@ -332,6 +332,25 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
+    TEST_CASE("nothing is right that could not be compared: walks in 16 bits, whose file has 32") {
+        const program::Folder folder;
+        const std::string mine = folder / "mine.npz";
+        for (const std::string type : {"bfloat16", "float16"}) {
+            const std::string flags = " --heads 2 --mask causal --dtype " + type;
+            const std::string save = " --only query,key,value,scaled_scores,weights,context -o ";
+            REQUIRE(run(flags + save + mine).exit_code == 0);
+            CHECK(run("diagnose " + mine + flags).exit_code == 0);
+            for (const std::string id : {"softmax-axis=query", "scale-missing", "key-lost=1",
+                                         "weights-factor=0.9", "softmax-base-two"}) {
+                REQUIRE(run(flags + save + mine + " --bug " + id).exit_code == 0);
+                const program::Result found = run("diagnose " + mine + flags);
+                CAPTURE(type);
+                CHECK(found.exit_code == 1);
+                CHECK_MESSAGE(guess_tells(found.out, ": " + id), found.out);
+            }
+        }
+    }
+
     TEST_CASE("the key that all heads share may be saved turned, right code or wrong") {
         for (const std::string bug : {"", " --bug scale-missing"}) {
             TheirFile theirs("--preset deepseek" + bug);

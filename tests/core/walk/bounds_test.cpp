@@ -91,6 +91,37 @@ TEST_SUITE("walk: bounds") {
         CHECK(half.of("context")->radius.at(0) > 1000 * exact.of("context")->radius.at(0));
     }
 
+    TEST_CASE("in bfloat16 exp() grows beyond its slope, and a mean may be stored as it runs") {
+        WalkConfig config;
+        config.x_norm = NormKind::layer;
+        config.scale = {ScaleChoice::By::number, 40};
+        const Plan plan = resolve(config);
+        const Ledger ledger = walk(plan, draw(plan));
+        Bounds half(plan, step_table(plan), ledger, rounding_of_half(0x1p-7));
+        const Ball grown = *half.of("exponentials");
+        for (std::size_t i = 0; i < grown.middle.size(); ++i) {
+            // What a rounding of the argument makes of it.
+            const double lost = -std::log(grown.middle.at(i)) * 0x1p-8;
+            CHECK(grown.radius.at(i) >= grown.middle.at(i) * std::expm1(lost) * (1 - 1e-6));
+        }
+        const Ball normed = *half.of("normed_x");
+        for (const double radius : normed.radius.numbers()) CHECK(radius > 0x1p-8);
+    }
+
+    TEST_CASE("ones lose nothing where they are stored: all of them 0.996 are a factor") {
+        const Rounding rounding = rounding_of_half(0x1p-7);
+        const auto slope_off = [&](double right, double stored) {
+            const auto all = [](double number) {
+                Array<double> cells = empty_array<double>({12});
+                std::ranges::fill(cells, number);
+                return Tensor({"key"}, std::move(cells));
+            };
+            return slope_of(all(stored), {all(right), all(0.016 * right)}, rounding);
+        };
+        CHECK_FALSE(slope_off(1, 0.99609375)->is_one(rounding));
+        CHECK(slope_off(1.0035, 1)->is_one(rounding));
+    }
+
     TEST_CASE("what is beyond is counted, and the first cell told") {
         const Ball ball = thousandths(20);
         CHECK(within(scattered(ball, 1), ball).beyond == 0);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "attn/ground/tensor/sixteen_bits.hpp"
 #include "attn/judge/diagnose/replay.hpp"
 #include "tests/judge/diagnose/diagnosed.hpp"
 
@@ -124,6 +125,23 @@ TEST_SUITE("diagnose: one reading of all tensors") {
                 CHECK_FALSE(each.harmless);
             }
         }
+    }
+
+    TEST_CASE("in 16 bits a factor on large weights is no harm that nobody sees") {
+        WalkConfig config = causal_config();
+        config.scale = {ScaleChoice::By::number, 40};
+        Somebody code(config, "weights-factor=0.9");
+        const auto found = [&](const Ledger& of) {
+            code.theirs = Ledger();
+            for (const char* step : {"query", "key", "value", "scaled_scores", "weights"}) {
+                const auto stored = [](float x) { return nearest(x, DType::bfloat16); };
+                code.theirs.record(step, changed(of[step], stored));
+            }
+            return code.diagnosis();
+        };
+        CHECK_MESSAGE(found(code.right).findings.empty(), diagnosis_text(found(code.right)));
+        CHECK(found(code.right).open.empty());
+        CHECK_MESSAGE(found(code.wrong).has_mistake(), diagnosis_text(found(code.wrong)));
     }
 
     TEST_CASE("scores in units of log2, with all their digits, are right beside right weights") {

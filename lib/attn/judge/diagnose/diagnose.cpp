@@ -270,9 +270,10 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis) {
     }
     // What 16 bits have lost before may have grown, but not in all numbers alike.
     const auto differs = [&](const StepVerdict& step) {
-        const bool may_have_grown = step.epsilon != 0 && !step.is_systematic;
+        const bool may_have_grown =
+            step.epsilon != 0 && !step.is_systematic && step.local == Verdict::right;
         return is_result_step(*diagnosis.plan, step.name) && step.global == Verdict::wrong &&
-               step.local == Verdict::right && !may_have_grown;
+               step.local != Verdict::wrong && !may_have_grown;
     };
     const auto first = std::ranges::find_if(diagnosis.steps, differs);
     if (diagnosis.findings.empty() && first != diagnosis.steps.end()) {

@@ -34,7 +34,8 @@ Tensor of_type(const Tensor& tensor, DType dtype) {
     };
     if (dtype == DType::int64) return with_type(std::int64_t{});
     if (dtype == DType::boolean) return with_type(false);
-    return with_floating(dtype, with_type);
+    const Tensor floating = with_floating(dtype, with_type);
+    return is_16_bit(dtype) ? floating.of_type(dtype) : floating;
 }
 
 /// `theirs` as a tensor of ours, whose axes its memory holds in that order; those of length 1 need

@@ -139,8 +139,12 @@ double read_off(const NumberedEntry& family, double start, Replay& replay, const
     const auto number = [&](double at) { return family.positive ? std::exp(at) : at; };
     double at = family.positive ? std::log(start) : start;
     double before = HUGE_VAL;
+    // A step that shows where the walk itself is stored in 16 bits.
+    const Tensor* const ours = replay.step(step);
+    const bool is_half = ours != nullptr && is_16_bit(ours->dtype());
+    const double share = is_half ? 0.1 : 1e-3;
     for (int tries = 0; tries < 12; ++tries) {
-        const double more = 1e-3 * std::max(1.0, std::abs(at));
+        const double more = share * std::max(1.0, std::abs(at));
         const auto near = replay.step_with({&family.entry(number(at))}, step);
         const auto next = replay.step_with({&family.entry(number(at + more))}, step);
         if (!near || !next || near->shape() != theirs.shape()) return nowhere;
@@ -148,7 +152,10 @@ double read_off(const NumberedEntry& family, double start, Replay& replay, const
         if (!std::isfinite(newton.step)) return nowhere;
         at += std::clamp(newton.step, -2.0, 2.0);
         if (std::abs(newton.step) < 1e-6 * std::max(1.0, std::abs(at))) break;
-        if (tries > 3 && newton.distance > 0.5 * before) return nowhere;
+        if (tries > 3 && newton.distance > 0.5 * before) {
+            if (is_half) break;
+            return nowhere;
+        }
         before = newton.distance;
     }
     return number(at);
