@@ -12,7 +12,7 @@ bool has_such_digits(const Arguments& said) {
     if (which != "all" && which != "certain") {
         return format.has_figures && said[flags::figure] == attn::FigureKind::matrix;
     }
-    return format.has_words && !format.is_program && !format.has_figures &&
+    return (format.has_words || format.answers) && !format.is_program && !format.has_figures &&
            !said.has_any({flags::heatmap, flags::summary, flags::hide_mistake});
 }
 
@@ -37,12 +37,12 @@ const std::vector<Flag>& walk_own_flags() {
                 .typed_only()
                 .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },
                           nullptr, "a walk whose mistake is not hidden"}),
-            Flag{
-                flags::digits, "WHICH",
-                "certain marks the printed digits that rounding could change: faint on a terminal, "
-                "elsewhere in brackets, 0.16[45]; a number says how many decimals the cells of a "
-                "figure have, none leaves their numbers out",
-                one_of("all certain none 0 1 2 3 4 5 6 7 8"), "all"}
+            Flag{flags::digits, "WHICH",
+                 "certain marks the printed digits that rounding could change: faint on a terminal "
+                 "and a page, elsewhere in brackets, 0.16[45]; a number says how many decimals the "
+                 "cells of a "
+                 "figure have, none leaves their numbers out",
+                 one_of("all certain none 0 1 2 3 4 5 6 7 8"), "all"}
                 .in_group("Output")
                 .typed_only()
                 .needing({has_such_digits, nullptr,

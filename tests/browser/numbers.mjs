@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 
 import { checkDerivations, checkNumbers } from "./in_page.mjs";
-import { check, checkQuiet, jsonOf, pageOf, walks, withoutCommand } from "./pages.mjs";
+import { check, checkQuiet, jsonOf, pageOf, printed, walks, withoutCommand } from "./pages.mjs";
 
 export async function testNumbers() {
     for (const flags of walks) {
@@ -99,4 +99,32 @@ export async function testSizes() {
     // Ten times what it takes on an idle machine: this is about growth, not about the clock.
     check(times.open < 3000 && times.touch < 160, "a large page opens and answers", times);
     await large.page.close();
+}
+
+/** The page marks the very digits that the text has in brackets. */
+export async function testCertainDigits() {
+    for (const [type, precision] of [["float32", "7"], ["bfloat16", "4"], ["float16", "4"]]) {
+        const walk = ["--seq-len", "5", "--heads", "2", "--mask", "causal", "--dtype", type];
+        const flags = [...walk, "--digits", "certain", "--precision", precision, "--sci-mode", "off"];
+        const opened = await pageOf(flags);
+        const onPage = await opened.page.run(() => {
+            for (const group of document.querySelectorAll("details")) group.open = true;
+            const written = (cell) => [cell.textContent, cell.querySelector("s")?.textContent ?? ""];
+            const cellsOf = (name) => [...document.querySelectorAll(`td[data-cell^="${name}["]`)];
+            return ["scores", "weights", "context"].map((name) => [name, cellsOf(name).map(written)]);
+        });
+        for (const [name, cells] of onPage) {
+            const text = printed([...flags, "-q", "--only", name]).replace(/dtype=.*|#.*/g, "");
+            const numbers = text.split(/[\s,]+/).filter((word) => /\d/.test(word));
+            const inText = numbers.map((word) => [
+                word.replace(/tensor|[[\]()]/g, ""),
+                /\[([\d.]+)\]/.exec(word)?.[1] ?? "",
+            ]);
+            const same = JSON.stringify(cells) === JSON.stringify(inText);
+            check(same, `${type} ${name}: the marks of the text`, [cells.slice(0, 6), inText.slice(0, 6)]);
+            check(cells.some(([, marked]) => marked), `${type} ${name}: some digits are marked`);
+        }
+        checkQuiet(opened);
+        await opened.page.close();
+    }
 }

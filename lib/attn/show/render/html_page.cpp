@@ -200,11 +200,13 @@ struct Frame {
     bool of_heads;             ///< of a model's heads, which have more style and script
     std::string plain_text{};  ///< for readers without scripts
     bool is_live = false;      ///< with knobs, and the core that they turn
+    bool has_bounds = false;   ///< with digits that are marked
 };
 
 void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
     out << "<style>\n"
         << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
+        << squeezed_style(frame.has_bounds ? page_bounds_css : "")
         << squeezed_style(frame.is_live ? page_live_css : "")
         << squeezed_style(scale_style(Page::light, "background", "", "color"))
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
@@ -235,6 +237,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
     write(out);
     out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
         << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
+        << squeezed_script(frame.has_bounds ? page_bounds_js : "")
         << squeezed_script(frame.is_live ? page_live_js : "")
         << (frame.is_live ? "new Live(new App());" : "new App();") << "})();\n</script>\n"
         << (choices.embedded ? "" : "</body>\n</html>\n");
@@ -271,8 +274,10 @@ std::string as_letters(std::string_view bytes) {
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
     const bool is_live = !choices.live.empty();
-    write_page(sink, {document.command, false, plain_weights(document, choices), is_live}, choices,
-               [&](TextPieces& out) {
+    write_page(sink,
+               {document.command, false, plain_weights(document, choices), is_live,
+                choices.options.certain_digits},
+               choices, [&](TextPieces& out) {
                    write_walk(out, document, choices, "");
                    for (const auto& one : choices.live) {
                        write_script(out, one.first, [&](const Sink& to) { to(one.second); });

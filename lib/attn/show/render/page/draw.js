@@ -11,20 +11,20 @@ function clipped(value, low) {
 function signedBar(value, limit) {
     const share = clipped(value / (limit || 1), -1);
     const style = `--share:${share.toFixed(3)}`;
-    return element(share < 0 ? "i.signed.minus" : "i.signed", { style, "aria-hidden": "true" });
+    return element(share < 0 ? "i.signed.minus" : "i.signed", { style, ...mute });
 }
 
 /** A bar from the left for a number between 0 and `limit`. */
 function shareBar(value, limit = 1) {
     const style = `--share:${clipped(value / (limit || 1), 0).toFixed(3)}`;
-    return element("i.share", { style, "aria-hidden": "true" });
+    return element("i.share", { style, ...mute });
 }
 
 /** Numbers as colours. */
 function swatches(levels, values, limit) {
     const level = (value) => Math.round(((clipped(value / (limit || 1), -1) + 1) / 2) * (levels - 1));
     const cell = (value) => element(Number.isFinite(value) ? `i.d${level(value)}` : "i.nan");
-    return element("span.swatches", { "aria-hidden": "true" }, values.map(cell));
+    return element("span.swatches", mute, values.map(cell));
 }
 
 /** The largest finite size. */

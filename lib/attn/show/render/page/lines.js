@@ -57,7 +57,7 @@ function linesOf(section, start, head, pick) {
     const height = linePitch * Math.max(queries, keys);
     const size = { viewBox: `0 0 ${linesWidth} ${height}`, width: linesWidth, height };
     const lines = times(queries * keys, (i) => lineOf(section, start + i, pick)).filter(Boolean);
-    const about = { ...size, class: `l${head % 7}`, "aria-hidden": "true" };
+    const about = { ...size, class: `l${head % 7}`, ...mute };
     const picture = drawn("svg", about, ...lines.map(({ line }) => line));
     const said = element("output.said");
     const indices = section.indices(start);

@@ -77,6 +77,7 @@ function isDone(event) {
 /** A flag as it stands in an address, and back: blanks are +, as in addresses of forms. */
 const flagText = (name, value) =>
     `${name}=${encodeURIComponent(value).replaceAll("%20", "+").replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
+/** @returns {[string, string]} */
 function flagOf(text) {
     const [name, ...value] = decoded(text.replaceAll("+", " ")).split("=");
     return [name, value.join("=")];

@@ -35,6 +35,10 @@
         .incbin "frame.js"
         .incbin "steps.js"
         .incbin "page.js"
+        lay     attn_page_bounds_css
+        .incbin "bounds.css"
+        lay     attn_page_bounds_js
+        .incbin "bounds.js"
         lay     attn_page_live_css
         .incbin "live.css"
         lay     attn_page_live_js

@@ -2,8 +2,9 @@
 
 extern "C" {
 extern const char attn_page_css[], attn_page_heads_css[], attn_page_dark_css[];
-extern const char attn_page_heads_js[], attn_page_js[], attn_page_live_css[];
-extern const char attn_page_live_js[], attn_page_core[], attn_page_end[];
+extern const char attn_page_heads_js[], attn_page_js[], attn_page_bounds_css[];
+extern const char attn_page_bounds_js[], attn_page_live_css[], attn_page_live_js[];
+extern const char attn_page_core[], attn_page_end[];
 }
 
 namespace attn {
@@ -13,7 +14,11 @@ const std::string_view page_heads_css(attn_page_heads_css,
                                       attn_page_dark_css - attn_page_heads_css);
 const std::string_view page_dark_css(attn_page_dark_css, attn_page_heads_js - attn_page_dark_css);
 const std::string_view page_heads_js(attn_page_heads_js, attn_page_js - attn_page_heads_js);
-const std::string_view page_js(attn_page_js, attn_page_live_css - attn_page_js);
+const std::string_view page_js(attn_page_js, attn_page_bounds_css - attn_page_js);
+const std::string_view page_bounds_css(attn_page_bounds_css,
+                                       attn_page_bounds_js - attn_page_bounds_css);
+const std::string_view page_bounds_js(attn_page_bounds_js,
+                                      attn_page_live_css - attn_page_bounds_js);
 const std::string_view page_live_css(attn_page_live_css, attn_page_live_js - attn_page_live_css);
 const std::string_view page_live_js(attn_page_live_js, attn_page_core - attn_page_live_js);
 const std::string_view page_core(attn_page_core, attn_page_end - attn_page_core);

@@ -7,6 +7,8 @@ const root = host ? host.attachShadow({ mode: "open" }) : document;
 if (host) root.append(host.querySelector("template").content.cloneNode(true));
 /** @type {HTMLElement} what holds the page, as the body does */
 const frame = host ? root.appendChild(element("div.frame")) : document.body;
+/** What screen readers pass over. */
+const mute = { "aria-hidden": "true" };
 const isWide = matchMedia("(min-width: 1101px)");
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 

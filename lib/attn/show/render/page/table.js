@@ -32,6 +32,7 @@ function cellOf(walk, section, flat, differs) {
     made.dataset.cell = section.address(flat);
     made.className = differs ? `${shade} differs` : shade;
     made.textContent = section.number(section.values[flat]);
+    Section.mark?.(made, section, flat);
     return made;
 }
 
@@ -83,7 +84,7 @@ function legendOf(walk, section) {
 }
 function scaleBar(scale, levels) {
     const level = (i) => element(`i.${scale}${2 * i}`);
-    return element("span.bar", { "aria-hidden": "true" }, times((levels + 1) / 2, level));
+    return element("span.bar", mute, times((levels + 1) / 2, level));
 }
 
 /** Where an arrow key leads from a cell, inside its table. */

@@ -56,6 +56,8 @@ function fourDecimals(value) {
 
 /** One tensor of a walk, or one text of a notebook, with the words around it. */
 class Section {
+    /** @type {((cell: HTMLElement, section: Section, flat: number) => void) | undefined} */
+    static mark;
     name = "";
     dtype = "";
     /** @type {string[]} */

@@ -1,0 +1,24 @@
+// Digits that rounding could change, beside the numbers of a page that knows its bounds.
+
+/** Where the digits begin that are others in numbers up to the bound away, and where they end. */
+function uncertainDigits(section, flat, text) {
+    const [low, high] = [-1, 1].map((side) => {
+        return section.number(section.values[flat] + side * section.bound[flat]);
+    });
+    const end = (text + "e").indexOf("e");
+    if (low === high) return [end, end];
+    const form = (number) => `${number.length} ${number.indexOf(".")} ${number.split("e")[1]}`;
+    let same = 0;
+    while (form(low) === form(high) && low[same] === high[same]) ++same;
+    return [same > 0 && text[same] === "." ? same + 1 : same, end];
+}
+
+Section.mark = (cell, section, flat) => {
+    if (!section.bound) return;
+    if (Array.isArray(section.bound)) section.bound = flattened(section.bound, section.size, "");
+    const text = cell.textContent;
+    const [from, to] = uncertainDigits(section, flat, text);
+    if (from === to) return;
+    const title = `rounding explains ±${scientific(section.bound[flat], 1)}`;
+    cell.replaceChildren(text.slice(0, from), element("s", { title }, text.slice(from, to)), text.slice(to));
+};
