@@ -154,6 +154,19 @@ std::map<std::string, Rows> saved(const Hand& h) {
 }  // namespace
 
 TEST_SUITE("diagnose_back") {
+    TEST_CASE("in 16 bits the way back of a wrong way forth is right, whose gradients are all 1") {
+        const program::Folder folder;
+        const std::string mine = folder / "mine.npz";
+        for (const std::string type : {"float32", "bfloat16", "float16"}) {
+            const std::string flags = " --heads 2 --mask causal --dtype " + type;
+            const std::string wrong = flags + " --backward --bug softmax-axis=query -o " + mine;
+            REQUIRE(program::run(wrong).exit_code == 0);
+            const program::Result found = program::run("diagnose " + mine + flags);
+            CHECK_MESSAGE(program::has(found.out, "the way back is that of your own way forth"),
+                          type << found.out);
+        }
+    }
+
     TEST_CASE("right gradients of given query, key and value are right") {
         for (const bool in_floats : {false, true}) {
             for (const bool causal : {false, true}) {

@@ -54,10 +54,13 @@ std::vector<TheirGradient> gradients_in(const GradientsAsked& asked, const WayBa
             skipped.push_back({name, "this walk has no such gradient of that shape"});
             continue;
         }
-        const double half = epsilon_of_half(tensor);
-        const bool coarse =
-            tensor.dtype() != DType::float64 || asked.forward.plan->compute_dtype != DType::float64;
-        all.push_back({name, tensor, steps, half > 0 ? half : coarse ? 0x1p-24 : 0x1p-53, turned});
+        all.push_back({name, tensor, steps, epsilon_of_half(tensor), turned});
+    }
+    const DType type = asked.forward.plan->compute_dtype;
+    share_types(all, is_16_bit(type) ? epsilon(type) : 0);
+    for (TheirGradient& each : all) {
+        const bool coarse = each.tensor.dtype() != DType::float64 || type != DType::float64;
+        if (each.epsilon == 0) each.epsilon = coarse ? 0x1p-24 : 0x1p-53;
     }
     return all;
 }

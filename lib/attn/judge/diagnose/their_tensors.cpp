@@ -206,24 +206,14 @@ bool is_scores(const Plan& plan, const std::string& step) {
     return find_step(kept_table(plan), step).chain == Chain::scores;
 }
 
-namespace {
-
-/// Few numbers, or a half and a quarter, do not say their type: they are of that of the others.
-void share_types(std::vector<TheirTensor>& tensors) {
-    for (const double epsilon : {0x1p-7, 0x1p-10}) {
-        const Rounding rounding = rounding_of_half(epsilon);
-        if (std::ranges::count(tensors, epsilon, &TheirTensor::epsilon) == 0) continue;
-        for (TheirTensor& each : tensors) {
-            bool fits = each.epsilon == 0 && each.tensor.is_floating();
-            for (std::size_t i = 0; fits && i < each.tensor.size(); ++i) {
-                fits = lost_where_stored(each.tensor.at(i), rounding) == 0;
-            }
-            if (fits) each.epsilon = epsilon;
-        }
+bool holds(const Tensor& tensor, double epsilon) {
+    if (!tensor.is_floating()) return false;
+    const Rounding rounding = rounding_of_half(epsilon);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (lost_where_stored(tensor.at(i), rounding) != 0) return false;
     }
+    return true;
 }
-
-}  // namespace
 
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
                                        const DiagnoseOptions& options,
