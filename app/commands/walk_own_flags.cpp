@@ -13,7 +13,7 @@ bool has_such_digits(const Arguments& said) {
         return format.has_figures && said[flags::figure] == attn::FigureKind::matrix;
     }
     return (format.has_words || format.answers) && !format.is_program && !format.has_figures &&
-           !said.has_any({flags::heatmap, flags::summary, flags::hide_mistake});
+           !said.has_any({flags::heatmap, flags::summary, flags::hide_mistake, flags::live});
 }
 
 }  // namespace
@@ -46,8 +46,9 @@ const std::vector<Flag>& walk_own_flags() {
                 .in_group("Output")
                 .typed_only()
                 .needing({has_such_digits, nullptr,
-                          "numbers that are printed as text (certain; leave --heatmap, --summary, "
-                          "--hide-mistake and programs out), or --format svg (none and numbers)"}),
+                          "numbers as text or on a page (certain; leave --heatmap, --summary, "
+                          "--hide-mistake, --live and programs out), or --format svg (none and "
+                          "numbers)"}),
             {flags::list_presets, "", "list the families of models that --preset knows"},
             Flag{flags::hide_mistake, "",
                  "name the mistake of --bug nowhere, for others to find: its numbers stand among "
