@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Rounding, or a mistake? Small factors, dropped keys and masks one too far in three types and three
 sizes must be named or at least not be called right; right programs of 16 bits, in the ways in which
-libraries run, must not be accused.
+libraries run, must not be accused. Every second diagnosis is told the type, which the files, of 32
+bits, do not say.
 
     tests/check_verdicts.py PROGRAM [--count N] [--seed N]
 
@@ -20,6 +21,7 @@ from oracles import random_walks, torch
 SHAPES = ((8, 8, 1), (8, 16, 2), (32, 64, 4))  # tokens, features, heads
 SIZES = (0.02, 1, 30)  # of the numbers in x
 YARN = ["--rope", "half", "--rope-scaling", "yarn:4:32"]
+WHERE = ("scores", "weights", "context")
 FACTORS = (0.9, 0.98, 0.995, 1.005, 1.02, 1.1)
 TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 WAYS = ("", "exp2", "split", "low-probabilities", "float-probabilities", "low-sums")
@@ -32,6 +34,7 @@ class Program:
         tokens, features, self.heads = shape
         r = np.random.default_rng(seed)
         self.dtype, self.causal, self.way = TYPES[dtype], causal, way
+        self.flags = []
         self.given = {"x": (size * r.normal(size=(tokens, features))).astype("f4")}
         for name in ("w_query", "w_key", "w_value"):
             self.given[name] = (r.normal(size=(features, features)) / features ** .5).astype("f4")
@@ -106,11 +109,15 @@ class Program:
                  **{n: t.numpy().astype("f2" if half else "f4") for n, t in tensors.items()})
 
 
+def said_type(dtype, number):
+    return ["--compute-dtype", dtype] if dtype != "float32" and number % 2 else []
+
+
 def diagnosed(program, tool, tensors):
     with tempfile.TemporaryDirectory() as folder:
         program.save(folder, tensors)
         words = [tool, "diagnose", os.path.join(folder, "mine.npz"), "--given",
-                 os.path.join(folder, "given.npz"), "--heads", str(program.heads)]
+                 os.path.join(folder, "given.npz"), "--heads", str(program.heads), *program.flags]
         ran = subprocess.run(words + (["--mask", "causal"] if program.causal else ["--mask", "none"]),
                              capture_output=True, text=True)
         return ran.returncode, ran.stdout + ran.stderr
@@ -135,13 +142,14 @@ def main():
     asked = random_walks(__doc__)
     torch.set_default_dtype(torch.float32)
     bad, counts = 0, collections.Counter()
-    wrongs = [(where, factor) for where in ("scores", "weights", "context") for factor in FACTORS]
+    wrongs = [(where, factor) for where in WHERE for factor in FACTORS]
     for dtype, shape, size in itertools.product(TYPES, SHAPES, SIZES):
         for wrong, factor in wrongs + [("key", 1), ("mask", 1), ("yarn", 1)]:
             if wrong == "yarn":
                 code, text = without_yarns_factor(asked.program, dtype, shape, size)
             else:
                 program = Program(asked.seed, shape, dtype, causal=True, size=size)
+                program.flags = said_type(dtype, SIZES.index(size) + int(100 * factor))
                 code, text = diagnosed(program, asked.program, program.run(wrong, factor))
             named = code == 1 or "every number is" in text
             counts["wrong: " + ("named" if named else "not right" if code else "RIGHT")] += 1
@@ -155,6 +163,7 @@ def main():
         size = SIZES[walk // len(WAYS) // 3 % 3]
         program = Program(int(chance.integers(1 << 30)), SHAPES[int(chance.integers(3))], dtype,
                           bool(chance.integers(2)), way, size)
+        program.flags = said_type(dtype, walk // len(WAYS) // 9)
         code, text = diagnosed(program, asked.program, program.run())
         counts[f"right {dtype}: {'accused' if code else 'right'}"] += 1
         if code:
