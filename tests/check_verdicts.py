@@ -34,7 +34,6 @@ class Program:
         tokens, features, self.heads = shape
         r = np.random.default_rng(seed)
         self.dtype, self.causal, self.way = TYPES[dtype], causal, way
-        self.flags = []
         self.given = {"x": (size * r.normal(size=(tokens, features))).astype("f4")}
         for name in ("w_query", "w_key", "w_value"):
             self.given[name] = (r.normal(size=(features, features)) / features ** .5).astype("f4")
@@ -110,14 +109,15 @@ class Program:
 
 
 def said_type(dtype, number):
+    """The flag that says a 16-bit type, for every second number."""
     return ["--compute-dtype", dtype] if dtype != "float32" and number % 2 else []
 
 
-def diagnosed(program, tool, tensors):
+def diagnosed(program, tool, tensors, flags):
     with tempfile.TemporaryDirectory() as folder:
         program.save(folder, tensors)
         words = [tool, "diagnose", os.path.join(folder, "mine.npz"), "--given",
-                 os.path.join(folder, "given.npz"), "--heads", str(program.heads), *program.flags]
+                 os.path.join(folder, "given.npz"), "--heads", str(program.heads), *flags]
         ran = subprocess.run(words + (["--mask", "causal"] if program.causal else ["--mask", "none"]),
                              capture_output=True, text=True)
         return ran.returncode, ran.stdout + ran.stderr
@@ -149,8 +149,8 @@ def main():
                 code, text = without_yarns_factor(asked.program, dtype, shape, size)
             else:
                 program = Program(asked.seed, shape, dtype, causal=True, size=size)
-                program.flags = said_type(dtype, SIZES.index(size) + int(100 * factor))
-                code, text = diagnosed(program, asked.program, program.run(wrong, factor))
+                flags = said_type(dtype, SIZES.index(size) + int(100 * factor))
+                code, text = diagnosed(program, asked.program, program.run(wrong, factor), flags)
             named = code == 1 or "every number is" in text
             counts["wrong: " + ("named" if named else "not right" if code else "RIGHT")] += 1
             if code == 0 or code > 3 or "\nright:" in text:
@@ -163,8 +163,8 @@ def main():
         size = SIZES[walk // len(WAYS) // 3 % 3]
         program = Program(int(chance.integers(1 << 30)), SHAPES[int(chance.integers(3))], dtype,
                           bool(chance.integers(2)), way, size)
-        program.flags = said_type(dtype, walk // len(WAYS) // 9)
-        code, text = diagnosed(program, asked.program, program.run())
+        flags = said_type(dtype, walk // len(WAYS) // 9)
+        code, text = diagnosed(program, asked.program, program.run(), flags)
         counts[f"right {dtype}: {'accused' if code else 'right'}"] += 1
         if code:
             bad += 1

@@ -271,7 +271,8 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     const bool is_page = format_of(arguments).answers;
     const attn::Ledger given = attn::draw(plan);
     double numbers = attn::bytes_needed(plan) / (plan.dtype == attn::DType::float64 ? 8 : 4);
-    const std::vector<std::string> left_out = left_out_of_page(arguments, table, given);
+    const std::vector<std::string> left_out =
+        is_page ? left_out_of_page(arguments, table, given) : std::vector<std::string>();
     for (const std::string& name : left_out) numbers -= static_cast<double>(given[name].size());
     const bool is_large = is_page && numbers > most_on_page;
     if (is_page && !arguments.has(flags::only)) check_page(numbers);

@@ -4,7 +4,6 @@
 namespace app {
 namespace {
 
-/// Whether printed digits could be marked.
 /// Whether there are numbers whose digits are marked, or in a figure cut or left out.
 bool has_such_digits(const Arguments& said) {
     const Format& format = format_of(said);
@@ -40,8 +39,7 @@ const std::vector<Flag>& walk_own_flags() {
             Flag{flags::digits, "WHICH",
                  "certain marks the printed digits that rounding could change: faint on a terminal "
                  "and a page, elsewhere in brackets, 0.16[45]; a number says how many decimals the "
-                 "cells of a "
-                 "figure have, none leaves their numbers out",
+                 "cells of a figure have, none leaves their numbers out",
                  one_of("all certain none 0 1 2 3 4 5 6 7 8"), "all"}
                 .in_group("Output")
                 .typed_only()

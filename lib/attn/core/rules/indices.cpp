@@ -50,7 +50,7 @@ double RuleIndices::value(const BoundRule& node) {
         case Kind::choose:
             return value(node.parts[value(node.parts[0]) != 0 ? 1 : 2]);
         case Kind::reduce:
-            return kept(node);
+            return last_sum(node);
         default:
             break;
     }
@@ -70,9 +70,9 @@ std::vector<RuleIndices::Index> RuleIndices::others_of(std::uint64_t uses) const
     return indices;
 }
 
-double RuleIndices::kept(const BoundRule& node) {
+double RuleIndices::last_sum(const BoundRule& node) {
     std::vector<Index> indices = others_of(node.uses);
-    Kept& last = kept_[&node];
+    LastSum& last = last_sums_[&node];
     if (!last.is_known || last.indices != indices) {
         const double number = reduced(node);
         last = {true, std::move(indices), number};

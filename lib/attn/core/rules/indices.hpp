@@ -38,19 +38,19 @@ protected:
 private:
     /// The last number of a sum, and the indices around it that it was worked out for: the mean in
     /// a variance is one number for the whole row.
-    struct Kept {
+    struct LastSum {
         bool is_known = false;
         std::vector<Index> indices{};
         double number = 0;
     };
 
-    double kept(const BoundRule& node);
+    double last_sum(const BoundRule& node);
     double reduced(const BoundRule& node);
     [[noreturn]] void refuse_place(const BoundRule& cell, const BoundRule::Place& place,
                                    Index i) const;
 
     const Rule& rule_;
-    std::map<const BoundRule*, Kept> kept_;
+    std::map<const BoundRule*, LastSum> last_sums_;
 };
 
 /// What a sum over nothing is, a product, the largest and the smallest of nothing, and its place.

@@ -280,6 +280,13 @@ double lost_where_stored(double number, const Rounding& rounding) {
     return digits == kept ? 0 : std::abs(number - kept * last);
 }
 
+bool holds(const Rounding& rounding, const Tensor& tensor) {
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (lost_where_stored(tensor.at(i), rounding) != 0) return false;
+    }
+    return tensor.is_floating();
+}
+
 std::string radius_name(const std::string& tensor) { return "radius of " + tensor; }
 
 Rule radius_of(const Rule& rule, const Outline& made, const Rounding& rounding,

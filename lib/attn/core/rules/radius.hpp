@@ -28,6 +28,8 @@ Rounding rounding_of_half(double epsilon);
 
 /// What a number loses where it is stored in the type; 0 for one that the type has, however small.
 double lost_where_stored(double number, const Rounding& rounding);
+/// Whether the type has all numbers of a floating tensor.
+bool holds(const Rounding& rounding, const Tensor& tensor);
 
 /// The name under which a radius reads that of a tensor.
 std::string radius_name(const std::string& tensor);

@@ -58,10 +58,7 @@ const Tensor* Bounds::exact(const std::string& name) {
     if (rounding_.is_half && !step.in_float32) {
         // Code may use others than it saves: weights before they were stored, or exponentials that
         // were stored themselves.
-        is_exact = step.chain != Chain::weights;
-        for (std::size_t i = 0; is_exact && i < tensor->size(); ++i) {
-            is_exact = lost_where_stored(tensor->at(i), rounding_) == 0;
-        }
+        is_exact = step.chain != Chain::weights && holds(rounding_, *tensor);
         const double times = step.chain == Chain::weights ? 2 : 1;
         if (!is_exact) known_[name] = rounded(*tensor, rounding_, times);
     }

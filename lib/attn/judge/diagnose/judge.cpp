@@ -42,16 +42,20 @@ Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
 
 /// How large the sums of products are that the cells may be, in each matrix of the last two axes:
 /// row times column. One loud head or channel excuses no cell of another. With few rows or columns
-/// their sizes say nothing, as sums that cancel are small: there the matrix has one size, as it has
-/// where that is asked.
-std::vector<double> sizes_of_cells(const Tensor& expected, bool by_cell = true) {
+/// their sizes say nothing, as sums that cancel are small: there the matrix has one size.
+struct Sizes {
+    std::vector<double> of_cells, of_matrices;  ///< both for each cell
+};
+
+Sizes sizes_in(const Tensor& expected) {
     const double usual = usual_size(expected);
-    std::vector<double> sizes(expected.size(), usual);
+    const std::vector<double> alike(expected.size(), usual);
+    Sizes sizes{alike, alike};
     if (expected.dimension() < 2) return sizes;
     const std::size_t columns = expected.shape().back();
     const std::size_t rows = expected.shape()[expected.dimension() - 2];
-    const bool tells = by_cell && std::min(rows, columns) >= 4;
-    for (std::size_t begin = 0; begin < sizes.size(); begin += rows * columns) {
+    const bool tells = std::min(rows, columns) >= 4;
+    for (std::size_t begin = 0; begin < expected.size(); begin += rows * columns) {
         double largest = 0;
         std::vector<double> of_row(rows), of_column(columns);
         for (std::size_t i = 0; i < rows * columns; ++i) {
@@ -64,7 +68,8 @@ std::vector<double> sizes_of_cells(const Tensor& expected, bool by_cell = true) 
         for (std::size_t i = 0; i < rows * columns; ++i) {
             const double product = of_row[i / columns] * of_column[i % columns];
             const double here = tells && largest > 0 ? product / largest : largest;
-            sizes[begin + i] = std::max(here, 1e-6 * usual);
+            sizes.of_cells[begin + i] = std::max(here, 1e-6 * usual);
+            sizes.of_matrices[begin + i] = std::max(largest, 1e-6 * usual);
         }
     }
     return sizes;
@@ -225,18 +230,17 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
     if (is_new) {
         if (const std::optional<Ball> ball = balls->bounds.of(step)) {
             const double most = rounding.is_half ? most_of_half : most_of_float;
-            const std::vector<double> sizes = sizes_of_cells(ball->middle);
-            const std::vector<double> of_matrices = sizes_of_cells(ball->middle, false);
+            const Sizes sizes = sizes_in(ball->middle);
             Array<double> radius = ball->radius.as<double>();
             double relative = 0;
-            for (std::size_t i = 0; i < sizes.size(); ++i) {
-                const double size = sizes[i] + std::abs(ball->middle.at(i));
+            for (std::size_t i = 0; i < radius.size(); ++i) {
+                const double size = sizes.of_cells[i] + std::abs(ball->middle.at(i));
                 double& cell = radius.data()[i];
                 if (!std::isfinite(cell / size)) continue;
                 // A bound above what the numbers can be explains nothing. A column of them may be
                 // small alike, where what all weights add up to cancels.
                 relative = std::max(relative, std::min(cell / size, most));
-                cell = std::min(cell, most * std::max(size, of_matrices[i]));
+                cell = std::min(cell, most * std::max(size, sizes.of_matrices[i]));
             }
             place->second =
                 Allowed{{ball->middle, {ball->radius.axes(), std::move(radius)}}, relative};
@@ -285,7 +289,7 @@ Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
     };
     if (is_right_one()) return allowed->ball;
     const double part = relative(allowed, rounding);
-    const std::vector<double> sizes = sizes_of_cells(expected);
+    const std::vector<double> sizes = sizes_in(expected).of_cells;
     Array<double> middle = empty_array<double>(expected.shape()), radius = middle;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         const double cell = expected.at(i);
@@ -340,7 +344,7 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
         by_rounding(step, seen, expected, rounding(theirs, expected), from_theirs);
     const bool is_guessed = epsilon_ != 0 && theirs.epsilon == 0;
     if (!answer.right() || answer.difference == 0 || !is_guessed ||
-        looks_rounded(seen, expected, sizes_of_cells(expected), epsilon_)) {
+        looks_rounded(seen, expected, sizes_in(expected).of_cells, epsilon_)) {
         return answer;
     }
     const Rounding own = rounding_of(coarser_type(theirs.tensor, expected));

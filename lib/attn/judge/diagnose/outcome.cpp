@@ -166,11 +166,8 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
                       bool results_are_wrong) {
     bool right = true;
-    bool judged = false, after = false, behind_scores = false, is_off = false;
+    bool judged = false, after = false, behind_scores = false;
     for (const StepVerdict& verdict : diagnosis.steps) {
-        // What 16 bits allow of the whole way may be more than a result is off by at its own step.
-        const bool is_it = verdict.name == finding.step && is_result_step(plan, verdict.name);
-        is_off = is_off || (is_it && verdict.epsilon != 0 && verdict.local == Verdict::wrong);
         behind_scores = behind_scores || is_result_step(plan, verdict.name);
         after = after || verdict.name == finding.step;
         if (!after || !behind_scores) continue;
@@ -182,6 +179,11 @@ void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, 
         finding.replayed = false;
         finding.difference = 0;
     }
+    // What 16 bits allow of the whole way may be more than a result is off by at its own step.
+    const bool is_off = std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& verdict) {
+        return verdict.name == finding.step && is_result_step(plan, verdict.name) &&
+               verdict.epsilon != 0 && verdict.local == Verdict::wrong;
+    });
     const bool is_seen = finding.mistake != nullptr && !finding.changes_weights;
     if (is_seen && judged && right && !is_off) finding.harmless = true;
     // What a result needs, though it was done before, is not without harm.

@@ -206,15 +206,6 @@ bool is_scores(const Plan& plan, const std::string& step) {
     return find_step(kept_table(plan), step).chain == Chain::scores;
 }
 
-bool holds(const Tensor& tensor, double epsilon) {
-    if (!tensor.is_floating()) return false;
-    const Rounding rounding = rounding_of_half(epsilon);
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        if (lost_where_stored(tensor.at(i), rounding) != 0) return false;
-    }
-    return true;
-}
-
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
                                        const DiagnoseOptions& options,
                                        std::vector<Skipped>& skipped) {

@@ -89,8 +89,6 @@ std::vector<MaskReading> mask_readings(const Tensor& theirs, const Plan& plan);
 /// The spacing at 1 of the 16-bit type that a tensor went through: 11 binary digits are enough for
 /// each of its numbers (bfloat16: 8), and many need nearly as many. 0 where there is none.
 double epsilon_of_half(const Tensor& tensor);
-/// Whether the 16-bit type with that spacing at 1 has all numbers of a tensor.
-bool holds(const Tensor& tensor, double epsilon);
 
 /// Few numbers, or a half and a quarter, do not say their type: they are of that of the others, or
 /// of their walk, where it is one of 16 bits.
@@ -99,8 +97,9 @@ void share_types(std::vector<Theirs>& tensors, double of_walk = 0) {
     for (const double epsilon : {0x1p-7, 0x1p-10}) {
         const auto is_it = [&](const Theirs& each) { return each.epsilon == epsilon; };
         if (of_walk != epsilon && std::ranges::none_of(tensors, is_it)) continue;
+        const Rounding rounding = rounding_of_half(epsilon);
         for (Theirs& each : tensors) {
-            if (each.epsilon == 0 && holds(each.tensor, epsilon)) each.epsilon = epsilon;
+            if (each.epsilon == 0 && holds(rounding, each.tensor)) each.epsilon = epsilon;
         }
     }
 }

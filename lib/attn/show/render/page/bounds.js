@@ -8,8 +8,9 @@ function uncertainDigits(section, flat, text) {
     const end = (text + "e").indexOf("e");
     if (low === high) return [end, end];
     const form = (number) => `${number.length} ${number.indexOf(".")} ${number.split("e")[1]}`;
+    const isAlike = form(low) === form(high);
     let same = 0;
-    while (form(low) === form(high) && low[same] === high[same]) ++same;
+    while (isAlike && low[same] === high[same]) ++same;
     return [same > 0 && text[same] === "." ? same + 1 : same, end];
 }
 
