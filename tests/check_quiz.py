@@ -74,6 +74,24 @@ def written_walk(question, flags):
     return steps
 
 
+def state_of(question):
+    """What retention's first head remembers of the keys and values that were written down."""
+    key, value = (torch.tensor(question["given"][name]["numbers"]).reshape(1, 3, 2) for name in ("key", "value"))
+    states = [torch.zeros(1, 2, 2)]
+    for t in range(3):
+        states.append(states[-1] * 31 / 32 + key[:, t, :, None] * value[:, t, None, :])
+    return {"state": torch.stack(states[1:], 1), "key": key, "value": value}
+
+
+def is_of_form(question):
+    """A recurrence reads its own row before, chunks divide tokens by //, a parallel form does neither."""
+    lines = "\n".join(question["shown"])
+    reads_before = any(re.search(rf"\b{line.split('[')[0]}\[[^\]]*t - 1", line.partition(" = ")[2])
+                       for line in question["shown"])
+    form = "recurrent" if reads_before else "chunked" if "//" in lines else "parallel"
+    return question["answer"][3:] == form
+
+
 def shown_text(tensor):
     """The numbers as the quiz writes them."""
     if tensor.dim() > 0:
@@ -148,6 +166,8 @@ def confirm(question):
     step, _, indices = question["cell"].partition("[")
     cell = tuple(int(i) for i in indices.rstrip("]").split(",") if i)
     answer = question["answer"]
+    if "Which of its forms" in question["question"]:
+        return is_of_form(question)
     if question["topic"] == "rule":
         return confirm_rule(question, flags, step)
     if question["topic"] == "mistake":
@@ -168,13 +188,15 @@ def confirm(question):
         return wanted == [int(each.split()[0]) for each in answer.split(", ")]
     if step == "angles":
         number = torch.tensor(cell[0] * flag(flags, "--rope-theta", 10000.0) ** (-2 * cell[1] / 4))
+    elif step == "state":
+        number = state_of(question)[step][cell]
     else:
         number = written_walk(question, flags)[step][cell]
     if question["choices"]:
         return answer[3:] == shown_text(number) and answer in [
             f"{chr(97 + i)}) {each['text']}" for i, each in enumerate(question["choices"]) if not each["mistake"]]
     lines = {line.split(" = ")[0]: line.split(" = ")[1] for line in question["shown"]}
-    steps = written_walk(question, flags) if lines else {}
+    steps = state_of(question) if step == "state" else written_walk(question, flags) if lines else {}
     return math.isclose(number, question["number"], rel_tol=1e-9, abs_tol=1e-12) and all(
         shown_text(steps[name]) == text for name, text in lines.items())
 

@@ -216,13 +216,13 @@ const std::vector<Flag>& quiz_flags() {
         {flags::topic, "TOPIC", "ask about one thing only", one_of(attn::quiz_topics)},
         {flags::level, "N",
          "ask about what is learned first (1: scores, scale, softmax, mask), then (2: heads, "
-         "shape, "
-         "rope, cache) or last (3: gradient, mistake, rule)",
+         "shape, rope, cache) or last (3: gradient, mistake, rule, recurrence)",
          integer(1, 3), "all"},
         {flags::seed, "N", "ask the questions of this number again", integer(0),
          "another each time; of sheets 42"},
-        Flag{flags::count, "N", "how many questions are asked", integer(1, 1000), "11"}.needing(
-            asking),
+        Flag{flags::count, "N", "how many questions are asked", integer(1, 1000),
+             std::to_string(attn::quiz_topics().size())}
+            .needing(asking),
         {flags::sheet, "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
         Flag{flags::format, "FORMAT", "form of the sheet", one_of(form_names),
              "by the name of --output; else markdown"}

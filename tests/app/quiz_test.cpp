@@ -97,7 +97,7 @@ TEST_SUITE("app: quiz") {
             const auto list =
                 nlohmann::json::parse(run("quiz --level " + level + " --count 12 --json").out);
             for (const auto& each : list) topics.insert(each["topic"]);
-            CHECK(topics.size() == before + (level == "3" ? 3 : 4));  // no topic is of two levels
+            CHECK(topics.size() == before + 4);  // no topic is of two levels
         }
         CHECK(has(run("quiz --level 2 --seed 1", "q\n").out, "quiz --level 2 --seed 1"));
         CHECK(has(run("quiz --sheet 4 --level 3").out, "## 1. gradient"));
@@ -178,11 +178,34 @@ TEST_SUITE("app: quiz") {
             says("prefix:", "prefix of ");
             says("--rope ", "positions from 0");
             says("--kv-heads", "heads of keys and values");
-            says("--heads", " heads");
+            says("--heads", " head");
             says("--head-dim", "features a head");
             says("--batch", "a batch of ");
             says("--backward", "as loss");
         }
+    }
+
+    TEST_CASE("a state after three tokens is what a loop over them makes") {
+        const auto list =
+            nlohmann::json::parse(run("quiz --topic recurrence --count 20 --seed 9 --json").out);
+        std::size_t states = 0;
+        for (const auto& each : list) {
+            const std::string cell = each["cell"];
+            if (!cell.starts_with("state[0,2,")) continue;
+            ++states;
+            const auto numbers = [&](const char* name) {
+                return each["given"][name]["numbers"].get<std::vector<double>>();
+            };
+            const std::vector<double> key = numbers("key"), value = numbers("value");
+            const auto f = static_cast<std::size_t>(cell[10] - '0');
+            const auto g = static_cast<std::size_t>(cell[12] - '0');
+            double state = 0;
+            for (std::size_t t = 0; t < 3; ++t) {
+                state = 31 * state / 32 + key[2 * t + f] * value[2 * t + g];
+            }
+            CHECK_MESSAGE(std::abs(each["number"].get<double>() - state) < 1e-12, each.dump());
+        }
+        CHECK(states == 10);
     }
 
     TEST_CASE("hint and help are hints, and a number is not a place in a list") {

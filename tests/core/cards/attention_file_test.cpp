@@ -119,7 +119,7 @@ TEST_SUITE("attention files") {
             for (const std::string& form : file->forms) {
                 INFO(name << " " << form);
                 WalkConfig config = config_of(shipped_attention(name));
-                config.query_len = 4;
+                config.query_len = 3;
                 config.form = form;
                 const Plan plan = resolve(config);
                 const StepTable table =

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/tokenize.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/learn/quiz/question.hpp"
@@ -80,7 +81,7 @@ auto drawn(const With& with) {
 
 /// The sizes of written queries and keys.
 struct Sizes {
-    std::size_t queries, keys, features = 1, heads = 1;
+    std::size_t queries, keys, features = 1, heads = 0;  ///< without heads no axis of heads
 };
 
 /// A walk from query, key and value as written.
@@ -91,7 +92,7 @@ QuizWalk written(Dice& dice, const Sizes& sizes, const With& with,
     put(walk, dice, {{"projection none"}, {"dtype float64"}});
     const auto tensor = [&](const char* rows, std::size_t length, std::size_t features,
                             const std::function<double()>& number) {
-        const bool has_head = sizes.heads > 1;
+        const bool has_head = sizes.heads > 0;
         auto numbers = Array<double>::from_shape(has_head ? Shape{sizes.heads, length, features}
                                                           : Shape{length, features});
         for (double& each : numbers) each = number();
@@ -102,7 +103,7 @@ QuizWalk written(Dice& dice, const Sizes& sizes, const With& with,
     given.record("query", tensor("query", sizes.queries, sizes.features, in_query));
     given.record("key", tensor("key", sizes.keys, sizes.features, in_key));
     given.record("value", tensor("key", sizes.keys, 2, in_value));
-    if (sizes.heads > 1) put(walk, dice, {{"heads", static_cast<std::int64_t>(sizes.heads)}});
+    if (sizes.heads > 0) put(walk, dice, {{"heads", static_cast<std::int64_t>(sizes.heads)}});
     put(walk, dice, with);
     return walk;
 }
@@ -166,6 +167,35 @@ QuizWalk masked_words(Dice& dice) {
     return walk;
 }
 
+/// A form of an attention that the program brings.
+void put_form(QuizWalk& walk, const std::string& name, const std::string& form) {
+    walk.config.attentions = {
+        std::make_shared<const AttentionFile>(parse_attention(shipped_attention(name), name))};
+    walk.config.form = form;
+    walk.flags += " $attention "_told + name + " $form "_told + form;
+}
+
+/// Three tokens of whole numbers that go into a state which fades by the decay of a first head.
+QuizWalk remembered(Dice& dice) {
+    QuizWalk walk = whole(dice, {3, 3, 2, 1});
+    put_form(walk, "retention", "recurrent");
+    walk.told =
+        "1 head whose state begins as 0; with each token it is multiplied by 31/32, then "
+        "state[0,t,f,g] grows by key[0,t,f] * value[0,t,g]";
+    return walk;
+}
+
+/// One of the forms of an attention with a state.
+QuizWalk one_form(Dice& dice) {
+    const std::string name = dice.pick({"retention", "linear", "deltanet", "gated-deltanet",
+                                        "gated-linear", "kimi-delta", "mamba2", "rwkv6"});
+    QuizWalk walk = drawn(dice, {{"seq-len", 4}, {"heads", 2}, {"mask causal"}});
+    const AttentionFile file = parse_attention(shipped_attention(name), name);
+    put_form(walk, name, file.forms[dice.below(file.forms.size())]);
+    walk.told = name + ", " + walk.told;
+    return walk;
+}
+
 }  // namespace
 
 const std::vector<QuizEntry>& quiz_entries() {
@@ -210,7 +240,9 @@ const std::vector<QuizEntry>& quiz_entries() {
         {"gradient", going_back, ask_cell("d_scores", {"weights", "d_weights"})},
         {"mistake", three_tokens, ask_mistake},
         {"rule", three_tokens, ask_line},
-        {"rule", three_tokens, ask_rule}};
+        {"rule", three_tokens, ask_rule},
+        {"recurrence", remembered, ask_cell("state", {"key", "value"}, 3)},
+        {"recurrence", one_form, ask_form}};
     return all;
 }
 

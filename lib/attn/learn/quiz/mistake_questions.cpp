@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/tensor.hpp"
@@ -138,6 +139,32 @@ Asked ask_rule(const QuizWalk& walk, Dice& dice) {
     question.cell = step;
     question.hints = {"q counts queries, k keys, f features"};
     question.why = formula_of(find_step(right.table, step), right.plan, right.table) + "\n";
+    put_choices(question, std::move(choices), dice);
+    return question;
+}
+
+Asked ask_form(const QuizWalk& walk, Dice& dice) {
+    const AttentionFile& file = *walk.config.attentions.front();
+    Question question{.walk = walk, .asks = given(walk) + "Which of its forms is this?"};
+    std::vector<QuizChoice> choices{{walk.config.form}};
+    for (const std::string& form : file.forms) {
+        if (form != walk.config.form) choices.push_back({form});
+        QuizWalk other = walk;
+        other.config.form = form;
+        const auto made = std::make_unique<const Made>(other.made());
+        question.why += form + "\n";
+        for (const Step& step : made->table) {
+            if (step.file.empty() || !step.applies(made->plan)) continue;
+            const std::optional<Rule> rule = rule_of({made->plan, made->table, step});
+            if (!rule) continue;  // a parameter
+            const bool reads_itself = std::ranges::count(tensors_read(*rule), step.name) > 0;
+            question.why += "  " + step.name + ": " + made->ledger[step.name].described() +
+                            (reads_itself ? ", made one after the other" : ", made at once") + "\n";
+            if (form == walk.config.form) question.shown.push_back(rule_in(*made, step.name));
+        }
+    }
+    question.cell = "context";
+    question.hints = {"a recurrence reads its own row before, [t - 1]; chunks divide tokens by //"};
     put_choices(question, std::move(choices), dice);
     return question;
 }

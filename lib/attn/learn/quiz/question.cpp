@@ -44,7 +44,14 @@ std::vector<QuizChoice> mistaken_cells(const QuizWalk& walk, const std::string& 
                                        const Tensor& right, std::size_t cell) {
     const Plan plan = resolve(walk.config);
     std::vector<QuizChoice> found;
-    for (const Mistake& mistake : walk.goes_back ? gradient_mistakes() : mistakes()) {
+    std::vector<const Mistake*> all;
+    if (walk.goes_back) {
+        for (const Mistake& mistake : gradient_mistakes()) all.push_back(&mistake);
+    } else {
+        all = mistakes_in(plan);
+    }
+    for (const Mistake* each : all) {
+        const Mistake& mistake = *each;
         if (!mistake.applies(plan)) continue;
         try {
             const Tensor tensor = walk.made(&mistake).ledger[step];
@@ -104,12 +111,13 @@ QuizWalk::Made QuizWalk::made(const Mistake* mistake) const {
     return {std::move(plan), std::move(table), std::move(ledger)};
 }
 
-Asks ask_cell(const std::string& step, const std::vector<std::string>& shown) {
+Asks ask_cell(const std::string& step, const std::vector<std::string>& shown, std::size_t parts) {
     return [=](const QuizWalk& walk, Dice& dice) -> Asked {
         const auto kept = std::make_unique<const Made>(walk.made());
         const Made& made = *kept;
         const Tensor& tensor = made.ledger[step];
-        const std::size_t number = dice.below(tensor.size());
+        const std::size_t last = tensor.size() / parts;
+        const std::size_t number = tensor.size() - last + dice.below(last);
         const Cell cell = cell_at(made, step, number);
         Question question{.walk = walk, .cell = cell_text(cell)};
         question.asks = given(walk) + "What is " + question.cell + "?";

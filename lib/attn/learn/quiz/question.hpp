@@ -146,19 +146,22 @@ const Mistake* mistake_behind(const Question& question, std::string_view typed);
 // Parts of the kinds of questions.
 
 using Asks = decltype(QuizEntry::asks);
-/// Asks for a cell of a step beside other tensors, at times as a choice between what mistakes make.
-Asks ask_cell(const std::string& step, const std::vector<std::string>& shown);
+/// Asks for a cell of a step beside other tensors, at times as a choice between what mistakes make:
+/// for one in the last of so many parts of the step.
+Asks ask_cell(const std::string& step, const std::vector<std::string>& shown,
+              std::size_t parts = 1);
 /// Asks for the shape of one of these steps.  Errors  ConfigError without any.
 Asks ask_shape(const std::vector<std::string>& steps);
 /// Asks which cell of another tensor a cell is.
 Asks ask_origin(const std::string& step, const std::string& of);
 /// Asks for the keys that a query sees, or does not see.
 std::optional<Question> ask_keys(const QuizWalk& walk, Dice& dice);
-/// Asks which mistake made the numbers, which line of the walk is wrong, and which rule is a
-/// step's.
+/// Asks which mistake made the numbers, which line of the walk is wrong, which rule is a step's,
+/// and which form of an attention its lines are.
 std::optional<Question> ask_mistake(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_line(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_rule(const QuizWalk& walk, Dice& dice);
+std::optional<Question> ask_form(const QuizWalk& walk, Dice& dice);
 
 /// The beginning of a question: `Here: 2 heads. `
 std::string given(const QuizWalk& walk);

@@ -173,7 +173,9 @@ std::string notebook_text(const std::string& title, const std::vector<Question>&
                           bool with_answers) {
     std::vector<NotebookCell> cells{{"# " + title}, {"from math import inf, log, nan", true}};
     for (std::size_t i = 0; i < questions.size(); ++i) {
-        const bool has_numbers = questions[i].topic != "rule";
+        const bool has_numbers = std::ranges::all_of(questions[i].shown, [](const auto& line) {
+            return line.find(" = [") != line.npos;  // rules are no Python
+        });
         cells.push_back({question_text(questions[i], i + 1, with_answers, markdown, !has_numbers)});
         cells.push_back(
             {(has_numbers ? python_of(shown_lines(questions[i])) : "") + "answer = None", true});
