@@ -5,10 +5,72 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/rules/radius.hpp"
+#include "attn/core/walk/bounds.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 
 namespace attn {
+
+namespace {
+
+/// A form of an attention, walked.
+struct WalkedForm {
+    const Plan& plan;
+    StepTable table;
+    const Ledger& made;
+};
+
+/// What both forms have alike: it counts as it is.
+Ledger shared_by(const WalkedForm& one, const WalkedForm& other) {
+    Ledger shared;
+    for (const auto& [name, tensor] : one.made.entries()) {
+        const Tensor* const same = other.made.find(name);
+        const bool is_step = std::ranges::count(one.table, name, &Step::name) > 0;
+        if (is_step && same != nullptr && same_numbers(tensor, *same)) shared.record(name, tensor);
+    }
+    return shared;
+}
+
+/// How far apart rounding lets the cells of a step be: as far as either form's rules let it be from
+/// the exact number. Nothing where a rule does not say it.
+std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& other,
+                                      const std::string& step) {
+    const Tensor& tensor = one.made[step];
+    const Ledger shared = shared_by(one, other);
+    const Rounding rounding = rounding_of(coarser_type(tensor, other.made[step]));
+    Array<double> both = empty_array<double>(tensor.shape());
+    std::fill(both.begin(), both.end(), 0.0);
+    for (const WalkedForm* form : {&one, &other}) {
+        Bounds bounds(form->plan, form->table, shared, rounding);
+        const std::optional<Ball> ball = bounds.of(step);
+        if (!ball || ball->radius.shape() != tensor.shape()) return std::nullopt;
+        for (std::size_t i = 0; i < both.size(); ++i) both.data()[i] += ball->radius.at(i);
+    }
+    return Tensor(tensor.axes(), std::move(both));
+}
+
+void compare_step(const WalkedForm& one, const WalkedForm& other, StepComparison& step) {
+    const Tensor &left = one.made[step.name], &right = other.made[step.name];
+    step.left = left.shape();
+    step.right = right.shape();
+    if (!step.same_shape() || left.size() == 0) return;
+    std::optional<Tensor> bound;
+    if (left.is_floating() && !same_numbers(left, right)) {
+        bound = allowed_between(one, other, step.name);
+        step.is_bounded = bound.has_value();
+        constexpr double units = 64;  // of a step whose rule does not say it
+        const double unit = rounding_of(coarser_type(left, right)).unit;
+        if (!bound) step.tolerance.absolute = units * unit * usual_size(left);
+    }
+    step.distance = distance(left, right, step.tolerance, bound ? &*bound : nullptr);
+    const std::size_t cell = step.distance.first.value_or(step.distance.worst);
+    if (bound) step.tolerance.absolute = bound->at(cell);
+    step.cell = indices_of(cell, left.shape());
+    step.left_value = left.at(cell);
+    step.right_value = right.at(cell);
+}
+
+}  // namespace
 
 std::string FormComparison::text() const {
     const std::string both = " in " + left + " and ";
@@ -28,6 +90,7 @@ std::string FormComparison::text() const {
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
                                           const Ledger& ledger) {
     std::vector<FormComparison> all;
+    const WalkedForm walked{plan, step_table(plan), ledger};
     for (const auto& file : plan.config.attentions) {
         const bool has_it = std::ranges::find(file->forms, plan.config.form) != file->forms.end();
         if (file->same.empty()) continue;
@@ -36,25 +99,12 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
             if (form == own) continue;
             Plan other = plan;
             other.config.form = form;
-            const Ledger made = walk(other, given, step_table(other));
+            const StepTable table = step_table(other);
+            const Ledger made = walk(other, given, table);
             for (const std::string& name : file->same) {
-                const Tensor &left = ledger[name], &right = made[name];
                 FormComparison found{file->name, own, form, {}};
-                StepComparison& step = found.step;
-                step.name = name;
-                step.left = left.shape();
-                step.right = right.shape();
-                if (step.same_shape()) {
-                    // A form adds up over tokens what another multiplies as matrices.
-                    const auto sums = static_cast<double>(64 + plan.key_len + plan.embed_dim);
-                    const double unit = rounding_of(coarser_type(left, right)).unit;
-                    step.tolerance.absolute = sums * unit * usual_size(left);
-                    step.distance = distance(left, right, step.tolerance);
-                    const std::size_t cell = step.distance.first.value_or(step.distance.worst);
-                    step.cell = indices_of(cell, left.shape());
-                    step.left_value = left.at(cell);
-                    step.right_value = right.at(cell);
-                }
+                found.step.name = name;
+                compare_step(walked, {other, table, made}, found.step);
                 all.push_back(std::move(found));
             }
         }
