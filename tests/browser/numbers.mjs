@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 
 import { checkDerivations, checkNumbers } from "./in_page.mjs";
-import { check, checkQuiet, jsonOf, pageOf, printed, walks, withoutCommand } from "./pages.mjs";
+import { check, checkQuiet, jsonOf, pageOf, picture, printed, walks, withoutCommand } from "./pages.mjs";
 
 export async function testNumbers() {
     for (const flags of walks) {
@@ -127,4 +127,50 @@ export async function testCertainDigits() {
         checkQuiet(opened);
         await opened.page.close();
     }
+}
+
+/** The state of a recurrence is led through token by token; a chosen cell brings its token along. */
+export async function testSlider() {
+    const flags = ["--attention", "retention", "--form", "recurrent", "--text", "one two three four five"];
+    const opened = await pageOf(flags);
+    const { page } = opened;
+    const state = jsonOf(flags).steps.find((step) => step.name === "state");
+    const shown = () =>
+        page.run(() => {
+            document.querySelector("#step-state").open = true;
+            const panels = [...document.querySelectorAll("#step-state .panel")].filter((one) => !one.hidden);
+            const slider = document.querySelector(".slider[data-axis=token]");
+            return {
+                panels: panels.map((one) => one.querySelector("caption").textContent),
+                cells: panels.flatMap((one) => [...one.querySelectorAll("td")].map((cell) => Number(cell.textContent))),
+                at: slider?.querySelector("input").value,
+                told: slider?.querySelector("output").value,
+            };
+        });
+    await shown();
+    const is = async (token, word, what) => {
+        const now = await shown();
+        check(now.panels.length === 1 && now.panels[0].endsWith(`token ${token}`), `${what}: one matrix is shown`, now.panels);
+        check(now.at === String(token) && now.told === `${token} ${word}`, `${what}: the slider is there`, now);
+        const wanted = state.data[0][token].flat();
+        const isSo = now.cells.length === wanted.length && now.cells.every((cell, i) => Math.abs(cell - wanted[i]) < 6e-5);
+        check(isSo, `${what}: its numbers`, now.cells);
+    };
+    await is(0, "one", "at first");
+    await page.run(() => {
+        const input = document.querySelector(".slider input");
+        input.value = 3;
+        input.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    await is(3, "four", "slid");
+    await page.run(() => {
+        location.hash = "#why=state[0,1,2,2]";
+    });
+    await page.run(() => new Promise((done) => setTimeout(done, 50)));
+    await is(1, "two", "by a cell");
+    const other = printed(["--text", "one two", "--format", "html"]);
+    check(!other.includes("slider"), "a page without a recurrence has no slider and no script of it");
+    await picture(page, "slider");
+    checkQuiet(opened);
+    await page.close();
 }

@@ -201,12 +201,28 @@ struct Frame {
     std::string plain_text{};  ///< for readers without scripts
     bool is_live = false;      ///< with knobs, and the core that they turn
     bool has_bounds = false;   ///< with digits that are marked
+    bool has_slider = false;   ///< through the matrices of a recurrence
 };
+
+/// Whether a tensor has axes outside of its matrices that neither heads nor sequences count.
+bool needs_slider(const Document& document) {
+    return std::ranges::any_of(document.sections, [](const Section& section) {
+        const auto* const tensor = std::get_if<Tensor>(&section.content);
+        const std::size_t outer =
+            tensor == nullptr || tensor->dimension() < 2 ? 0 : tensor->dimension() - 2;
+        for (std::size_t axis = 0; axis < outer; ++axis) {
+            const std::string& name = tensor->axes()[axis];
+            if (name != "batch" && name != "head") return true;
+        }
+        return false;
+    });
+}
 
 void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
     out << "<style>\n"
         << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
         << squeezed_style(frame.has_bounds ? page_bounds_css : "")
+        << squeezed_style(frame.has_slider ? page_slider_css : "")
         << squeezed_style(frame.is_live ? page_live_css : "")
         << squeezed_style(scale_style(Page::light, "background", "", "color"))
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
@@ -238,6 +254,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
     out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
         << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
         << squeezed_script(frame.has_bounds ? page_bounds_js : "")
+        << squeezed_script(frame.has_slider ? page_slider_js : "")
         << squeezed_script(frame.is_live ? page_live_js : "")
         << (frame.is_live ? "new Live(new App());" : "new App();") << "})();\n</script>\n"
         << (choices.embedded ? "" : "</body>\n</html>\n");
@@ -276,7 +293,7 @@ void render_html(const Document& document, const FigureChoices& choices, const S
     const bool is_live = !choices.live.empty();
     write_page(sink,
                {document.command, false, plain_weights(document, choices), is_live,
-                choices.options.certain_digits},
+                choices.options.certain_digits, needs_slider(document)},
                choices, [&](TextPieces& out) {
                    write_walk(out, document, choices, "");
                    for (const auto& one : choices.live) {

@@ -39,6 +39,10 @@
         .incbin "bounds.css"
         lay     attn_page_bounds_js
         .incbin "bounds.js"
+        lay     attn_page_slider_css
+        .incbin "slider.css"
+        lay     attn_page_slider_js
+        .incbin "slider.js"
         lay     attn_page_live_css
         .incbin "live.css"
         lay     attn_page_live_js

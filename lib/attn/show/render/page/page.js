@@ -133,7 +133,7 @@ class App {
         this.selected = undefined;
         this.current = undefined;
         this.trail = [];
-        this.tabs.make({ batch: this.walk.extent("batch"), head: this.walk.extent("head") });
+        this.tabs.make(this.walk);
         this.makeSwitch();
         this.strip.make();
         this.steps.make();

@@ -12,6 +12,8 @@ extern const std::string_view page_heads_js;
 extern const std::string_view page_js;
 extern const std::string_view page_bounds_css;  ///< of a page with bounds alone
 extern const std::string_view page_bounds_js;
+extern const std::string_view page_slider_css;  ///< of a page with a recurrence alone
+extern const std::string_view page_slider_js;
 extern const std::string_view page_live_css;  ///< of a page with knobs alone
 extern const std::string_view page_live_js;
 extern const std::string_view page_core;  ///< WebAssembly, packed by gzip

@@ -8,9 +8,9 @@ class Tabs {
         this.element = element("div", { id: "tabs" });
     }
 
-    /** One row of tabs for each axis that has more than one index. */
-    make(extents) {
-        this.extents = extents;
+    /** One row of tabs for each axis of a walk that has more than one index. */
+    make(walk) {
+        const extents = (this.extents = { batch: walk.extent("batch"), head: walk.extent("head") });
         const axes = Object.keys(extents).filter((axis) => extents[axis] > 1);
         this.element.replaceChildren(...axes.map((axis) => this.rowOf(axis)));
         this.mark();
