@@ -22,30 +22,28 @@ function placeText(section, axis, index) {
     return token === undefined ? String(index) : `${index} ${shortened(token, 16)}`;
 }
 
-Object.assign(Tabs.prototype, {
-    make(walk) {
-        tabsAlone.make.call(this, walk);
-        for (const [axis, sections] of underSliders(walk)) {
-            this.extents[axis] = walk.extent(axis);
-            this.chosen[axis] = Math.min(this.chosen[axis] ?? 0, this.extents[axis] - 1);
-            const oninput = (event) => this.turnTo({ [axis]: Number(event.target.value) });
-            const about = { type: "range", min: 0, max: this.extents[axis] - 1, "aria-label": axis, oninput };
-            const names = sections.map((section) => section.name).join(", ");
-            const label = element("label", `${names}, ${axis} `, element("input", about), element("output"));
-            this.element.append(element("div.slider", { "data-axis": axis }, label));
-            label.place = (index) => placeText(sections[0], axis, index);
-        }
-        this.mark();
-    },
+Tabs.prototype.make = function (walk) {
+    tabsAlone.make.call(this, walk);
+    for (const [axis, sections] of underSliders(walk)) {
+        this.extents[axis] = walk.extent(axis);
+        this.chosen[axis] = Math.min(this.chosen[axis] ?? 0, this.extents[axis] - 1);
+        const oninput = (event) => this.turnTo({ [axis]: Number(event.target.value) });
+        const about = { type: "range", min: 0, max: this.extents[axis] - 1, "aria-label": axis, oninput };
+        const names = sections.map((section) => section.name).join(", ");
+        const label = element("label", `${names}, ${axis} `, element("input", about), element("output"));
+        this.element.append(element("div.slider", { "data-axis": axis }, label));
+        label.place = (index) => placeText(sections[0], axis, index);
+    }
+    this.mark();
+};
 
-    mark() {
-        tabsAlone.mark.call(this);
-        for (const label of this.element.querySelectorAll(".slider label")) {
-            const index = this.chosen[label.parentElement.dataset.axis];
-            const [input, output] = label.children;
-            input.value = index;
-            output.value = label.place(index);
-            input.setAttribute("aria-valuetext", output.value);
-        }
-    },
-});
+Tabs.prototype.mark = function () {
+    tabsAlone.mark.call(this);
+    for (const label of this.element.querySelectorAll(".slider label")) {
+        const index = this.chosen[label.parentElement.dataset.axis];
+        const [input, output] = label.children;
+        input.value = index;
+        output.value = label.place(index);
+        input.setAttribute("aria-valuetext", output.value);
+    }
+};
