@@ -195,9 +195,12 @@ int run(const Words& words) {
         release_notes();
         return exit_code;
     } catch (const attn::Error& error) {
-        const std::string places = arguments.origins_in(error.what());
+        // Lines after the first quote what was read: their words are no flags.
+        std::string message = error.what();
+        const std::size_t end = std::min(message.find('\n'), message.size());
+        const std::string places = arguments.origins_in(message.substr(0, end));
         if (places.empty()) throw;
-        throw attn::ConfigError(error.what() + places);
+        throw attn::ConfigError(message.insert(end, places));
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -182,6 +183,18 @@ private:
 
     void leave() { step_ = nullptr, mistake_ = nullptr, parameter_ = nullptr; }
 
+    /// What a name means wherever rules are read; empty where a file may give it a meaning. An axis
+    /// may be called f or i, which not every walk has.
+    static std::string meaning_in_walks(const std::string& name, bool is_axis) {
+        static const std::set<std::string> letters{"b", "c", "h", "k", "q", "t"},
+            numbers{"C",  "D",   "Dv",    "G",      "H",  "P",    "Tk",
+                    "Tq", "cap", "group", "offset", "pi", "scale"};
+        const bool is_own = !is_axis && (name == "f" || name == "i");
+        return letters.contains(name) || is_own ? "an index"
+               : numbers.contains(name)         ? "a number"
+                                                : "";
+    }
+
     void read_number(bool is_axis) {
         leave();
         const char sign = is_axis ? '<' : '=';
@@ -194,6 +207,9 @@ private:
         const std::string name = name_in(std::string(trimmed(line_.says.substr(0, at))));
         for (const AttentionNumber& each : all) {
             if (each.name == name) refuse(name + " is said twice: leave one out");
+        }
+        if (const std::string has = meaning_in_walks(name, is_axis); !has.empty()) {
+            refuse(name + " is " + has + " in every walk: choose another name");
         }
         all.push_back({name, parse_expression(line_.says.substr(at + 1)), line_.number});
     }

@@ -7,6 +7,7 @@
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -63,7 +64,9 @@ std::map<std::string, double> rule_settings(const Plan& plan) {
             const auto own =
                 std::ranges::find(said, each.name, &std::pair<std::string, double>::first);
             settings[each.name] = own != said.end() ? own->second : file->at(each.line, [&] {
-                return number_of(each.value, settings);
+                const double value = number_of(each.value, settings);
+                if (std::isfinite(value)) return value;
+                throw ConfigError("the setting " + each.name + " would be " + brief(value));
             });
         }
     }
@@ -78,7 +81,7 @@ std::optional<Extent> axis_of(const std::string& letter, const AttentionFile& fi
     return file.at(own->line, [&] {
         const double length = number_of(own->value, rule_settings(plan));
         if (!(length >= 1 && length <= 1e9 && length == std::floor(length))) {
-            throw ConfigError("the axis " + letter + " would have " + std::to_string(length) +
+            throw ConfigError("the axis " + letter + " would have " + brief(length) +
                               " places: a whole number from 1 on");
         }
         return Extent{letter, static_cast<std::size_t>(length)};
