@@ -1,18 +1,15 @@
 // Texts laid into the program as they are (see app/CMakeLists.txt).
-        .section .rodata
-
+#include "attn/ground/embed.h"
         .macro  text name, file
-        .globl  \name
-\name:
+        at_label \name
         .incbin "\file"
         .byte   0
         .endm
 
+        embedded
         text    attn_tour, tour.md
         text    attn_probe_program, commands/probe.py
         text    attn_verified, reference/verified.txt
         text    attn_bash_completion, reference/completion.bash
         text    attn_zsh_completion, reference/completion.zsh
         text    attn_fish_completion, reference/completion.fish
-
-        .section .note.GNU-stack, "", %progbits

@@ -228,7 +228,9 @@ attn::Walked walk_with(const Arguments& arguments, const std::string& step) {
 /// change nothing of it.
 std::string derivation(const Arguments& arguments, const attn::Walked& walk,
                        const std::string& wanted, const std::string& of_page) {
-    const auto& [plan, table, ledger] = walk;
+    const attn::Plan& plan = walk.plan;
+    const attn::StepTable& table = walk.table;
+    const attn::Ledger& ledger = walk.ledger;
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, wanted);
     attn::WhyOptions options;
     options.depth = arguments[flags::depth];

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -65,7 +66,25 @@ inline to_chars_text to_chars(char* begin, char* end, double value, chars_format
                              precision, value)};
 }
 
+/// The shorter of both forms, without an exponent where they are as long.
+template <class Number>
+requires is_floating_point_v<Number> to_chars_text to_chars(char* begin, char* end, Number value) {
+    char fixed[512], scientific[64];
+    const char* const a = to_chars(fixed, fixed + 512, value, chars_format::fixed).ptr;
+    const char* const b =
+        to_chars(scientific, scientific + 64, value, chars_format::scientific).ptr;
+    const bool is_fixed = a - fixed <= b - scientific;
+    (void)end;
+    return {is_fixed ? std::copy(static_cast<const char*>(fixed), a, begin)
+                     : std::copy(static_cast<const char*>(scientific), b, begin)};
+}
+
 namespace ranges {
+
+template <class Range>
+concept is_range = requires(Range& range) {
+    std::begin(range);
+};
 
 // Algorithms over a whole range, with a projection where the core uses one.
 #define ATTN_OVER_RANGE(name)                                                              \
@@ -76,12 +95,43 @@ namespace ranges {
     }
 ATTN_OVER_RANGE(copy)
 ATTN_OVER_RANGE(move)
-ATTN_OVER_RANGE(transform)
+ATTN_OVER_RANGE(copy_if)
+ATTN_OVER_RANGE(for_each)
+ATTN_OVER_RANGE(is_sorted)
+ATTN_OVER_RANGE(replace)
+ATTN_OVER_RANGE(reverse)
 ATTN_OVER_RANGE(stable_partition)
 #undef ATTN_OVER_RANGE
 
+template <is_range Range, class Out, class Act, class Project = std::identity>
+auto transform(Range&& range, Out out, Act act, Project project = {}) {
+    for (auto&& each : range) *out++ = std::invoke(act, std::invoke(project, each));
+    return out;
+}
+template <is_range Range, class Place>
+void nth_element(Range&& range, Place place) {
+    std::nth_element(std::begin(range), place, std::end(range));
+}
+template <is_range Range, class Other>
+auto mismatch(const Range& range, const Other& other) {
+    struct Both {
+        decltype(std::begin(range)) in1;
+        decltype(std::begin(other)) in2;
+    };
+    const auto [in1, in2] =
+        std::mismatch(std::begin(range), std::end(range), std::begin(other), std::end(other));
+    return Both{in1, in2};
+}
+template <is_range Range>
+auto next_permutation(Range&& range) {
+    struct Found {
+        bool found;
+    };
+    return Found{std::next_permutation(std::begin(range), std::end(range))};
+}
+
 #define ATTN_OVER_PROJECTED(name)                                                                 \
-    template <class Range, class Is, class Project = std::identity>                               \
+    template <is_range Range, class Is, class Project = std::identity>                            \
     constexpr auto name(Range&& range, Is is, Project project = {}) {                             \
         return std::name(std::begin(range), std::end(range),                                      \
                          [&](auto&& one) { return std::invoke(is, std::invoke(project, one)); }); \
@@ -106,7 +156,7 @@ auto by(Order order, Project project) {
 }
 
 #define ATTN_IN_ORDER(name)                                                               \
-    template <class Range, class Order = std::less<>, class Project = std::identity>      \
+    template <is_range Range, class Order = std::less<>, class Project = std::identity>   \
     auto name(Range&& range, Order order = {}, Project project = {}) {                    \
         return std::name(std::begin(range), std::end(range), ranges::by(order, project)); \
     }
@@ -117,6 +167,22 @@ ATTN_IN_ORDER(max_element)
 ATTN_IN_ORDER(minmax_element)
 #undef ATTN_IN_ORDER
 
+template <class Iterator>
+auto min_element(Iterator begin, Iterator end) {
+    return std::min_element(begin, end);
+}
+template <class Iterator>
+auto max_element(Iterator begin, Iterator end) {
+    return std::max_element(begin, end);
+}
+template <class Iterator, class Is>
+requires(!is_range<Iterator>) auto count_if(Iterator begin, Iterator end, Is is) {
+    return std::count_if(begin, end, is);
+}
+template <class Range, class Order = std::less<>, class Project = std::identity>
+auto min(Range&& range, Order order = {}, Project project = {}) {
+    return *ranges::min_element(range, order, project);
+}
 template <class Range, class Order = std::less<>, class Project = std::identity>
 auto max(Range&& range, Order order = {}, Project project = {}) {
     return *ranges::max_element(range, order, project);
@@ -148,4 +214,26 @@ bool is_permutation(const Range& range, const Other& other) {
 }
 
 }  // namespace ranges
+
+namespace views {
+
+template <class Range>
+struct Reversed {
+    Range range;  ///< a reference, or what was made for this
+    auto begin() { return std::rbegin(range); }
+    auto end() { return std::rend(range); }
+};
+template <class Range>
+Reversed<Range> reverse(Range&& range) {
+    return {std::forward<Range>(range)};
+}
+
+}  // namespace views
 }  // namespace std
+
+// Files cannot be exchanged here: callers rename one after the other instead.
+#define RENAME_EXCHANGE 2U
+inline int renameat2(int, const char* from, int, const char* to, unsigned how) {
+    errno = ENOSYS;
+    return how == 0 ? std::rename(from, to) : -1;
+}

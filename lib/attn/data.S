@@ -1,15 +1,13 @@
 // Texts that the library reads, laid into it as they are.
+#include "attn/ground/embed.h"
         .macro  lay name, file
-        .globl  \name
-\name:
+        at_label \name
         .incbin "\file"
         .byte   0
         .endm
 
-        .section .rodata
+        embedded
         lay     attn_known_names, names.txt
         lay     attn_model_families, families.json
         lay     attn_lint_rules, rules.txt
         lay     attn_attentions, attentions.txt
-
-        .section .note.GNU-stack, "", %progbits

@@ -1,17 +1,14 @@
 // The models that need no file, laid into the program as they are: as a C++ array a million numbers
 // would take the compiler seconds. The assembler looks for the files in data/models.
+#include "attn/ground/embed.h"
         .macro  ship name, file
         .balign 64
-        .globl  \name\()_begin
-        .globl  \name\()_end
-\name\()_begin:
+        at_label \name\()_begin
         .incbin "\file"
-\name\()_end:
+        at_label \name\()_end
         .endm
 
-        .section .rodata
+        embedded
         ship    attn_stories, stories260K.bin
         ship    attn_stories_tokenizer, tok512.bin
         ship    attn_sorter, gpt-nano-sort-model.json
-
-        .section .note.GNU-stack, "", %progbits

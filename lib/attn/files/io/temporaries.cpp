@@ -33,7 +33,8 @@ void remove_files_in(int folder) noexcept {
     alignas(dirent64) std::array<char, 4096> entries;
     for (int pass = 0; pass < 2; ++pass) {
         ::lseek(folder, 0, SEEK_SET);
-        for (ssize_t size = 0; (size = ::getdents64(folder, entries.data(), entries.size())) > 0;) {
+        auto* const first = reinterpret_cast<dirent64*>(entries.data());
+        for (ssize_t size = 0; (size = ::getdents64(folder, first, entries.size())) > 0;) {
             for (ssize_t at = 0; at < size;) {
                 const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
                 ::unlinkat(folder, entry->d_name, 0);

@@ -178,7 +178,8 @@ void added_by_distance(const Plan& plan, const std::string& step, const Tensor& 
     }
     const auto [groups, queries, keys] = groups_of(theirs.shape());
     const std::size_t most = std::min<std::size_t>(keys, 5);
-    const auto by_distance = [&](const Tensor& of, std::size_t group) -> Numbers {
+    const auto by_distance = [&, queries = queries, keys = keys](const Tensor& of,
+                                                                 std::size_t group) -> Numbers {
         Numbers added(most, unset);
         for (std::size_t i = group * queries * keys; i < (group + 1) * queries * keys; ++i) {
             const auto q = static_cast<std::ptrdiff_t>(i / keys % queries) + causal_offset(plan);

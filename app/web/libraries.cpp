@@ -1,0 +1,168 @@
+// Stand-ins for the libraries that are not WebAssembly: numbers as text and single sines as the GNU
+// C library writes them, the tables of Unicode, which browsers and node have, and BLAS.
+#include <fmt/format.h>
+#include <utf8proc.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "attn/ground/simd/matmul.hpp"
+
+// --- numbers as text
+
+namespace {
+
+/// The shortest digits, laid out as C++ does: `1.25e-05`, or without an exponent.
+template <class Number>
+char* write_digits(char* out, Number value, bool is_fixed) {
+    if (std::signbit(value)) *out++ = '-';
+    const auto decimal = value == 0 ? fmt::detail::dragonbox::decimal_fp<Number>{0, 0}
+                                    : fmt::detail::dragonbox::to_decimal(std::abs(value));
+    const std::string digits = std::to_string(decimal.significand);
+    const int behind = static_cast<int>(digits.size()) - 1 + decimal.exponent;
+    std::string text = digits;
+    if (!is_fixed) {
+        if (digits.size() > 1) text.insert(1, ".");
+        text += fmt::format("e{}{:02}", behind < 0 ? '-' : '+', std::abs(behind));
+    } else if (decimal.exponent >= 0) {
+        // As many digits as the number has, not zeros behind the shortest ones.
+        text = fmt::format("{:.0f}", std::abs(static_cast<double>(value)));
+    } else if (behind >= 0) {
+        text.insert(static_cast<std::size_t>(behind) + 1, ".");
+    } else {
+        text = "0." + std::string(static_cast<std::size_t>(-behind) - 1, '0') + digits;
+    }
+    return std::copy(text.begin(), text.end(), out);
+}
+
+}  // namespace
+
+std::to_chars_text std::to_chars(char* begin, char*, double value, chars_format format) {
+    return {write_digits(begin, value, format == chars_format::fixed)};
+}
+std::to_chars_text std::to_chars(char* begin, char*, float value, chars_format format) {
+    return {write_digits(begin, value, format == chars_format::fixed)};
+}
+
+// --- sine and cosine of float32 as the GNU C library computes them, to the last bit
+
+namespace {
+
+/// Source  ARM's optimized routines, sinf and cosf: a polynomial of float64 within an octant.
+float swing(float angle, int quarter) {
+    const double eighth = std::numbers::pi / 4;
+    double x = angle;
+    if (std::abs(x) >= 120) return static_cast<float>(quarter == 0 ? std::sin(x) : std::cos(x));
+    if (std::abs(x) < 0x1p-12) return quarter == 0 ? angle : 1.0F;
+    double sign = 1;
+    if (std::abs(x) >= static_cast<float>(eighth)) {
+        const double turns = x * 0x1.45F306DC9C883p+23;
+        const int octant = (static_cast<int>(turns) + 0x800000) >> 24;
+        x = std::fma(-octant, 2 * eighth, x);
+        if (((octant + 1) & 2) != 0) x = -x;
+        if ((octant & 2) != 0) sign = -1;
+        quarter ^= octant & 1;
+    }
+    const double square = x * x;
+    if (quarter == 0) {
+        const double cube = x * square;
+        const double late = 0x1.1107605230bc4p-7 + square * -0x1.994eb3774cf24p-13;
+        return static_cast<float>(x + cube * -0x1.555545995a603p-3 + cube * square * late);
+    }
+    const double fourth = square * square;
+    const double late = -0x1.6c087e89a359dp-10 + square * 0x1.99343027bf8c3p-16;
+    const double early = 1 + square * -0x1.ffffffd0c621cp-2;
+    return static_cast<float>(sign *
+                              (early + fourth * 0x1.55553e1068f19p-5 + fourth * square * late));
+}
+
+}  // namespace
+
+extern "C" float sinf(float angle) { return swing(angle, 0); }
+extern "C" float cosf(float angle) { return swing(angle, 1); }
+
+// --- Unicode
+
+extern "C" {
+#ifndef ATTN_FOR_NODE
+__attribute__((import_module("page"), import_name("letter")))
+#endif
+/// The properties of a character by JavaScript: 'c' its category, as utf8proc counts them, 'l' its
+/// small letter, 'r' whether it is written from right to left, 'w' its columns.
+int page_letter(int what, int point);
+
+utf8proc_category_t utf8proc_category(utf8proc_int32_t point) {
+    return static_cast<utf8proc_category_t>(page_letter('c', point));
+}
+utf8proc_int32_t utf8proc_tolower(utf8proc_int32_t point) {
+    return point < 128 ? std::tolower(point) : page_letter('l', point);
+}
+int utf8proc_charwidth(utf8proc_int32_t point) { return point < 128 ? 1 : page_letter('w', point); }
+
+const utf8proc_property_t* utf8proc_get_property(utf8proc_int32_t point) {
+    static utf8proc_property_t property;
+    const bool is_right = point >= 128 && page_letter('r', point) != 0;
+    property.bidi_class = is_right ? UTF8PROC_BIDI_CLASS_R : UTF8PROC_BIDI_CLASS_L;
+    return &property;
+}
+
+/// A mark, a joiner and what stands behind one go with the character before.
+utf8proc_bool utf8proc_grapheme_break_stateful(utf8proc_int32_t before, utf8proc_int32_t point,
+                                               utf8proc_int32_t*) {
+    constexpr utf8proc_int32_t joiner = 0x200D;
+    if (before < 128 && point < 128) return true;
+    const utf8proc_category_t category = utf8proc_category(point);
+    const bool is_mark = category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
+    return !is_mark && point != joiner && before != joiner;
+}
+
+utf8proc_ssize_t utf8proc_iterate(const utf8proc_uint8_t* text, utf8proc_ssize_t size,
+                                  utf8proc_int32_t* point) {
+    const int first = text[0];
+    const int length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    *point = -1;
+    if (length > size || (first >= 0x80 && first < 0xC2)) return UTF8PROC_ERROR_INVALIDUTF8;
+    *point = length == 1 ? first : first & (0xFF >> (length + 1));
+    for (int i = 1; i < length; ++i) *point = *point << 6 | (text[i] & 0x3F);
+    return length;
+}
+
+utf8proc_ssize_t utf8proc_encode_char(utf8proc_int32_t point, utf8proc_uint8_t* out) {
+    const int length = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    for (int i = length; i-- > 1; point >>= 6) {
+        out[i] = static_cast<utf8proc_uint8_t>(0x80 | (point & 0x3F));
+    }
+    const int lead = length == 1 ? 0 : 0xF00 >> length & 0xFF;
+    out[0] = static_cast<utf8proc_uint8_t>(lead | point);
+    return length;
+}
+
+}  // extern "C"
+
+namespace attn {
+
+// --- products, which only the variants beside loop take
+
+void prepare_blas(std::size_t) {}
+
+template <class T>
+void blas_multiply(const T* a, std::size_t a_stride, const T* b, T* result,
+                   std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
+                   Second second) {
+    const bool transposed = second == Second::transposed;
+    for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+            T sum = 0;
+            for (std::size_t p = 0; p < k; ++p) {
+                sum += a[i * a_stride + p] * (transposed ? b[j * k + p] : b[p * n + j]);
+            }
+            result[i * result_stride + j] = sum;
+        }
+    }
+}
+template void blas_multiply(const float*, std::size_t, const float*, float*, std::size_t,
+                            std::size_t, std::size_t, std::size_t, Second);
+template void blas_multiply(const double*, std::size_t, const double*, double*, std::size_t,
+                            std::size_t, std::size_t, std::size_t, Second);
+
+}  // namespace attn

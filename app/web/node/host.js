@@ -1,0 +1,147 @@
+// What node does for the program: letters, regular expressions, deflate. Places and sizes are those of
+// bytes in `memory`, which is another one once it has grown.
+"use strict";
+const tty = require("tty");
+const zlib = require("zlib");
+
+const categoryNames = "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co";
+const categories = categoryNames.split(" ").map((name) => new RegExp(`^\\p{${name}}$`, "u"));
+const leftward = /\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}/u;
+const wide =
+    /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
+const without = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
+
+/** What is asked of a character: `c` its category, `l` its small letter, `r` whether it runs leftwards, `w` its columns. */
+function askedOf(what, point) {
+    if (point < 0 || point > 0x10ffff) return 0;
+    const letter = String.fromCodePoint(point);
+    if (what === "c") return Math.max(0, categories.findIndex((one) => one.test(letter)));
+    if (what === "r") return Number(leftward.test(letter));
+    if (what === "w") return wide.test(letter) ? 2 : Number(!without.test(letter));
+    const small = letter.toLowerCase();
+    return [...small].length === 1 ? small.codePointAt(0) : point;
+}
+
+/** A pattern of PCRE2 in the words of JavaScript: `(?i:abc)` with each letter in both sizes, `++` as `+`. */
+function translated(pattern) {
+    const bothSizes = (_, inner) => `(?:${inner.replace(/[a-z]/gi, (one) => `[${one.toLowerCase()}${one.toUpperCase()}]`)})`;
+    return pattern
+        .replace(/\(\?i:([^()\\[\]]*)\)/g, bothSizes)
+        .replace(/\\A/g, "^")
+        .replace(/\\z/g, "$")
+        .replace(/(\\[^])|([*+?}])\+/g, (_, escaped, ending) => escaped ?? ending)
+        .replace(/\\d/g, "\\p{Nd}")
+        .replace(/\\p\{L&\}/g, "\\p{LC}");
+}
+
+const bytesAt = (memory, place, size) => memory.subarray(place, place + size);
+const textAt = (memory, place, size) => {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytesAt(memory, place, size));
+};
+const numbersIn = (memory, place) => new Uint32Array(memory.buffer, place);
+
+class Host {
+    known = new Map();
+    patterns = [];
+    inflaters = [];
+
+    asked(what, point) {
+        const key = what * 0x200000 + point;
+        if (!this.known.has(key)) this.known.set(key, askedOf(String.fromCharCode(what), point));
+        return this.known.get(key);
+    }
+
+    isTerminal(descriptor) {
+        return Number(tty.isatty(descriptor));
+    }
+    /** Columns and rows. A stream is asked for where it is a terminal: it would make a pipe lose what is not read at once. */
+    sizeOf(descriptor) {
+        const stream = { 0: "stdout", 1: "stdout", 2: "stderr" }[descriptor];
+        return (stream && process[stream].getWindowSize?.()) ?? [80, 24];
+    }
+
+    /** The text in a form of Unicode: its size, and in `made` where it was laid; -1 for what is not UTF-8. */
+    normalized(memory, place, size, form, made, allocate) {
+        let bytes;
+        try {
+            bytes = Buffer.from(textAt(memory, place, size).normalize(["NFC", "NFD", "NFKC", "NFKD"][form]));
+        } catch {
+            return -1;
+        }
+        const room = allocate(bytes.length + 1);
+        const now = this.memory();
+        now.set(bytes, room);
+        now[room + bytes.length] = 0;
+        numbersIn(now, made)[0] = room;
+        return bytes.length;
+    }
+
+    /** Keeps a pattern: its number, or -1 and in `reason` why it cannot be read. */
+    pattern(memory, place, size, reason, room) {
+        try {
+            return this.patterns.push(new RegExp(translated(textAt(memory, place, size)), "gu")) - 1;
+        } catch (error) {
+            const told = Buffer.from(error.message.split(": ").at(-1)).subarray(0, room - 1);
+            memory.set(told, reason);
+            memory[reason + told.length] = 0;
+            return -1;
+        }
+    }
+
+    /** How often a pattern fits, and in `places` the bytes where each begins and ends. */
+    matches(memory, pattern, place, size, places) {
+        let text;
+        try {
+            text = textAt(memory, place, size);
+        } catch {
+            return -1;
+        }
+        let [count, at, byte] = [0, 0, 0];
+        const byteOf = (end) => {
+            byte += Buffer.byteLength(text.slice(at, end));
+            at = end;
+            return byte;
+        };
+        for (const found of text.matchAll(this.patterns[pattern])) {
+            if (found[0].length === 0) continue;
+            const ends = [byteOf(found.index), byteOf(found.index + found[0].length)];
+            numbersIn(memory, places).set(ends, 2 * count++);
+        }
+        return count;
+    }
+
+    deflate(memory, from, size, to, room) {
+        const packed = zlib.deflateSync(bytesAt(memory, from, size), { level: 9 });
+        if (packed.length > room) return -1;
+        memory.set(packed, to);
+        return packed.length;
+    }
+
+    inflater() {
+        return this.inflaters.push({ engine: new zlib.InflateRaw(), made: Buffer.alloc(0) }) - 1;
+    }
+    /** Whether the bytes could be understood. */
+    feed(memory, inflater, from, size) {
+        const one = this.inflaters[inflater];
+        try {
+            const more = one.engine._processChunk(Buffer.from(bytesAt(memory, from, size)), zlib.constants.Z_SYNC_FLUSH);
+            one.made = Buffer.concat([one.made, more]);
+            return 1;
+        } catch {
+            return 0;
+        }
+    }
+    /** Takes at most so many bytes out; gives how many. */
+    take(memory, inflater, to, room) {
+        const one = this.inflaters[inflater];
+        const taken = one.made.subarray(0, room);
+        memory.set(taken, to);
+        one.made = one.made.subarray(taken.length);
+        return taken.length;
+    }
+    endInflater(inflater) {
+        this.inflaters[inflater] = undefined;
+    }
+}
+
+module.exports = { Host };

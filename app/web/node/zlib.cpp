@@ -1,0 +1,64 @@
+// The part of zlib that the program asks for, by node's own.
+#include <zlib.h>
+
+#include <array>
+#include <cstdint>
+
+extern "C" {
+
+// functions.js says what these do.
+int node_deflate(const unsigned char* from, std::size_t size, unsigned char* to, std::size_t room);
+int node_inflater();
+int node_feed(int inflater, const unsigned char* from, std::size_t size);
+std::size_t node_take(int inflater, unsigned char* to, std::size_t room);
+void node_end_inflater(int inflater);
+
+uLong crc32_z(uLong before, const unsigned char* bytes, z_size_t size) {
+    static const auto table = [] {
+        std::array<std::uint32_t, 256> made{};
+        for (std::uint32_t i = 0; i < made.size(); ++i) {
+            made[i] = i;
+            for (int bit = 0; bit < 8; ++bit) {
+                made[i] = made[i] >> 1U ^ (made[i] & 1U ? 0xEDB88320U : 0U);
+            }
+        }
+        return made;
+    }();
+    auto sum = ~static_cast<std::uint32_t>(before);
+    for (z_size_t i = 0; bytes != nullptr && i < size; ++i) {
+        sum = table[(sum ^ bytes[i]) & 0xFFU] ^ sum >> 8U;
+    }
+    return ~sum;
+}
+
+int compress2(Bytef* to, uLongf* room, const Bytef* from, uLong size, int) {
+    const int made = node_deflate(from, size, to, *room);
+    if (made < 0) return Z_BUF_ERROR;
+    *room = static_cast<uLongf>(made);
+    return Z_OK;
+}
+
+uLong compressBound(uLong size) { return size + size / 1000 + 64; }
+
+int inflateInit2_(z_streamp stream, int, const char*, int) {
+    stream->reserved = static_cast<uLong>(node_inflater());
+    return Z_OK;
+}
+int inflate(z_streamp stream, int) {
+    const auto number = static_cast<int>(stream->reserved);
+    if (stream->avail_in > 0 && node_feed(number, stream->next_in, stream->avail_in) == 0) {
+        return Z_DATA_ERROR;
+    }
+    stream->next_in += stream->avail_in;
+    stream->avail_in = 0;
+    const std::size_t taken = node_take(number, stream->next_out, stream->avail_out);
+    stream->next_out += taken;
+    stream->avail_out -= static_cast<uInt>(taken);
+    return Z_OK;
+}
+int inflateEnd(z_streamp stream) {
+    node_end_inflater(static_cast<int>(stream->reserved));
+    return Z_OK;
+}
+
+}  // extern "C"

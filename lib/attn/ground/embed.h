@@ -1,0 +1,22 @@
+// What files that are laid into the program need of an assembler, for processors and WebAssembly:
+// `embedded` begins them, `at_label NAME` names a place among them.
+#ifdef __wasm__
+        .macro  embedded
+        .section .rodata.embedded, "", @
+        .endm
+        .macro  at_label name
+        .globl  \name
+        .type   \name, @object
+        .size   \name, 1
+\name:
+        .endm
+#else
+        .section .note.GNU-stack, "", %progbits
+        .macro  embedded
+        .section .rodata
+        .endm
+        .macro  at_label name
+        .globl  \name
+\name:
+        .endm
+#endif

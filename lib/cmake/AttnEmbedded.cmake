@@ -1,0 +1,45 @@
+# Files that are laid into the program as they are, by the assembler: it looks for them in their own
+# folders, and a change of one makes it run again. For the targets of the folder that includes this.
+set(lib ${PROJECT_SOURCE_DIR}/lib/attn)
+
+function(attn_lay source)
+    set(folders "")
+    foreach(file ${ARGN})
+        get_filename_component(folder ${file} DIRECTORY)
+        list(APPEND folders -Wa,-I${folder})
+    endforeach()
+    list(REMOVE_DUPLICATES folders)
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${folders}"
+                                                     OBJECT_DEPENDS "${ARGN}")
+endfunction()
+
+# The pages of the tour, scripts of shells, a program.
+function(attn_lay_texts)
+    set(app ${PROJECT_SOURCE_DIR}/app)
+    set(reference ${app}/reference)
+    attn_lay(${app}/texts.S ${app}/tour.md ${app}/commands/probe.py ${reference}/verified.txt
+             ${reference}/completion.bash ${reference}/completion.zsh ${reference}/completion.fish)
+endfunction()
+
+# The models that need no file.
+set(models ${PROJECT_SOURCE_DIR}/data/models)
+attn_lay(${lib}/models/shipped.S ${models}/stories260K.bin ${models}/tok512.bin
+         ${models}/gpt-nano-sort-model.json)
+# The style and the script of --format html, and the core of live pages.
+set(page ${lib}/show/render/page)
+file(GLOB page_files CONFIGURE_DEPENDS ${page}/*.css ${page}/*.js)
+attn_lay(${page}/page.S ${page_files} ${PROJECT_SOURCE_DIR}/data/live/core.wasm.gz)
+# The words of the notebooks.
+set(pages ${lib}/learn/notebooks/pages)
+file(GLOB page_files CONFIGURE_DEPENDS ${pages}/*.txt)
+attn_lay(${pages}/pages.S ${page_files})
+# What other code calls the steps, what families of models are, what lint teaches; and the
+# attentions of data/attentions, one after the other.
+file(GLOB attentions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/attentions/*.attn)
+set(attentions_text ${CMAKE_CURRENT_BINARY_DIR}/attentions.txt)
+add_custom_command(OUTPUT ${attentions_text} DEPENDS ${attentions} VERBATIM
+    COMMAND sh -c "cat \"$@\" >attentions.txt" sh ${attentions}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+add_custom_target(attentions DEPENDS ${attentions_text})
+attn_lay(${lib}/data.S ${lib}/judge/diagnose/names.txt ${lib}/models/families.json
+         ${lib}/judge/lint/rules.txt ${attentions_text})
