@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the core of live pages from these sources, apart from the one in data/live, and compares it
-# with the program:
+# Builds the core of live pages and the package for node from these sources, apart from what is in
+# data/live, and compares both with the program:
 #
 #     tests/web/build_core.sh build/dev/app/attn-explain
 #
@@ -20,3 +20,5 @@ cmake -S "$source" -B "$folder" -G Ninja -D CMAKE_BUILD_TYPE=MinSizeRel -D ATTN_
     -D CMAKE_TOOLCHAIN_FILE=/usr/share/emscripten/cmake/Modules/Platform/Emscripten.cmake >/dev/null
 cmake --build "$folder"
 node "$(dirname "$0")/core.mjs" "$program" "$folder/core.wasm.gz"
+cmake --build "$folder" --target npm
+node "$(dirname "$0")/node.mjs" "$program" "$folder/npm"

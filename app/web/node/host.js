@@ -30,6 +30,7 @@ function translated(pattern) {
         .replace(/\\A/g, "^")
         .replace(/\\z/g, "$")
         .replace(/(\\[^])|([*+?}])\+/g, (_, escaped, ending) => escaped ?? ending)
+        .replace(/\\x\{/g, "\\u{")
         .replace(/\\d/g, "\\p{Nd}")
         .replace(/\\p\{L&\}/g, "\\p{LC}");
 }
