@@ -51,6 +51,7 @@ Command heads_command();
 Command lens_command();
 Command patch_command();
 Command export_command();
+Command playground_command();
 Command completions_command();
 Command man_command();
 Command help_command();

@@ -186,6 +186,9 @@ Arguments as_live(const Arguments& arguments) {
 }
 
 std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments) {
+    if (attn::page_core.empty()) {
+        throw attn::ConfigError("a page holds no pages with knobs: run attn-explain itself");
+    }
     std::vector<std::pair<std::string, std::string>> scripts{
         {"knobs", knobs_json(arguments).text}, {"core", attn::as_letters(attn::page_core)}};
     if (arguments.has(flags::model_file)) {

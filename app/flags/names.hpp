@@ -36,12 +36,12 @@ inline constexpr Name all{"--all"}, all_bugs{"--all-bugs"}, as_flags{"--as-flags
     effect{"--effect"}, hide_mistake{"--hide-mistake"}, json{"--json"}, keep_case{"--keep-case"},
     lines{"--lines"}, list{"--list"}, list_layers{"--list-layers"}, list_presets{"--list-presets"},
     list_rules{"--list-rules"}, list_steps{"--list-steps"}, live{"--live"}, merge{"--merge"},
-    no_merge{"--no-merge"}, no_notes{"--no-notes"}, pace{"--pace"}, pairs{"--pairs"},
-    partial{"--partial"}, position_bias{"--position-bias"}, power{"--power"}, rope{"--rope"},
-    rope_scaling{"--rope-scaling"}, rope_theta{"--rope-theta"}, rotary_dim{"--rotary-dim"},
-    scale{"--scale"}, sink{"--sink"}, softcap{"--softcap"}, softmax_axis{"--softmax-axis"},
-    step{"--step"}, strict{"--strict"}, summary{"--summary"}, value_dim{"--value-dim"},
-    position_embedding{"--position-embedding"}, watch{"--watch"};
+    no_merge{"--no-merge"}, no_model{"--no-model"}, no_notes{"--no-notes"}, pace{"--pace"},
+    pairs{"--pairs"}, partial{"--partial"}, position_bias{"--position-bias"}, power{"--power"},
+    rope{"--rope"}, rope_scaling{"--rope-scaling"}, rope_theta{"--rope-theta"},
+    rotary_dim{"--rotary-dim"}, scale{"--scale"}, sink{"--sink"}, softcap{"--softcap"},
+    softmax_axis{"--softmax-axis"}, step{"--step"}, strict{"--strict"}, summary{"--summary"},
+    value_dim{"--value-dim"}, position_embedding{"--position-embedding"}, watch{"--watch"};
 
 using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},

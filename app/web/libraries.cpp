@@ -84,7 +84,7 @@ extern "C" float cosf(float angle) { return swing(angle, 1); }
 // --- Unicode
 
 extern "C" {
-#ifndef ATTN_FOR_NODE
+#ifndef ATTN_WHOLE
 __attribute__((import_module("page"), import_name("letter")))
 #endif
 /// The properties of a character by JavaScript: 'c' its category, as utf8proc counts them, 'l' its

@@ -28,7 +28,9 @@ attn_lay(${lib}/models/shipped.S ${models}/stories260K.bin ${models}/tok512.bin
 # The style and the script of --format html, and the core of live pages.
 set(page ${lib}/show/render/page)
 file(GLOB page_files CONFIGURE_DEPENDS ${page}/*.css ${page}/*.js)
-attn_lay(${page}/page.S ${page_files} ${PROJECT_SOURCE_DIR}/data/live/core.wasm.gz)
+set(live ${PROJECT_SOURCE_DIR}/data/live)
+attn_lay(${page}/page.S ${page_files} ${live}/core.wasm.gz ${live}/program.wasm.gz
+         ${live}/program.js.gz)
 # The words of the notebooks.
 set(pages ${lib}/learn/notebooks/pages)
 file(GLOB page_files CONFIGURE_DEPENDS ${pages}/*.txt)

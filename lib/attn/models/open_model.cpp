@@ -68,6 +68,9 @@ std::shared_ptr<InputFile> open_model_file(const std::string& path) {
 
 Model open_model(const std::string& path, const std::string& tokenizer) {
     if (path == "stories") return stories(tokenizer);
+    if (path == "sorter" && sorter_json.empty()) {
+        throw ConfigError("the model sorter is not on this page: run attn-explain itself");
+    }
     if (path == "sorter") return viz_model(sorter_json, "sorter", tokenizer);
     std::error_code ignored;
     const fs::path place = model_place(path);

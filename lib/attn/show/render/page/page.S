@@ -15,6 +15,7 @@
         .incbin "heads.js"
         at_label attn_page_js
         .incbin "root.js"
+        at_label attn_page_after_root
         .incbin "walk.js"
         .incbin "derive.js"
         .incbin "table.js"
@@ -43,8 +44,25 @@
         .incbin "live.css"
         at_label attn_page_live_js
         .incbin "core.js"
+        at_label attn_page_after_core
         .incbin "tour.js"
         .incbin "live.js"
+        at_label attn_page_play_css
+        .incbin "play.css"
+        at_label attn_page_play_js
+        .incbin "play.js"
+        at_label attn_page_play_worker
+        .incbin "play_worker.js"
         at_label attn_page_core
+#ifndef ATTN_WITHOUT_CORE
         .incbin "core.wasm.gz"
+#endif
+        at_label attn_page_program
+#ifndef ATTN_WITHOUT_CORE
+        .incbin "program.wasm.gz"
+#endif
+        at_label attn_page_glue
+#ifndef ATTN_WITHOUT_CORE
+        .incbin "program.js.gz"
+#endif
         at_label attn_page_end

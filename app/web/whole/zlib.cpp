@@ -1,8 +1,10 @@
-// The part of zlib that the program asks for, by node's own.
+// The part of zlib that the program asks for, by node's own; a page has none.
 #include <zlib.h>
 
 #include <array>
 #include <cstdint>
+
+#include "attn/ground/tensor/error.hpp"
 
 extern "C" {
 
@@ -41,7 +43,11 @@ int compress2(Bytef* to, uLongf* room, const Bytef* from, uLong size, int) {
 uLong compressBound(uLong size) { return size + size / 1000 + 64; }
 
 int inflateInit2_(z_streamp stream, int, const char*, int) {
-    stream->reserved = static_cast<uLong>(node_inflater());
+    const int number = node_inflater();
+    if (number < 0) {
+        throw attn::ConfigError("compressed archives are not read on a page: save them by savez");
+    }
+    stream->reserved = static_cast<uLong>(number);
     return Z_OK;
 }
 int inflate(z_streamp stream, int) {

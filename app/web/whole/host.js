@@ -1,8 +1,9 @@
-// What node does for the program: letters, regular expressions, deflate. Places and sizes are those of
-// bytes in `memory`, which is another one once it has grown.
+// What node or a page does for the program: letters, regular expressions; node alone deflate and terminals.
+// Places and sizes are those of bytes in `memory`, which is another one once it has grown.
 "use strict";
-const tty = require("tty");
-const zlib = require("zlib");
+const isNode = typeof module === "object";
+const [tty, zlib] = isNode ? [require("tty"), require("zlib")] : [];
+const encoder = new TextEncoder();
 
 const categoryNames = "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co";
 const categories = categoryNames.split(" ").map((name) => new RegExp(`^\\p{${name}}$`, "u"));
@@ -53,7 +54,7 @@ class Host {
     }
 
     isTerminal(descriptor) {
-        return Number(tty.isatty(descriptor));
+        return Number(Boolean(tty?.isatty(descriptor)));
     }
     /** Columns and rows. A stream is asked for where it is a terminal: it would make a pipe lose what is not read at once. */
     sizeOf(descriptor) {
@@ -65,7 +66,7 @@ class Host {
     normalized(memory, place, size, form, made, allocate) {
         let bytes;
         try {
-            bytes = Buffer.from(textAt(memory, place, size).normalize(["NFC", "NFD", "NFKC", "NFKD"][form]));
+            bytes = encoder.encode(textAt(memory, place, size).normalize(["NFC", "NFD", "NFKC", "NFKD"][form]));
         } catch {
             return -1;
         }
@@ -82,7 +83,7 @@ class Host {
         try {
             return this.patterns.push(new RegExp(translated(textAt(memory, place, size)), "gu")) - 1;
         } catch (error) {
-            const told = Buffer.from(error.message.split(": ").at(-1)).subarray(0, room - 1);
+            const told = encoder.encode(error.message.split(": ").at(-1)).subarray(0, room - 1);
             memory.set(told, reason);
             memory[reason + told.length] = 0;
             return -1;
@@ -99,7 +100,7 @@ class Host {
         }
         let [count, at, byte] = [0, 0, 0];
         const byteOf = (end) => {
-            byte += Buffer.byteLength(text.slice(at, end));
+            byte += encoder.encode(text.slice(at, end)).length;
             at = end;
             return byte;
         };
@@ -111,14 +112,18 @@ class Host {
         return count;
     }
 
+    /** Packs bytes: their size then, or -1 where that is not done here. */
     deflate(memory, from, size, to, room) {
+        if (!zlib) return -1;
         const packed = zlib.deflateSync(bytesAt(memory, from, size), { level: 9 });
         if (packed.length > room) return -1;
         memory.set(packed, to);
         return packed.length;
     }
 
+    /** Begins to unpack: a number, or -1 where that is not done here. */
     inflater() {
+        if (!zlib) return -1;
         return this.inflaters.push({ engine: new zlib.InflateRaw(), made: Buffer.alloc(0) }) - 1;
     }
     /** Whether the bytes could be understood. */
@@ -145,4 +150,4 @@ class Host {
     }
 }
 
-module.exports = { Host };
+if (isNode) module.exports = { Host };

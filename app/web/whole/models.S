@@ -1,0 +1,14 @@
+// Room for the model that a page lays where the program looks for its own (shipped.S).
+#include "attn/ground/embed.h"
+        embedded
+        .balign 64
+        at_label attn_stories_begin
+        .skip   ATTN_STORIES_SIZE
+        at_label attn_stories_end
+        at_label attn_stories_tokenizer_begin
+        .skip   ATTN_TOKENIZER_SIZE
+        at_label attn_stories_tokenizer_end
+        .skip   4
+        at_label attn_sorter_begin
+        at_label attn_sorter_end
+        .byte   0

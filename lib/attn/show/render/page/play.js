@@ -1,0 +1,272 @@
+// The whole program in a page: a command line, what it prints, and the files that it reads and writes.
+
+const lettersIn = (id) => root.getElementById(id)?.textContent ?? "";
+
+/** The bytes of a packed part of the page. */
+async function unpacked(id, how) {
+    const packed = new Blob([bytesOf(lettersIn(id))]).stream();
+    return new Uint8Array(await new Response(packed.pipeThrough(new DecompressionStream(how))).arrayBuffer());
+}
+
+/** The words of a line as a shell reads them: quotes hold blanks together. */
+function wordsOf(line) {
+    const words = [];
+    const pieces = /'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^\s'"\\]+)|(\s+)/gs;
+    let word;
+    for (const [, single, double, escaped, plain, blank] of line.matchAll(pieces)) {
+        if (blank !== undefined) {
+            if (word !== undefined) words.push(word);
+            word = undefined;
+        } else {
+            word = (word ?? "") + (single ?? double?.replace(/\\(.)/gs, "$1") ?? escaped ?? plain);
+        }
+    }
+    return word === undefined ? words : [...words, word];
+}
+function quoted(word) {
+    return /^[\w,.:=+/@%-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** The model as it lies in memory; the program packs it so (open_model.hpp). */
+function unrolled(packed) {
+    const count = packed.length / 4;
+    const words = new Uint32Array(count);
+    packed.forEach((byte, i) => (words[i % count] |= byte << (8 * Math.floor(i / count))));
+    return new Uint8Array(words.map((bits) => (bits >>> 1) | (bits << 31)).buffer);
+}
+
+const begun = [
+    ["What it is", "tour 1"],
+    ["Six words", "--only weights"],
+    ["A sentence of yours", "--text 'the cat sat on the mat' --mask causal --only weights"],
+    ["Where a number comes from", "why 'weights[5,3]'"],
+    ["A page that answers", "--heads 2 -o walk.html"],
+    ["A trained model", "heads --model-file stories --text 'Lily and Tom went to the park'"],
+    ["A mistake", "--bug softmax-axis=query -o mine.npz"],
+    ["Name it", "diagnose mine.npz"],
+    ["Published attentions", "attentions"],
+    ["A quiz", "quiz --level 1 --count 4"],
+];
+
+class Play {
+    constructor() {
+        this.files = {};
+        this.history = [];
+        this.place = 0;
+        this.known = new Map();
+        /** @type {any} a command that waits for a line */
+        this.asking = undefined;
+        this.log = element("div", { id: "log", role: "log", "aria-live": "polite" });
+        this.shelf = element("ul", { id: "files", "aria-label": "files" });
+        const about = { id: "line", "aria-label": "command line", autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
+        this.line = element("input", { ...about, onkeydown: (event) => this.onKey(event) });
+        this.name = element("label", { for: "line" }, "attn-explain");
+        this.stop = button("stop", () => this.end(), { hidden: true });
+        const entry = element("form.entry", { onsubmit: (event) => this.entered(event) }, this.name, this.line, this.stop);
+        const chips = begun.map(([word, command]) => button(word, () => this.run(command), { title: `attn-explain ${command}` }));
+        const purpose = "Attention, the heart of every transformer: every step, every number, and where it comes from. Type a command, or begin here:";
+        frame.append(
+            element("header", element("h1", "attn-explain"), element("p", purpose)),
+            element("p", { id: "begin" }, chips),
+            element("main", this.log, entry, element("p.hint", "Tab completes, up and down recall, help lists the commands; drop files anywhere to read them."), this.shelf),
+        );
+        frame.addEventListener("dragover", (event) => event.preventDefault());
+        frame.addEventListener("drop", (event) => this.dropped(event));
+        addEventListener("hashchange", () => this.fromAddress());
+        this.ready = this.prepare();
+        this.line.focus();
+        this.fromAddress();
+    }
+
+    async prepare() {
+        const [bytes, glue] = await Promise.all([unpacked("program", "gzip"), unpacked("glue", "gzip")]);
+        this.program = await WebAssembly.compile(bytes);
+        const script = new Blob([glue, "\n", lettersIn("worker")], { type: "text/javascript" });
+        this.script = URL.createObjectURL(script);
+        if (lettersIn("model")) this.model = unrolled(await unpacked("model", "deflate"));
+    }
+
+    /** The address holds a command: `#why weights[5,3]`. */
+    fromAddress() {
+        const command = decoded(location.hash.slice(1)).replaceAll("+", " ");
+        if (command && command !== this.shown) this.run(command, true);
+    }
+
+    // --- commands
+
+    /** Runs words from the files of the page; gives what the program says. */
+    async called(words, answers = "", seed = 1) {
+        await this.ready;
+        return new Promise((done) => {
+            this.worker = new Worker(this.script);
+            this.stopped = () => done({ code: 130, out: "", all: "", err: "stopped\n", files: this.files, waits: false });
+            this.worker.onmessage = ({ data }) => done(data);
+            this.worker.onerror = (event) => done({ code: 2, out: "", all: "", err: `${event.message}\n`, files: this.files, waits: false });
+            const columns = Math.max(40, Math.floor(this.log.clientWidth / 8.5));
+            const { program, files, model } = this;
+            this.worker.postMessage({ program, words, files, answers, seed, model, columns });
+        }).finally(() => this.worker?.terminate());
+    }
+    end() {
+        this.worker?.terminate();
+        this.stopped?.();
+        this.asking = undefined;
+    }
+
+    async run(command, isFromAddress = false) {
+        const words = wordsOf(command.replace(/^\s*attn-explain(\s|$)/, ""));
+        const typed = words.map(quoted).join(" ");
+        this.asking = undefined;
+        this.history.push(typed);
+        this.place = this.history.length;
+        this.shown = typed;
+        if (!isFromAddress) history.pushState(null, "", "#" + typed.replaceAll("%", "%25").replaceAll(" ", "+"));
+        const output = element("pre", { tabindex: 0 });
+        const entry = element("section.ran", element("p.said", element("code", `$ attn-explain ${typed}`)), output);
+        this.log.append(entry);
+        const ask = { words, answers: "", seed: (Math.random() * 2 ** 32) >>> 0, output, told: 0 };
+        await this.proceed(ask);
+    }
+
+    /** Runs a command with the answers so far, and shows what it says beyond what it has said. */
+    async proceed(ask) {
+        this.busy(true);
+        const { code, out, all, err, files, waits } = await this.called(ask.words, ask.answers, ask.seed);
+        this.busy(false);
+        const isOver = !waits;
+        const text = isOver ? all : out;
+        ask.output.append(...this.linked(text.slice(ask.told), ask.words));
+        ask.told = text.length;
+        if (isOver && err) ask.output.append(element("span.message", err));
+        if (isOver && code !== 0) ask.output.append(element("span.code", `exit code ${code}`));
+        this.asking = waits ? ask : undefined;
+        this.name.textContent = waits ? "your answer" : "attn-explain";
+        if (isOver) this.take(files, ask.output);
+        this.line.scrollIntoView({ block: "end" });
+        this.line.focus();
+    }
+
+    busy(isBusy) {
+        this.stop.hidden = !isBusy;
+        frame.classList.toggle("busy", isBusy);
+    }
+
+    /** A text whose cells and commands can be pressed. */
+    linked(text, words) {
+        const isWalk = words.length === 0 || words[0].startsWith("--");
+        const flags = isWalk ? words.filter((word, i) => !/^(--only|-o|--output|--format)/.test(word) && !/^(--only|-o|--output|--format)$/.test(words[i - 1] ?? "")) : [];
+        const parts = [];
+        let at = 0;
+        for (const found of text.matchAll(/attn-explain (?:[a-z]+ |--)[^\n]*|\b[a-z_]+\[\d+(?:,\d+)*\](?! *=)/g)) {
+            const isCell = !found[0].startsWith("attn-explain");
+            if (isCell && !isWalk && words[0] !== "why") continue;
+            const more = isWalk ? flags : words.slice(2);
+            const command = isCell ? ["why", found[0], ...more].map(quoted).join(" ") : found[0].slice("attn-explain ".length);
+            parts.push(text.slice(at, found.index));
+            parts.push(element("a", { href: "#", title: `attn-explain ${command}`, onclick: (event) => this.pressed(event, command) }, found[0]));
+            at = found.index + found[0].length;
+        }
+        return [...parts, text.slice(at)].filter((part) => part !== "");
+    }
+    pressed(event, command) {
+        event.preventDefault();
+        this.run(command);
+    }
+
+    // --- files
+
+    /** Keeps the files as a command has left them; a page that it wrote is shown. */
+    take(files, output) {
+        const isNew = ([path, bytes]) => {
+            const old = this.files[path];
+            return !old || old.length !== bytes.length || bytes.some((byte, i) => byte !== old[i]);
+        };
+        const made = Object.entries(files).filter(isNew);
+        this.files = files;
+        for (const [path, bytes] of made) {
+            output.after(this.opened(path, bytes));
+        }
+        this.list();
+    }
+    opened(path, bytes) {
+        const type = { html: "text/html", svg: "image/svg+xml", json: "application/json" }[path.split(".").at(-1)];
+        const url = URL.createObjectURL(new Blob([bytes], { type: type ?? "application/octet-stream" }));
+        const link = element("a", { href: url, download: path }, `${path}, ${bytes.length} bytes`);
+        if (type === "text/html") return element("figure", element("figcaption", link), element("iframe", { src: url, title: path }));
+        if (type === "image/svg+xml") return element("figure", element("figcaption", link), element("img", { src: url, alt: path }));
+        return element("p.file", link);
+    }
+    list() {
+        const one = ([path, bytes]) => {
+            const drop = button("×", () => this.remove(path), { "aria-label": `remove ${path}` });
+            return element("li", element("code", path), ` ${bytes.length} bytes `, drop);
+        };
+        this.shelf.replaceChildren(...Object.entries(this.files).map(one));
+    }
+    remove(path) {
+        delete this.files[path];
+        this.list();
+    }
+    async dropped(event) {
+        event.preventDefault();
+        for (const file of event.dataTransfer.files) {
+            this.files[file.name] = new Uint8Array(await file.arrayBuffer());
+        }
+        this.list();
+        const { name } = event.dataTransfer.files[0] ?? {};
+        if (name) this.line.value = `diagnose ${quoted(name)}`;
+        this.line.focus();
+    }
+
+    // --- the line
+
+    entered(event) {
+        event.preventDefault();
+        const { value } = this.line;
+        this.line.value = "";
+        if (!this.asking) return this.run(value);
+        this.asking.answers += `${value}\n`;
+        this.asking.output.append(element("b", `${value}\n`));
+        this.proceed(this.asking);
+    }
+
+    onKey(event) {
+        const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+        if (step && !this.asking) {
+            event.preventDefault();
+            this.place = Math.max(0, Math.min(this.history.length, this.place + step));
+            this.line.value = this.history[this.place] ?? "";
+        } else if (event.key === "Tab" && !event.shiftKey && this.line.value && !this.asking) {
+            event.preventDefault();
+            this.complete();
+        } else if (event.key === "c" && event.ctrlKey && !this.stop.hidden) {
+            this.end();
+        }
+    }
+
+    /** What could stand here: commands first, then flags of the command, or files. */
+    async wordsFor(command) {
+        if (!this.known.has(command)) {
+            const { all } = await this.called(command ? [command, "--help"] : ["--help"]);
+            const commands = command ? [] : [...(await this.called(["help"])).all.matchAll(/^ {2,}([a-z]+) {2,}/gm)].map(([, name]) => name);
+            this.known.set(command, [...commands, ...new Set(all.match(/--[a-z][a-z-]*/g))]);
+        }
+        return [...this.known.get(command), ...Object.keys(this.files)];
+    }
+    async complete() {
+        const before = this.line.value;
+        const words = before.split(/\s+/);
+        const last = words.at(-1);
+        const command = words.length > 1 && /^[a-z]/.test(words[0]) ? words[0] : "";
+        const fits = (await this.wordsFor(command)).filter((word) => word.startsWith(last));
+        if (fits.length === 0 || this.line.value !== before) return;
+        const shared = fits.reduce((one, other) => {
+            let same = 0;
+            while (same < one.length && one[same] === other[same]) ++same;
+            return one.slice(0, same);
+        });
+        this.line.value = before.slice(0, before.length - last.length) + shared + (fits.length === 1 ? " " : "");
+        if (fits.length > 1) this.log.append(element("p.fits", fits.slice(0, 60).join("  ")));
+        this.line.scrollIntoView({ block: "end" });
+    }
+}
