@@ -45,7 +45,7 @@ export function checkQuiet({ page, flags }) {
         page.complaints,
     );
     const others = page.requests.filter(
-        (url) => !url.startsWith("file://" + folder) && !url.startsWith("data:"),
+        (url) => !url.startsWith("file://" + folder) && !url.startsWith("data:") && !url.startsWith("blob:null/"),
     );
     check(others.length === 0, `${flags.join(" ")}: no request`, others);
 }

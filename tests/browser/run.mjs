@@ -11,12 +11,13 @@ import * as live from "./live.mjs";
 import * as looks from "./looks.mjs";
 import * as model from "./model.mjs";
 import * as narrow from "./narrow.mjs";
+import * as play from "./play.mjs";
 import * as numbers from "./numbers.mjs";
 import { check, finish } from "./pages.mjs";
 
 // ATTN_BROWSER_ONLY=Take runs the tests that are called so.
 const only = process.env.ATTN_BROWSER_ONLY ?? "";
-const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...live, ...model });
+const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...live, ...model, ...play });
 for (const [title, test] of tests.filter(([name]) => name.includes(only))) {
     try {
         await test();

@@ -35,6 +35,22 @@ function unrolled(packed) {
     return new Uint8Array(words.map((bits) => (bits >>> 1) | (bits << 31)).buffer);
 }
 
+/** The numbers of printed tensors that are printed whole: where each stands, its text and its cell. */
+function numbersOf(text) {
+    const blocks = [...text.matchAll(/^# (\w+): .*?^# ((?:\w+ \d+ x )*\w+ \d+), \w+$(.*?)^(tensor\(.*?\)$)/gms)];
+    const all = blocks.flatMap((block) => {
+        const shape = [...block[2].matchAll(/\d+/g)].map(Number);
+        const begin = block.index + block[0].length - block[4].length;
+        const found = [...block[4].matchAll(/(?<![\w=])-?(?:\d+\.?\d*(?:e[+-]\d+)?|inf|nan)(?![\w=])/g)];
+        if (found.length !== productOf(shape)) return [];
+        return found.map((number, flat) => {
+            const indices = shape.map((length, axis) => Math.floor(flat / productOf(shape.slice(axis + 1))) % length);
+            return [begin + number.index, number[0], `${block[1]}[${indices}]`];
+        });
+    });
+    return all.length > 3000 ? [] : all;
+}
+
 const begun = [
     ["What it is", "tour 1"],
     ["Six words", "--only weights"],
@@ -151,20 +167,23 @@ class Play {
         frame.classList.toggle("busy", isBusy);
     }
 
-    /** A text whose cells and commands can be pressed. */
+    /** A text whose cells, numbers and commands can be pressed. */
     linked(text, words) {
         const isWalk = words.length === 0 || words[0].startsWith("--");
-        const flags = isWalk ? words.filter((word, i) => !/^(--only|-o|--output|--format)/.test(word) && !/^(--only|-o|--output|--format)$/.test(words[i - 1] ?? "")) : [];
+        const ends = /^(--only|-o|--output|--format|-q)(=|$)/;
+        const flags = isWalk ? words.filter((word, i) => !ends.test(word) && !/^(--only|-o|--output|--format)$/.test(words[i - 1])) : words.slice(2);
+        const why = (cell) => ["why", cell, ...flags].map(quoted).join(" ");
+        const found = [...text.matchAll(/attn-explain (?:[a-z]+ |--)[^\n]*/g)].map((one) => [one.index, one[0], one[0].slice("attn-explain ".length)]);
+        if (words[0] === "why") {
+            for (const one of text.matchAll(/\b[a-z_]+\[\d+(?:,\d+)*\](?! =)/g)) found.push([one.index, one[0], why(one[0])]);
+        }
+        if (isWalk) for (const [index, number, cell] of numbersOf(text)) found.push([index, number, why(cell)]);
         const parts = [];
         let at = 0;
-        for (const found of text.matchAll(/attn-explain (?:[a-z]+ |--)[^\n]*|\b[a-z_]+\[\d+(?:,\d+)*\](?! *=)/g)) {
-            const isCell = !found[0].startsWith("attn-explain");
-            if (isCell && !isWalk && words[0] !== "why") continue;
-            const more = isWalk ? flags : words.slice(2);
-            const command = isCell ? ["why", found[0], ...more].map(quoted).join(" ") : found[0].slice("attn-explain ".length);
-            parts.push(text.slice(at, found.index));
-            parts.push(element("a", { href: "#", title: `attn-explain ${command}`, onclick: (event) => this.pressed(event, command) }, found[0]));
-            at = found.index + found[0].length;
+        for (const [index, shown, command] of found.sort((one, other) => one[0] - other[0])) {
+            const onclick = (event) => this.pressed(event, command);
+            parts.push(text.slice(at, index), element("a", { href: "#", title: `attn-explain ${command}`, onclick }, shown));
+            at = index + shown.length;
         }
         return [...parts, text.slice(at)].filter((part) => part !== "");
     }
@@ -248,7 +267,8 @@ class Play {
     async wordsFor(command) {
         if (!this.known.has(command)) {
             const { all } = await this.called(command ? [command, "--help"] : ["--help"]);
-            const commands = command ? [] : [...(await this.called(["help"])).all.matchAll(/^ {2,}([a-z]+) {2,}/gm)].map(([, name]) => name);
+            const listed = /^Commands$(.*?)^[A-Z]/ms.exec(all)?.[1] ?? "";
+            const commands = [...listed.matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name]) => name);
             this.known.set(command, [...commands, ...new Set(all.match(/--[a-z][a-z-]*/g))]);
         }
         return [...this.known.get(command), ...Object.keys(this.files)];

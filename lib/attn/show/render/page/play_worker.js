@@ -38,11 +38,16 @@ function drawsFrom(seed) {
 onmessage = ({ data: { program, words, files, answers, seed, model, columns } }) => {
     const typed = encoder.encode(answers);
     const [out, err] = [[], []];
-    let [at, waitsAt, code] = [0, -1, 0];
+    let [at, waitsAt, code, isWithinRead] = [0, -1, 0, false];
     Object.defineProperty(crypto, "getRandomValues", { value: drawsFrom(seed) });
     const input = () => {
-        if (at < typed.length) return typed[at++];
-        if (waitsAt < 0) waitsAt = out.length;
+        if (at < typed.length) {
+            isWithinRead = true;
+            return typed[at++];
+        }
+        // The end of what was typed ends this call; the next one would wait.
+        if (!isWithinRead && waitsAt < 0) waitsAt = out.length;
+        isWithinRead = false;
         return null;
     };
     const own = {
@@ -72,6 +77,5 @@ onmessage = ({ data: { program, words, files, answers, seed, model, columns } })
         const waits = waitsAt >= 0;
         postMessage({ code, out: told(waits ? out.slice(0, waitsAt) : out), all: told(out), err: told(err), files: made, waits });
     };
-    own.postRun = () => {};
     Module(own).then(end, (error) => (error?.name === "ExitStatus" ? end() : postMessage({ code: 2, out: "", all: "", err: `${error}\n`, files, waits: false })));
 };

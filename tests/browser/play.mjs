@@ -1,0 +1,103 @@
+// The page that holds the whole program: its command line, files and links.
+import { check, checkQuiet, pageOf, picture, printed } from "./pages.mjs";
+
+/** What a command in the page has said, once it has ended or waits for an answer. */
+async function said(page, command) {
+    const count = await page.run(() => document.querySelectorAll(".ran").length);
+    await page.run((line) => {
+        document.querySelector("#line").value = line;
+        document.querySelector(".entry").requestSubmit();
+    }, command);
+    return settled(page, count + 1);
+}
+async function settled(page, count) {
+    const look = () =>
+        page.run(() => ({
+            count: document.querySelectorAll(".ran").length,
+            busy: document.body.classList.contains("busy"),
+            text: [...document.querySelectorAll(".ran pre")].at(-1)?.textContent ?? "",
+            asks: document.querySelector(".entry label").textContent,
+        }));
+    for (let tries = 0; tries < 600; ++tries) {
+        const now = await look();
+        if (now.count >= count && !now.busy && (now.text || tries > 100)) return now;
+        await new Promise((done) => setTimeout(done, 50));
+    }
+    return look();
+}
+
+const line = (words) => words.map((word) => (/ |\[/.test(word) ? `'${word}'` : word)).join(" ");
+
+/** The page prints what the program prints. */
+export async function testPlaygroundCommands() {
+    const opened = await pageOf(["playground"]);
+    const { page } = opened;
+    for (const words of [
+        ["--only", "weights", "--variant", "loop"],
+        ["--heads", "2", "--mask", "causal", "--variant", "loop", "--format", "numpy"],
+        ["why", "weights[5,3]", "--variant", "loop"],
+        ["attentions", "retention"],
+        ["--attention", "retention", "--form", "recurrent", "--variant", "loop"],
+        ["bugs", "scale-missing"],
+        ["tolerance"],
+        ["lint", "--heads", "2", "--mask", "causal"],
+        ["notebook", "sentence", "--variant", "loop"],
+        ["quiz", "--sheet", "3"],
+        ["heads", "--model-file", "stories", "--text", "Lily and Tom went to the park"],
+        ["generate", "--text", "Once", "--tokens", "4"],
+        ["--text", "the cat 日本語 sat", "--variant", "loop"],
+        ["help"],
+    ]) {
+        const { text } = await said(page, line(words));
+        check(text === printed(words), `playground ${line(words)}`, text.slice(0, 300));
+    }
+    checkQuiet(opened);
+    await page.close();
+}
+
+/** Files go from command to command, pages are shown, mistakes are named, links hold commands. */
+export async function testPlayground() {
+    const opened = await pageOf(["playground"]);
+    const { page } = opened;
+    const wrong = await said(page, "--nonsense");
+    check(wrong.text.includes("there is no flag --nonsense") && wrong.text.includes("exit code 2"), "an error is told", wrong.text);
+    await said(page, "--bug softmax-axis=query --variant loop -o mine.npz");
+    const named = await said(page, "diagnose mine.npz --variant loop");
+    check(named.text.includes("softmax-axis=query") && named.text.includes("exit code 1"), "a file is diagnosed", named.text.slice(0, 300));
+    await picture(page, "playground");
+    await said(page, "--heads 2 -o walk.html");
+    const shown = await page.run(() => document.querySelector("iframe")?.title);
+    check(shown === "walk.html", "a page that was written is shown", shown);
+    const asked = await said(page, "quiz --topic softmax --seed 11 --count 1");
+    check(asked.asks === "your answer" && asked.text.includes("What is"), "a quiz asks", asked);
+    await page.run(() => {
+        document.querySelector("#line").value = "5/9";
+        document.querySelector(".entry").requestSubmit();
+    });
+    await new Promise((done) => setTimeout(done, 300));
+    const told = await settled(page, 1);
+    check(told.text.includes("1 of 1 right"), "and judges the answer", told.text);
+    await said(page, "--only weights");
+    await page.run(() => [...document.querySelectorAll("a")].find((one) => one.title.startsWith("attn-explain why"))?.click());
+    await new Promise((done) => setTimeout(done, 300));
+    const why = await settled(page, 1);
+    check(why.text.startsWith("weights["), "a command in the output can be pressed", why.text.slice(0, 200));
+    const address = await page.run(() => decodeURIComponent(location.hash));
+    check(address.startsWith("#why+'weights["), "the address holds the command", address);
+    await page.run(() => {
+        location.hash = "#bugs+scale-missing";
+    });
+    await new Promise((done) => setTimeout(done, 300));
+    const linked = await settled(page, 1);
+    check(linked.text.startsWith("scale-missing"), "a link runs its command", linked.text.slice(0, 200));
+    await page.run(() => {
+        const field = document.querySelector("#line");
+        field.value = "toler";
+        field.dispatchEvent(new KeyboardEvent("keydown", { key: "Tab", bubbles: true }));
+    });
+    await new Promise((done) => setTimeout(done, 1500));
+    const completed = await page.run(() => document.querySelector("#line").value);
+    check(completed === "tolerance ", "Tab completes", completed);
+    checkQuiet(opened);
+    await page.close();
+}
