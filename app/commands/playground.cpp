@@ -14,8 +14,7 @@ int run_playground(const Arguments& arguments) {
     if (attn::page_program.empty()) {
         throw attn::ConfigError("a page holds no further page: run attn-explain itself");
     }
-    const std::string path = arguments[flags::output];
-    if (path.empty()) {
+    if (is_to_terminal(arguments)) {
         throw attn::ConfigError(
             "playground writes a page of some megabytes: say where, as in -o play.html");
     }

@@ -165,8 +165,8 @@ std::string short_help(const Command& command) {
     for (const auto& [flag, words] : first_month) text += entry(flag, words);
     text += "\nExamples\n  $ attn-explain --text 'the cat sat' --heads 2 --mask causal\n";
     const std::string more = "Commands: " + attn::joined(command_names(), " ") +
-                             ". Every flag: --help. attn-explain help TOPIC: on a command, a " +
-                             "flag, " + listed(split(topics, ' ')) + ".";
+                             ". Every flag: --help. attn-explain help TOPIC: a command, a flag, " +
+                             listed(split(topics, ' ')) + ".";
     for (const std::string& line : attn::wrap(more, columns)) text += line + "\n";
     return text;
 }

@@ -46,7 +46,6 @@ export async function testPlaygroundCommands() {
         ["heads", "--model-file", "stories", "--text", "Lily and Tom went to the park"],
         ["generate", "--text", "Once", "--tokens", "4"],
         ["--text", "the cat 日本語 sat", "--variant", "loop"],
-        ["help"],
     ]) {
         const { text } = await said(page, line(words));
         check(text === printed(words), `playground ${line(words)}`, text.slice(0, 300));
