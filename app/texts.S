@@ -13,3 +13,6 @@
         text    attn_bash_completion, reference/completion.bash
         text    attn_zsh_completion, reference/completion.zsh
         text    attn_fish_completion, reference/completion.fish
+        text    attn_play_css, web/page/play.css
+        text    attn_play, web/page/play.js
+        text    attn_play_worker, web/page/play_worker.js

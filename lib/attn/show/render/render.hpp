@@ -80,10 +80,6 @@ void render_html(const Document& document, const FigureChoices& choices, const S
 /// first: printable ASCII without `"`, `&` and `<`.
 std::string as_letters(std::string_view bytes);
 
-/// A page that holds the whole program as WebAssembly, with a command line; and a model as
-/// models::packed_stories packs it, or none.
-std::string playground_page(const std::string& packed_model);
-
 /// A trained model over a text: what is known of its heads, and the walk through each layer.
 struct ModelPage {
     std::string command;  ///< the command line that makes it

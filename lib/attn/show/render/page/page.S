@@ -47,12 +47,6 @@
         at_label attn_page_after_core
         .incbin "tour.js"
         .incbin "live.js"
-        at_label attn_page_play_css
-        .incbin "play.css"
-        at_label attn_page_play_js
-        .incbin "play.js"
-        at_label attn_page_play_worker
-        .incbin "play_worker.js"
         at_label attn_page_core
 #ifndef ATTN_WITHOUT_CORE
         .incbin "core.wasm.gz"

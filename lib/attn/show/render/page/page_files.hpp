@@ -16,9 +16,6 @@ extern const std::string_view page_slider_css;  ///< of a page with a recurrence
 extern const std::string_view page_slider_js;
 extern const std::string_view page_live_css;  ///< of a page with knobs alone
 extern const std::string_view page_live_js;
-extern const std::string_view page_play_css;  ///< of the page that holds the whole program
-extern const std::string_view page_play_js;
-extern const std::string_view page_play_worker;
 extern const std::string_view page_root_js;  ///< root.js alone
 extern const std::string_view page_core_js;  ///< core.js alone
 /// WebAssembly, packed by gzip, and JavaScript that it needs: empty in the program that a page
