@@ -89,7 +89,8 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     }
     bool is_right = true;
     const attn::Ledger ledger = attn::walk(plan, given);
-    for (const attn::FormComparison& each : attn::compare_forms(plan, given, ledger)) {
+    for (const attn::FormComparison& each :
+         attn::compare_forms(plan, given, ledger, attn::FormBounds::all)) {
         is_right = is_right && each.step.equal();
         text += each.text() + "\n";
         promises.push_back({{"name", each.step.name},

@@ -246,7 +246,8 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
     const bool is_others = !plan.config.rules.empty() || !bugs_of(arguments, plan).empty();
     if (is_others || attn::bytes_needed(plan) > large) return;
     std::vector<attn::JsonText> off;
-    for (const attn::FormComparison& each : attn::compare_forms(plan, given, ledger)) {
+    for (const attn::FormComparison& each :
+         attn::compare_forms(plan, given, ledger, attn::FormBounds::where_far)) {
         if (each.step.equal()) continue;
         document.is_wrong = true;
         document.verdict += (document.verdict.empty() ? "" : "; ") + each.text();

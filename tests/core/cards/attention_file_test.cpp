@@ -107,7 +107,8 @@ TEST_SUITE("attention files") {
                 const Plan plan = resolve(config);
                 const Ledger given = draw(plan);
                 const Ledger ledger = walk(plan, given);
-                for (const FormComparison& each : compare_forms(plan, given, ledger)) {
+                for (const FormComparison& each :
+                     compare_forms(plan, given, ledger, FormBounds::all)) {
                     CHECK_MESSAGE(each.step.equal(), each.text());
                 }
             }
@@ -138,7 +139,7 @@ TEST_SUITE("attention files") {
             "attention a\nform one\nstep context[h,q,f] = 1\nform two\n"
             "step context[h,q,f] = if q == 2 and h == 1 then 1.5 else 1\nsame context\n"));
         const Ledger given = draw(plan);
-        const auto found = compare_forms(plan, given, walk(plan, given));
+        const auto found = compare_forms(plan, given, walk(plan, given), FormBounds::where_far);
         REQUIRE(found.size() == 1);
         CHECK_FALSE(found[0].step.equal());
         CHECK(found[0].text().starts_with("context[1,2,0] is 1 in one and 1.5 in two"));

@@ -1,6 +1,7 @@
 #include "attn/judge/compare/forms.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
@@ -49,18 +50,27 @@ std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& o
     return Tensor(tensor.axes(), std::move(both));
 }
 
-void compare_step(const WalkedForm& one, const WalkedForm& other, StepComparison& step) {
+/// How far apart sums over tokens and features usually are, which add up in other orders.
+double usual_scatter(const Plan& plan, const Tensor& tensor, const Rounding& rounding) {
+    const auto terms = static_cast<double>(plan.key_len + plan.embed_dim);
+    return 3 * std::sqrt(terms) * rounding.unit * usual_size(tensor);
+}
+
+void compare_step(const WalkedForm& one, const WalkedForm& other, FormBounds bounds,
+                  StepComparison& step) {
     const Tensor &left = one.made[step.name], &right = other.made[step.name];
     step.left = left.shape();
     step.right = right.shape();
     if (!step.same_shape() || left.size() == 0) return;
     std::optional<Tensor> bound;
     if (left.is_floating() && !same_numbers(left, right)) {
-        bound = allowed_between(one, other, step.name);
-        step.is_bounded = bound.has_value();
-        constexpr double units = 64;  // of a step whose rule does not say it
-        const double unit = rounding_of(coarser_type(left, right)).unit;
-        if (!bound) step.tolerance.absolute = units * unit * usual_size(left);
+        step.tolerance.absolute =
+            usual_scatter(one.plan, left, rounding_of(coarser_type(left, right)));
+        const bool is_near = distance(left, right, step.tolerance).within();
+        if (bounds == FormBounds::all || !is_near) {
+            bound = allowed_between(one, other, step.name);
+            step.is_bounded = bound.has_value();
+        }
     }
     step.distance = distance(left, right, step.tolerance, bound ? &*bound : nullptr);
     const std::size_t cell = step.distance.first.value_or(step.distance.worst);
@@ -88,7 +98,7 @@ std::string FormComparison::text() const {
 }
 
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
-                                          const Ledger& ledger) {
+                                          const Ledger& ledger, FormBounds bounds) {
     std::vector<FormComparison> all;
     const WalkedForm walked{plan, step_table(plan), ledger};
     for (const auto& file : plan.config.attentions) {
@@ -104,7 +114,7 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
             for (const std::string& name : file->same) {
                 FormComparison found{file->name, own, form, {}};
                 found.step.name = name;
-                compare_step(walked, {other, table, made}, found.step);
+                compare_step(walked, {other, table, made}, bounds, found.step);
                 all.push_back(std::move(found));
             }
         }

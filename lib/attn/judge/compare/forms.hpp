@@ -16,11 +16,15 @@ struct FormComparison {
     std::string text() const;
 };
 
+/// Of which promised tensors the bounds of their cells are worked out: where these are farther
+/// apart than sums of so many terms scatter, or of all.
+enum class FormBounds { where_far, all };
+
 /// Walks the other forms of the attentions of a plan from the same numbers, and compares what their
 /// files promise; `ledger` is the walk of the plan's own form.
 ///
 /// Errors  as the tables of the other forms.
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
-                                          const Ledger& ledger);
+                                          const Ledger& ledger, FormBounds bounds);
 
 }  // namespace attn

@@ -2,11 +2,13 @@
 #include "attn/show/render/render.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <array>
 #include <memory>
 #include <optional>
 
 #include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/show/render/page/page_files.hpp"
 #include "attn/show/render/svg.hpp"
 
@@ -58,6 +60,15 @@ std::vector<DerivationPattern> patterns_of(const Section& section) {
     return merged;
 }
 
+/// The largest number of a tensor in the digits of its type: the page reads it as one of that type.
+std::string limit_text(double limit, const Section& section) {
+    const auto* const tensor = std::get_if<Tensor>(&section.content);
+    const bool is_short = tensor != nullptr && tensor->dtype() != DType::float64;
+    const auto number = static_cast<float>(limit);
+    return is_short && std::isfinite(limit) && number == limit ? scalar_text(number)
+                                                               : json_number(limit);
+}
+
 /// The ends of a colour scale. Two walks side by side share theirs: equal numbers look equal.
 void write_scale(TextPieces& out, const Document& document, const Section& section,
                  const FigureChoices& choices, const CellView& own) {
@@ -72,7 +83,7 @@ void write_scale(TextPieces& out, const Document& document, const Section& secti
     const CellView& wider = beside && beside->limit() > own.limit() ? *beside : own;
     if (wider.kind() == ScaleKind::from_zero) out << ",\"low\":" << json_string(wider.low_end());
     out << ",\"high\":" << json_string(wider.high_end())
-        << ",\"limit\":" << json_number(wider.limit());
+        << ",\"limit\":" << limit_text(wider.limit(), section);
 }
 
 void write_view(TextPieces& out, const Document& document, const Section& section,

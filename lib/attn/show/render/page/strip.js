@@ -82,7 +82,8 @@ class Strip {
         if (!this.roles) return;
         const focused = CSS.escape(root.activeElement?.dataset?.strip ?? "");
         const keys = this.keys();
-        this.element.replaceChildren(this.sentence(keys), this.answer(keys), this.origin(), ...this.boxes(keys));
+        const purpose = "Each word looks at others and takes from them: press one, then any number.";
+        this.element.replaceChildren(element("p.origin", purpose), this.sentence(keys), this.answer(keys), this.origin(), ...this.boxes(keys));
         this.element.querySelector(`[data-strip="${focused}"]`)?.focus({ preventScroll: true });
     }
 

@@ -153,7 +153,7 @@ class Section {
         if (this.hides(flat)) return "hid";
         if (Number.isNaN(value)) return "nan";
         if (!Number.isFinite(value)) return value > 0 ? "inf" : "ninf";
-        const limit = rowScale ? this.rowLimit(flat) : Number(this.view.limit);
+        const limit = rowScale ? this.rowLimit(flat) : held(Number(this.view.limit), this.dtype);
         const share = limit > 0 ? Math.max(-1, Math.min(1, value / limit)) : 0;
         const place = this.view.scale === "s" ? Math.max(share, 0) : (share + 1) / 2;
         return this.view.scale + Math.round(place * (levels - 1));

@@ -1,0 +1,30 @@
+// The page that holds the whole program; tests/browser/play.mjs uses it.
+#include <filesystem>
+
+#include "tests/support/program.hpp"
+
+using program::Folder;
+using program::has;
+using program::run;
+
+TEST_SUITE("app: playground") {
+    TEST_CASE("one file, with the model or without, that asks for no other") {
+        const Folder folder;
+        const std::string with = folder / "with.html", without = folder / "without.html";
+        REQUIRE(run("playground -o '" + with + "'").exit_code == 0);
+        REQUIRE(run("playground --no-model -o '" + without + "'").exit_code == 0);
+        CHECK(std::filesystem::file_size(with) < 3'145'728);
+        CHECK(std::filesystem::file_size(without) < 2'000'000);
+        for (const std::string& file : {with, without}) {
+            const std::string page = program::read_file(file);
+            CHECK(has(page, "default-src 'none'"));
+            CHECK(!has(page, "src=\"http"));
+            CHECK(!has(page, "import("));
+        }
+    }
+    TEST_CASE("another ending is refused, and so are flags of walks") {
+        CHECK(has(run("playground -o play.pdf").err, "-o"));
+        CHECK(run("playground -o play.pdf").exit_code == 2);
+        CHECK(run("playground --text a").exit_code == 2);
+    }
+}
