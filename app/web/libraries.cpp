@@ -44,7 +44,7 @@ std::to_chars_text std::to_chars(char* begin, char*, float value, chars_format f
     return {write_digits(begin, value, format == chars_format::fixed)};
 }
 
-// --- sine and cosine of float32 as the GNU C library computes them, to the last bit
+// --- functions of float32 as the GNU C library computes them, to the last bit
 
 namespace {
 
@@ -76,10 +76,60 @@ float swing(float angle, int quarter) {
                               (early + fourth * 0x1.55553e1068f19p-5 + fourth * square * late));
 }
 
+/// exp(x) - 1 for |x| below 44: what is left of x beside a multiple of ln 2, by a ratio of
+/// polynomials, scaled back.
+///
+/// Source  fdlibm, expm1f.
+float exponential_less_one(float x) {
+    constexpr float high_ln2 = 6.9313812256e-01F, low_ln2 = 9.0580006145e-06F;
+    constexpr float all_of_it = -18.714973F;  // below it exp(x) adds nothing
+    if (x <= all_of_it) return -1;
+    if (std::abs(x) < 0x1p-25F) return x;
+    int power = 0;
+    float lost = 0;
+    if (std::abs(x) > 0.34657359028F) {
+        const bool is_near = std::abs(x) < 1.0397207708F;
+        const float half = x > 0 ? 0.5F : -0.5F;
+        power = is_near ? (x > 0 ? 1 : -1) : static_cast<int>(1.4426950216F * x + half);
+        const float high = x - static_cast<float>(power) * high_ln2;
+        const float low = static_cast<float>(power) * low_ln2;
+        x = high - low;
+        lost = (high - x) - low;
+    }
+    const float half = 0.5F * x, square = x * half;
+    const float late = 4.0082177293e-06F + square * -2.0109921195e-07F;
+    const float middle = 1.5873016091e-03F + square * (-7.9365076090e-05F + square * late);
+    const float ratio = 1 + square * (-3.3333335072e-02F + square * middle);
+    const float rest = 3 - ratio * half;
+    float error = square * ((ratio - rest) / (6 - x * rest));
+    if (power == 0) return x - (x * error - square);
+    error = x * (error - lost) - lost - square;
+    if (power == -1) return 0.5F * (x - error) - 0.5F;
+    if (power == 1 && x < -0.25F) return -2 * (error - (x + 0.5F));
+    if (power == 1) return 1 + 2 * (x - error);
+    if (power <= -2 || power > 56) return std::ldexp(1 - (error - x), power) - 1;
+    const float less = std::ldexp(1.0F, -power);
+    const float sum = power < 23 ? (1 - less) - (error - x) : (x - (error + less)) + 1;
+    return std::ldexp(sum, power);
+}
+
 }  // namespace
 
 extern "C" float sinf(float angle) { return swing(angle, 0); }
 extern "C" float cosf(float angle) { return swing(angle, 1); }
+/// Source  fdlibm, tanhf.
+extern "C" float tanhf(float x) {
+    const float size = std::abs(x);
+    if (std::isnan(x) || size < 0x1p-55F) return x;
+    float result = 1;
+    if (size < 1) {
+        const float less = exponential_less_one(-2 * size);
+        result = -less / (less + 2);
+    } else if (size < 22) {
+        result = 1 - 2 / (exponential_less_one(2 * size) + 2);
+    }
+    return std::copysign(result, x);
+}
 
 // --- Unicode
 
