@@ -121,6 +121,7 @@ TEST_SUITE("attention files") {
                 INFO(name << " " << form);
                 WalkConfig config = config_of(shipped_attention(name));
                 config.query_len = 3;
+                config.embed_dim = 4;
                 config.form = form;
                 const Plan plan = resolve(config);
                 const StepTable table =
@@ -143,6 +144,24 @@ TEST_SUITE("attention files") {
         REQUIRE(found.size() == 1);
         CHECK_FALSE(found[0].step.equal());
         CHECK(found[0].text().starts_with("context[1,2,0] is 1 in one and 1.5 in two"));
+    }
+    TEST_CASE("a long recurrence does not hide a form that is wrong") {
+        const std::string right = shipped_attention("deltanet");
+        const std::size_t form = right.find("form parallel");
+        const std::size_t end = right.find('\n', right.find("step  context", form));
+        REQUIRE(end != right.npos);
+        std::string wrong = right;
+        wrong.insert(end, " + 0.001");
+        for (const std::string& text : {right, wrong}) {
+            WalkConfig config = config_of(text);
+            config.dtype = config.compute_dtype = DType::float32;
+            config.query_len = 160;
+            const Plan plan = resolve(config);
+            const Ledger given = draw(plan);
+            const auto found = compare_forms(plan, given, walk(plan, given), FormBounds::all);
+            REQUIRE(found.size() == 1);
+            CHECK(found[0].step.equal() == (text == right));
+        }
     }
     TEST_CASE("what cannot be is refused with the file and the line") {
         const std::string a = "attention a\n";

@@ -32,8 +32,15 @@ Ledger shared_by(const WalkedForm& one, const WalkedForm& other) {
     return shared;
 }
 
+/// How far apart sums over tokens and features usually are, which add up in other orders.
+double usual_scatter(const Plan& plan, const Tensor& tensor, const Rounding& rounding) {
+    const auto terms = static_cast<double>(plan.key_len + plan.embed_dim);
+    return 3 * std::sqrt(terms) * rounding.unit * usual_size(tensor);
+}
+
 /// How far apart rounding lets the cells of a step be: as far as either form's rules let it be from
-/// the exact number. Nothing where a rule does not say it.
+/// the exact number. The worst case of a long recurrence grows beyond the numbers themselves and
+/// says nothing: then ten times what sums usually scatter. Nothing where a rule does not say it.
 std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& other,
                                       const std::string& step) {
     const Tensor& tensor = one.made[step];
@@ -47,13 +54,10 @@ std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& o
         if (!ball || ball->radius.shape() != tensor.shape()) return std::nullopt;
         for (std::size_t i = 0; i < both.size(); ++i) both.data()[i] += ball->radius.at(i);
     }
+    const double most = usual_size(tensor) / 100;
+    const double usual = 10 * usual_scatter(one.plan, tensor, rounding);
+    for (double& each : both) each = each <= most ? each : usual;
     return Tensor(tensor.axes(), std::move(both));
-}
-
-/// How far apart sums over tokens and features usually are, which add up in other orders.
-double usual_scatter(const Plan& plan, const Tensor& tensor, const Rounding& rounding) {
-    const auto terms = static_cast<double>(plan.key_len + plan.embed_dim);
-    return 3 * std::sqrt(terms) * rounding.unit * usual_size(tensor);
 }
 
 void compare_step(const WalkedForm& one, const WalkedForm& other, FormBounds bounds,
