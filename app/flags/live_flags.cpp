@@ -186,7 +186,8 @@ Arguments as_live(const Arguments& arguments) {
 }
 
 std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments) {
-    if (attn::page_core.empty()) {
+    // The core of a live page has neither: the page around it holds both.
+    if (attn::page_core.empty() && !attn::page_js.empty()) {
         throw attn::ConfigError("a page holds no pages with knobs: run attn-explain itself");
     }
     std::vector<std::pair<std::string, std::string>> scripts{

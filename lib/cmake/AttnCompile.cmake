@@ -38,5 +38,6 @@ if(ATTN_SANITIZE)
     target_compile_options(attn_compile INTERFACE -fsanitize=address,undefined
                                                   -fno-sanitize=null,vptr,object-size
                                                   -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    target_link_options(attn_compile INTERFACE -fsanitize=address,undefined)
+    # The tests start the program thousands of times, and each start would move two million addresses.
+    target_link_options(attn_compile INTERFACE -fsanitize=address,undefined -no-pie)
 endif()
