@@ -67,6 +67,25 @@ const longestAddress = 2000;
 /** Of these a walk has one. */
 const inputs = ["text", "ids", "seq-len", "random"].map((word) => `--${word}`);
 
+/** What a knob does, for who knows no flags: the flag stands in small beside it. */
+const plainly = {
+    text: "the words",
+    ids: "the words as ids",
+    "seq-len": "how many words",
+    layer: "which layer",
+    heads: "how many heads",
+    mask: "who may look at whom",
+    scale: "how sharp it looks",
+    seed: "which random numbers",
+    variant: "how it is computed",
+    rope: "order, by turning pairs",
+    "position-embedding": "order, added to words",
+    "position-bias": "order, by distance",
+    softcap: "a cap on scores",
+    bug: "break it",
+    rule: "a rule of your own",
+};
+
 /** Whether Enter ends what is typed in a field of several lines. */
 function isDone(event) {
     if (event.key !== "Enter") return false;
@@ -207,9 +226,9 @@ class Live {
         field.value = said ?? "";
         const offered = choices.map((value) => element("option", { value }));
         const below = list ? element("datalist", { id: list }, offered) : "";
-        const word = name.slice(2).replaceAll("-", " ");
+        const word = element("span", plainly[name.slice(2)] ?? "", " ", element("small", name));
         const kind = takes === "text" ? "label.broad" : "label";
-        const knob = { name, field, label: element(kind, element("span", word), field, below), first: said ?? "" };
+        const knob = { name, field, label: element(kind, word, field, below), first: said ?? "" };
         return knob;
     }
 
