@@ -10,6 +10,9 @@ TEST_SUITE("render: squeeze") {
         CHECK(squeezed_script("    const a = b ? [1, 2] : c;\n    // why\n\n    f(a );\n") ==
               "let a=b?[1,2]:c;f(a);");
         CHECK(squeezed_script("f(/** @type {any} */ { a = b / c + d });\n") == "f({a=b/c+d});");
+        CHECK(squeezed_script("f((one) => g(one), async (two) => two, (a, b) => a);\n") ==
+              "f(one=>g(one),async(two)=>two,(a,b)=>a);");
+        CHECK(squeezed_script("if (f(a)) b = (c) >= d;\n") == "if(f(a))b=(c)>=d;");
         CHECK(squeezed_script("if (!a) {\n    f(a + 1);\n}\n") == "if(!a){f(a+1)}");
         CHECK(squeezed_script("/**\n * What it is.\n */\nclass A {\n    b() {\n    }\n}\n") ==
               "class A{b(){}}");

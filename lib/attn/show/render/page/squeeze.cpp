@@ -32,6 +32,17 @@ const ShortWord* shorter_at(std::string_view line, std::size_t at) {
     return nullptr;
 }
 
+/// Takes the brackets off the one parameter of a function whose arrow begins: `(one)=` as `one=`.
+void bare_parameter(std::string& tight) {
+    const auto is_of_word = [](char c) { return std::isalnum(c) != 0 || c == '_'; };
+    const std::size_t end = tight.ends_with(")=") ? tight.size() - 2 : 0;
+    std::size_t begin = end;
+    while (begin > 0 && is_of_word(tight[begin - 1])) --begin;
+    const bool is_one = begin < end && begin > 0 && tight[begin - 1] == '(';
+    if (!is_one || (begin > 1 && is_of_word(tight[begin - 2]))) return;
+    tight.erase(end, 1).erase(begin - 1, 1);
+}
+
 /// A line of a script without the blanks around signs and the remarks on types between them.
 std::string tight_script(std::string_view line) {
     constexpr std::string_view signs = "=<>?:&|(){}[],;*/!+-";
@@ -60,6 +71,7 @@ std::string tight_script(std::string_view line) {
         const bool beside_sign =
             is_inner && line[i - 1] != line[i + 1] &&
             (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
+        if (quote == 0 && c == '>') bare_parameter(tight);
         if (quote != 0 || !beside_sign) tight += c;
     }
     return tight;
