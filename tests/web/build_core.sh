@@ -15,10 +15,12 @@ done
 source=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+# Apart from where the assembler runs, which would take it for the one that is kept.
+mkdir "$folder/made"
 export NODE_PATH=/usr/share/nodejs EM_FROZEN_CACHE=
-cmake -S "$source" -B "$folder" -G Ninja -D CMAKE_BUILD_TYPE=MinSizeRel -D ATTN_CORE_FOLDER="$folder" \
+cmake -S "$source" -B "$folder" -G Ninja -D CMAKE_BUILD_TYPE=MinSizeRel -D ATTN_CORE_FOLDER="$folder/made" \
     -D CMAKE_TOOLCHAIN_FILE=/usr/share/emscripten/cmake/Modules/Platform/Emscripten.cmake >/dev/null
 cmake --build "$folder"
-node "$(dirname "$0")/core.mjs" "$program" "$folder/core.wasm.gz"
+node "$(dirname "$0")/core.mjs" "$program" "$folder/made/core.wasm.gz"
 cmake --build "$folder" --target npm
 node "$(dirname "$0")/node.mjs" "$program" "$folder/npm"
