@@ -3,7 +3,6 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/files/io/output_files.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/show/render/page/page_files.hpp"

@@ -68,13 +68,12 @@ inline to_chars_text to_chars(char* begin, char* end, double value, chars_format
 
 /// The shorter of both forms, without an exponent where they are as long.
 template <class Number>
-requires is_floating_point_v<Number> to_chars_text to_chars(char* begin, char* end, Number value) {
+requires is_floating_point_v<Number> to_chars_text to_chars(char* begin, char*, Number value) {
     char fixed[512], scientific[64];
     const char* const a = to_chars(fixed, fixed + 512, value, chars_format::fixed).ptr;
     const char* const b =
         to_chars(scientific, scientific + 64, value, chars_format::scientific).ptr;
     const bool is_fixed = a - fixed <= b - scientific;
-    (void)end;
     return {is_fixed ? std::copy(static_cast<const char*>(fixed), a, begin)
                      : std::copy(static_cast<const char*>(scientific), b, begin)};
 }

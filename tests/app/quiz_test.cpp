@@ -178,7 +178,7 @@ TEST_SUITE("app: quiz") {
             says("prefix:", "prefix of ");
             says("--rope ", "positions from 0");
             says("--kv-heads", "heads of keys and values");
-            says("--heads", " head");
+            says("--heads", has(flags, "--heads 1") ? "1 head " : " heads");
             says("--head-dim", "features a head");
             says("--batch", "a batch of ");
             says("--backward", "as loss");

@@ -14,7 +14,7 @@ const [program, file] = process.argv.slice(2);
 const page = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/show/render/page");
 const text = (name) => readFileSync(join(page, name), "utf8");
 const times = (count, act) => Array.from({ length: count }, (_, i) => act(i));
-const { Core, bytesOf } = new Function("times", `${text("core.js")}; return { Core, bytesOf };`)(times);
+const { Core, bytesOf } = new Function("times", `${text("letters.js")}${text("core.js")}; return { Core, bytesOf };`)(times);
 
 const run = (words) => spawnSync(program, words, { encoding: "utf8", maxBuffer: 1 << 28 });
 const scripts = (page) =>

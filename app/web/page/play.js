@@ -1,13 +1,5 @@
 // The whole program in a page: a command line, what it prints, and the files that it reads and writes.
 
-const lettersIn = (id) => root.getElementById(id)?.textContent ?? "";
-
-/** The bytes of a packed part of the page. */
-async function unpacked(id, how) {
-    const packed = new Blob([bytesOf(lettersIn(id))]).stream();
-    return new Uint8Array(await new Response(packed.pipeThrough(new DecompressionStream(how))).arrayBuffer());
-}
-
 /** The words of a line as a shell reads them: quotes hold blanks together. */
 function wordsOf(line) {
     const words = [];
@@ -25,14 +17,6 @@ function wordsOf(line) {
 }
 function quoted(word) {
     return /^[\w,.:=+/@%-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-/** The model as it lies in memory; the program packs it so (open_model.hpp). */
-function unrolled(packed) {
-    const count = packed.length / 4;
-    const words = new Uint32Array(count);
-    packed.forEach((byte, i) => (words[i % count] |= byte << (8 * Math.floor(i / count))));
-    return new Uint8Array(words.map((bits) => (bits >>> 1) | (bits << 31)).buffer);
 }
 
 /** The numbers of printed tensors that are printed whole: where each stands, its text and its cell. */
@@ -97,9 +81,9 @@ class Play {
     async prepare() {
         const [bytes, glue] = await Promise.all([unpacked("program", "gzip"), unpacked("glue", "gzip")]);
         this.program = await WebAssembly.compile(bytes);
-        const script = new Blob([glue, "\n", lettersIn("worker")], { type: "text/javascript" });
+        const script = new Blob([glue, "\n", root.getElementById("worker").textContent], { type: "text/javascript" });
         this.script = URL.createObjectURL(script);
-        if (lettersIn("model")) this.model = unrolled(await unpacked("model", "deflate"));
+        if (root.getElementById("model")) this.model = new Uint8Array(unrolled(await unpacked("model", "deflate")).buffer);
     }
 
     /** The address holds a command: `#why weights[5,3]`. */
@@ -170,8 +154,9 @@ class Play {
     /** A text whose cells, numbers and commands can be pressed. */
     linked(text, words) {
         const isWalk = words.length === 0 || words[0].startsWith("--");
-        const ends = /^(--only|-o|--output|--format|-q)(=|$)/;
-        const flags = isWalk ? words.filter((word, i) => !ends.test(word) && !/^(--only|-o|--output|--format)$/.test(words[i - 1])) : words.slice(2);
+        const ofOutput = /^(--only|-o|--output|--format)(=|$)/;
+        const goes = (word, before = "") => ofOutput.test(word) || word === "-q" || (ofOutput.test(before) && !before.includes("="));
+        const flags = isWalk ? words.filter((word, i) => !goes(word, words[i - 1])) : words.slice(2);
         const why = (cell) => ["why", cell, ...flags].map(quoted).join(" ");
         const found = [...text.matchAll(/attn-explain (?:[a-z]+ |--)[^\n]*/g)].map((one) => [one.index, one[0], one[0].slice("attn-explain ".length)]);
         if (words[0] === "why") {

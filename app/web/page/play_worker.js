@@ -68,7 +68,6 @@ onmessage = ({ data: { program, words, files, answers, seed, model, columns } })
             code = status;
             throw error;
         },
-        onExit: (status) => (code = status),
     };
     own.host.memory = () => own.HEAPU8;
     const told = (bytes) => new TextDecoder().decode(new Uint8Array(bytes));

@@ -1,26 +1,19 @@
-// What node or a page does for the program: letters, regular expressions; node alone deflate and terminals.
+// What node or a page does for the program: regular expressions; node alone deflate and terminals. The
+// build lays letters.js, of the scripts of pages, before it.
 // Places and sizes are those of bytes in `memory`, which is another one once it has grown.
 "use strict";
 const isNode = typeof module === "object";
 const [tty, zlib] = isNode ? [require("tty"), require("zlib")] : [];
 const encoder = new TextEncoder();
 
-const categoryNames = "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co";
-const categories = categoryNames.split(" ").map((name) => new RegExp(`^\\p{${name}}$`, "u"));
-const leftward = /\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}/u;
 const wide =
     /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 const without = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
 
-/** What is asked of a character: `c` its category, `l` its small letter, `r` whether it runs leftwards, `w` its columns. */
-function askedOf(what, point) {
-    if (point < 0 || point > 0x10ffff) return 0;
+/** The columns of a character on a terminal. */
+function columnsOf(point) {
     const letter = String.fromCodePoint(point);
-    if (what === "c") return Math.max(0, categories.findIndex((one) => one.test(letter)));
-    if (what === "r") return Number(leftward.test(letter));
-    if (what === "w") return wide.test(letter) ? 2 : Number(!without.test(letter));
-    const small = letter.toLowerCase();
-    return [...small].length === 1 ? small.codePointAt(0) : point;
+    return wide.test(letter) ? 2 : Number(!without.test(letter));
 }
 
 /** A pattern of PCRE2 in the words of JavaScript: `(?i:abc)` with each letter in both sizes, `++` as `+`. */
@@ -49,7 +42,11 @@ class Host {
 
     asked(what, point) {
         const key = what * 0x200000 + point;
-        if (!this.known.has(key)) this.known.set(key, askedOf(String.fromCharCode(what), point));
+        if (!this.known.has(key)) {
+            const about = String.fromCharCode(what);
+            const told = askedOf(about, point);
+            this.known.set(key, about === "w" && told > 0 ? columnsOf(point) : told);
+        }
         return this.known.get(key);
     }
 

@@ -8,7 +8,7 @@
 
 extern "C" {
 
-// functions.js says what these do.
+// host.js says what these do.
 int node_deflate(const unsigned char* from, std::size_t size, unsigned char* to, std::size_t room);
 int node_inflater();
 int node_feed(int inflater, const unsigned char* from, std::size_t size);

@@ -186,12 +186,10 @@ private:
     /// What a name means wherever rules are read; empty where a file may give it a meaning. An axis
     /// may be called f or i, which not every walk has.
     static std::string meaning_in_walks(const std::string& name, bool is_axis) {
-        static const std::set<std::string> letters{"b", "c", "h", "k", "q", "t"},
-            numbers{"C",  "D",   "Dv",    "G",      "H",  "P",    "Tk",
-                    "Tq", "cap", "group", "offset", "pi", "scale"};
+        static const std::set<std::string> letters{"b", "c", "h", "k", "q", "t"};
         const bool is_own = !is_axis && (name == "f" || name == "i");
         return letters.contains(name) || is_own ? "an index"
-               : numbers.contains(name)         ? "a number"
+               : is_walk_number(name)           ? "a number"
                                                 : "";
     }
 

@@ -107,5 +107,7 @@ double number_of(const RuleTree& expression, const std::map<std::string, double>
 /// and keys, `P` keys of the past, `offset` keys before the first query's own, `scale` what scores
 /// are divided by, `cap` of the scores where there is one, `pi`, and those of attention files.
 std::map<std::string, double> rule_settings(const Plan& plan);
+/// Whether a name is one of these in every walk, and no attention file's own.
+bool is_walk_number(const std::string& name);
 
 }  // namespace attn

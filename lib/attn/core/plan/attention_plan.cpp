@@ -16,6 +16,29 @@ namespace {
 /// Whether the sizes of a plan are known: the names of its parameters are asked for before.
 bool is_sized(const Plan& plan) { return plan.head_dim > 0; }
 
+/// A number that rules know in every walk.
+struct WalkNumber {
+    const char* name;
+    double (*of)(const Plan&);
+};
+double of_size(std::size_t size) { return static_cast<double>(size); }
+constexpr WalkNumber walk_numbers[]{
+    {"H", [](const Plan& plan) { return of_size(plan.heads); }},
+    {"G", [](const Plan& plan) { return of_size(plan.kv_heads); }},
+    {"D", [](const Plan& plan) { return of_size(plan.head_dim); }},
+    {"Dv", [](const Plan& plan) { return of_size(plan.value_dim); }},
+    {"C", [](const Plan& plan) { return of_size(plan.embed_dim); }},
+    {"Tq", [](const Plan& plan) { return of_size(plan.query_len); }},
+    {"Tk", [](const Plan& plan) { return of_size(plan.key_len); }},
+    {"P", [](const Plan& plan) { return of_size(plan.past_len); }},
+    {"offset", [](const Plan& plan) { return static_cast<double>(causal_offset(plan)); }},
+    {"group", [](const Plan& plan) { return of_size(plan.queries_per_key()); }},
+    {"pi", [](const Plan&) { return std::numbers::pi; }},
+    {"scale", [](const Plan& plan) {
+         const bool divides = plan.scale.operation == ScaleFactor::Operation::divide;
+         return divides ? plan.scale.number : 1 / plan.scale.number;
+     }}};
+
 /// The axis and the length of a letter that all rules know.
 std::optional<Extent> known_axis(const std::string& letter, const Plan& plan) {
     if (letter == "b") return Extent{"batch", plan.batch};
@@ -41,22 +64,14 @@ std::shared_ptr<const Tensor> tensor_of(const AttentionParameter& parameter, con
 
 }  // namespace
 
+bool is_walk_number(const std::string& name) {
+    return name == "cap" ||
+           std::ranges::any_of(walk_numbers, [&](const auto& each) { return each.name == name; });
+}
+
 std::map<std::string, double> rule_settings(const Plan& plan) {
-    const auto number = [](std::size_t size) { return static_cast<double>(size); };
-    const bool divides = plan.scale.operation == ScaleFactor::Operation::divide;
-    std::map<std::string, double> settings{
-        {"H", number(plan.heads)},
-        {"G", number(plan.kv_heads)},
-        {"D", number(plan.head_dim)},
-        {"Dv", number(plan.value_dim)},
-        {"C", number(plan.embed_dim)},
-        {"Tq", number(plan.query_len)},
-        {"Tk", number(plan.key_len)},
-        {"P", number(plan.past_len)},
-        {"offset", static_cast<double>(causal_offset(plan))},
-        {"group", number(plan.queries_per_key())},
-        {"pi", std::numbers::pi},
-        {"scale", divides ? plan.scale.number : 1 / plan.scale.number}};
+    std::map<std::string, double> settings;
+    for (const WalkNumber& each : walk_numbers) settings[each.name] = each.of(plan);
     if (plan.caps()) settings["cap"] = plan.config.softcap;
     for (const auto& file : plan.config.attentions) {
         for (const AttentionNumber& each : file->settings) {

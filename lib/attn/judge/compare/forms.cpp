@@ -70,8 +70,7 @@ void compare_step(const WalkedForm& one, const WalkedForm& other, FormBounds bou
     if (left.is_floating() && !same_numbers(left, right)) {
         step.tolerance.absolute =
             usual_scatter(one.plan, left, rounding_of(coarser_type(left, right)));
-        const bool is_near = distance(left, right, step.tolerance).within();
-        if (bounds == FormBounds::all || !is_near) {
+        if (bounds == FormBounds::all || !distance(left, right, step.tolerance).within()) {
             bound = allowed_between(one, other, step.name);
             step.is_bounded = bound.has_value();
         }

@@ -167,18 +167,24 @@ QuizWalk masked_words(Dice& dice) {
     return walk;
 }
 
-/// A form of an attention that the program brings.
-void put_form(QuizWalk& walk, const std::string& name, const std::string& form) {
+/// An attention that the program brings.
+const AttentionFile& put_attention(QuizWalk& walk, const std::string& name) {
     walk.config.attentions = {
         std::make_shared<const AttentionFile>(parse_attention(shipped_attention(name), name))};
+    walk.flags += " $attention "_told + name;
+    return *walk.config.attentions.front();
+}
+
+void put_form(QuizWalk& walk, const std::string& form) {
     walk.config.form = form;
-    walk.flags += " $attention "_told + name + " $form "_told + form;
+    walk.flags += " $form "_told + form;
 }
 
 /// Three tokens of whole numbers that go into a state which fades by the decay of a first head.
 QuizWalk remembered(Dice& dice) {
     QuizWalk walk = whole(dice, {3, 3, 2, 1});
-    put_form(walk, "retention", "recurrent");
+    put_attention(walk, "retention");
+    put_form(walk, "recurrent");
     walk.told =
         "1 head whose state begins as 0; with each token it is multiplied by 31/32, then "
         "state[0,t,f,g] grows by key[0,t,f] * value[0,t,g]";
@@ -190,8 +196,8 @@ QuizWalk one_form(Dice& dice) {
     const std::string name = dice.pick({"retention", "linear", "deltanet", "gated-deltanet",
                                         "gated-linear", "kimi-delta", "mamba2", "rwkv6"});
     QuizWalk walk = drawn(dice, {{"seq-len", 4}, {"heads", 2}, {"mask causal"}});
-    const AttentionFile file = parse_attention(shipped_attention(name), name);
-    put_form(walk, name, file.forms[dice.below(file.forms.size())]);
+    const std::vector<std::string>& forms = put_attention(walk, name).forms;
+    put_form(walk, forms[dice.below(forms.size())]);
     walk.told = name + ", " + walk.told;
     return walk;
 }

@@ -1,21 +1,5 @@
 // The program's own core as WebAssembly: the words of a command line in, what it would write out.
 
-const categoryNames =
-    "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co".split(" ");
-const categories = categoryNames.map((name) => new RegExp(`^\\p{${name}}$`, "u"));
-const isRightToLeft = /\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}/u;
-
-/** What the core asks of a character: its category, its small letter, whether it runs leftwards. */
-function askedOf(what, point) {
-    if (point < 0 || point > 0x10ffff) return 0;
-    const letter = String.fromCodePoint(point);
-    if (what === "c") return Math.max(0, categories.findIndex((one) => one.test(letter)));
-    if (what === "r") return Number(isRightToLeft.test(letter));
-    if (what === "w") return 1;
-    const small = letter.toLowerCase();
-    return [...small].length === 1 ? small.codePointAt(0) : point;
-}
-
 /** The bytes that letters of a page stand for: two of base 91 for 13 bits (render.hpp). */
 function bytesOf(letters) {
     const bytes = new Uint8Array((13 * (letters.length >> 1) + 6 * (letters.length & 1)) >> 3);
@@ -29,6 +13,21 @@ function bytesOf(letters) {
         for (bits += isLast ? 6 : 13; bits >= 8; bits -= 8, held >>= 8) bytes[byte++] = held;
     }
     return bytes;
+}
+
+/** The bytes of a packed part of the page. */
+async function unpacked(id, /** @type {CompressionFormat} */ way) {
+    const packed = bytesOf(root.getElementById(id).textContent);
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream(way));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** The model of the page as it lies in memory; the program packs it so (open_model.hpp). */
+function unrolled(packed) {
+    const count = packed.length / 4;
+    const words = new Uint32Array(count);
+    packed.forEach((byte, i) => (words[i % count] |= byte << (8 * Math.floor(i / count))));
+    return words.map((bits) => (bits >>> 1) | (bits << 31));
 }
 
 class Core {
@@ -56,13 +55,10 @@ class Core {
         this.calls._initialize();
     }
 
-    /** Lays the model of the page where the core looks for it; the program packs it so (open_model.hpp). */
+    /** Lays the model of the page where the core looks for it. */
     hold(packed) {
-        const count = packed.length / 4;
-        const words = new Uint32Array(count);
-        packed.forEach((byte, i) => (words[i % count] |= byte << (8 * Math.floor(i / count))));
-        const turned = words.map((bits) => (bits >>> 1) | (bits << 31));
-        new Uint32Array(this.calls.memory.buffer, this.calls.attn_model(), count).set(turned);
+        const words = unrolled(packed);
+        new Uint32Array(this.calls.memory.buffer, this.calls.attn_model(), words.length).set(words);
     }
 
     /** What the core writes to standard error, as the system takes it. */

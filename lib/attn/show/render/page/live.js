@@ -1,12 +1,5 @@
 // A live page: flags become knobs, and the core walks again whenever one is turned.
 
-/** The bytes that stand in the page, packed in this way and as letters. */
-async function unpacked(id, /** @type {CompressionFormat} */ way) {
-    const packed = bytesOf(root.getElementById(id).textContent);
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream(way));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
 /** A walk's numbers to four digits: in the last ones, browsers and C libraries may differ. */
 function roughly(walk) {
     return walk.replace(/-?\d+\.\d+(e[-+]\d+)?/g, (digits) => Number(digits).toPrecision(4));

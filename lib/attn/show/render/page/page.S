@@ -43,6 +43,7 @@
         at_label attn_page_live_css
         .incbin "live.css"
         at_label attn_page_live_js
+        .incbin "letters.js"
         .incbin "core.js"
         at_label attn_page_after_core
         .incbin "tour.js"
