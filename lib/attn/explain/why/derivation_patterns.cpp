@@ -1,8 +1,10 @@
 #include "attn/explain/why/why.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
+#include "attn/core/rules/indices.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/why/rule_cell.hpp"
 #include "attn/ground/tensor/slice.hpp"
@@ -190,6 +192,61 @@ DerivationPattern pattern_of(const Gathered& gathered, const std::string& rule,
     return pattern;
 }
 
+/// Whether an expression reads cells whose numbers grow evenly along each index, and says nothing
+/// else of indices or of what the numbers are: its text is the same everywhere.
+bool is_even(const RuleNode& node, const std::vector<std::string>& indices) {
+    using Kind = RuleNode::Kind;
+    switch (node.kind) {
+        case Kind::number:
+            return true;
+        case Kind::name:
+            return std::ranges::find(indices, node.word) == indices.end();
+        case Kind::cell:
+            return std::ranges::all_of(node.parts, [](const RuleTree& index) {
+                const std::optional<Linear> steps = Linear::of(*index, {});
+                return steps && std::ranges::all_of(steps->parts(), [](const Linear::Part& part) {
+                           return part.atom->kind == Kind::name;
+                       });
+            });
+        case Kind::choose:
+        case Kind::reduce:
+            return false;
+        case Kind::call:
+            if (node.word == "max" || node.word == "min") return false;
+            [[fallthrough]];
+        case Kind::operate:
+            return std::ranges::all_of(
+                node.parts, [&](const RuleTree& part) { return is_even(*part, indices); });
+    }
+    return false;
+}
+
+/// Whether every cell is made as the first one is: of even expressions, and of sums of these.
+bool makes_cells_alike(const RuleNode& node, const std::vector<std::string>& indices) {
+    const auto of_parts = [&](const RuleTree& part) { return makes_cells_alike(*part, indices); };
+    if (is_operation(node, "+")) return std::ranges::all_of(node.parts, of_parts);
+    if (node.kind != RuleNode::Kind::reduce) return is_even(node, indices);
+    const auto is_fixed = [&](const RuleTree& end) {
+        return end->parts.empty() && is_even(*end, indices);
+    };
+    std::vector<std::string> inside = indices;
+    inside.push_back(node.index);
+    return node.word == "sum" && is_fixed(node.parts[0]) && is_fixed(node.parts[1]) &&
+           is_even(*node.parts[2], inside);
+}
+
+/// The cells to be followed: all, or the first and its neighbour along each axis.
+std::vector<std::size_t> followed_cells(const Shape& shape, std::size_t size, bool are_alike) {
+    std::vector<std::size_t> cells(are_alike ? std::min<std::size_t>(size, 1) : size);
+    std::iota(cells.begin(), cells.end(), std::size_t{0});
+    std::size_t length = 1;
+    for (std::size_t axis = shape.size(); are_alike && size > 0 && axis-- > 0;
+         length *= shape[axis]) {
+        if (shape[axis] > 1) cells.push_back(length);
+    }
+    return cells;
+}
+
 }  // namespace
 
 std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepTable& table,
@@ -202,7 +259,8 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     RuleCell follows(*rule, ledger);
     std::vector<Gathered> gathered;
     std::unordered_map<std::string, std::size_t> known;
-    for (std::size_t number = 0; number < tensor.size(); ++number) {
+    const bool are_alike = makes_cells_alike(*rule->value, rule->indices);
+    for (const std::size_t number : followed_cells(shape, tensor.size(), are_alike)) {
         const MadeCell made = tellable(follows.at(indices_of(number, shape)));
         const auto [place, is_new] = known.try_emplace(key_of(made), gathered.size());
         if (is_new) gathered.push_back(begun(made));
@@ -213,6 +271,7 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     for (const Gathered& one : gathered) {
         patterns.push_back(pattern_of(one, told.substr(told.find(" = ") + 3), shape));
     }
+    if (are_alike && !patterns.empty()) patterns.front().cells = {0, tensor.size()};
     return patterns;
 }
 
