@@ -149,7 +149,8 @@ attn::JsonText knobs_json(const Arguments& arguments) {
         const Knob* knob = knob_of(arguments, flag);
         if (knob != nullptr) fields.push_back(knob_json(arguments, flag, *knob));
     }
-    return {{{"words", words}, {"knobs", {fields, ",\n"}}}, ",\n"};
+    return {{{"words", words}, {"flag", std::string(flags::live)}, {"knobs", {fields, ",\n"}}},
+            ",\n"};
 }
 
 }  // namespace

@@ -96,19 +96,36 @@ export async function testWriting() {
         const told = JSON.parse(printed([...asked, "--json"]));
         check(Math.abs(told.probability - tokens[0][1]) <= 0.5001e-4, `${text}: the likeliest token`, tokens);
         const logits = new Map(told.parts.map(({ part, logit }) => [part, logit]));
+        const headsOf = (layer) => told.parts.filter(({ part }) => part.startsWith(`${layer}, head `));
+        for (const layer of ["layer 0", "layer 1", "layer 2", "layer 3", "layer 4"])
+            logits.set(`${layer}, all heads`, headsOf(layer).reduce((sum, { logit }) => sum + logit, 0));
         const isRight = ([part, shown]) => Math.abs(logits.get(part) - shown) <= 0.5001e-4;
-        check(parts.length > 5 && parts.every(isRight), `${text}: what added to it`, parts);
+        check(parts.length === 1 + 5 * 2 + 8 && parts.every(isRight), `${text}: what added to it`, parts);
+        const others = parts.filter(([part]) => !/head \d/.test(part));
+        const sum = others.reduce((all, [, shown]) => all + Number(shown), 0);
+        check(Math.abs(sum - told.logit) < 11 * 0.5001e-4, `${text}: the path adds up to the logit`, [sum, told.logit]);
         await page.run(() => document.getElementById("write").click());
         text += token;
         const field = await page.run(() => document.querySelector('[data-knob="--text"]').value);
         check(field === text, "the token is written", field);
     }
+    const unfolded = await page.run(() => {
+        const heads = () => [...document.querySelectorAll("#writes .inner th")].map((one) => one.textContent[6]).join("");
+        const press = (layer) => document.querySelector(`#writes [data-layer="${layer}"]`).click();
+        return [1, 3, 3, 2].map((layer) => (press(layer), heads()));
+    });
+    check(String(unfolded) === "11111111,33333333,,22222222", "a layer of the path opens and closes", unfolded);
+    const place = await page.run(() => document.getElementById("writes").getBoundingClientRect().top -
+        document.querySelector(".boxes").getBoundingClientRect().bottom);
+    check(place >= 0 && place < 100, "what comes next follows the four boxes", place);
+    const copied = await page.run(() => document.querySelector(".command code").textContent);
+    check(copied.endsWith(" --live"), "the command makes a live page", copied);
     const walk = await page.run(() => JSON.parse(document.getElementById("walk").textContent));
     const right = jsonOf(["--model-file", "stories", "--text", text, "--variant", "loop"]);
     check(JSON.stringify(walk.steps) === JSON.stringify(right.steps), "the walk over what was written");
     await picture(page, "writing");
     const head = await page.run(() => {
-        const button = [...document.querySelectorAll("#writes button")].find((one) => /head/.test(one.textContent));
+        const button = [...document.querySelectorAll("#writes button")].find((one) => /head \d/.test(one.textContent));
         button.click();
         const tab = document.querySelector('[data-axis=head] [aria-selected=true]').textContent;
         return [button.textContent, `layer ${document.querySelector('[data-knob="--layer"]').value}, head ${tab}`];

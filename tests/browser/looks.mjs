@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { checkContrast } from "./in_page.mjs";
-import { check, checkQuiet, pageOf, picture, pictures, walks } from "./pages.mjs";
+import { check, checkQuiet, jsonOf, pageOf, picture, pictures, walks } from "./pages.mjs";
 
 export async function testLooks() {
     const opened = await pageOf(walks[1]);
@@ -126,4 +126,37 @@ export async function testGradients() {
     check(!scaled.includes("d_scaled_scores"), "the first screen shows no gradient", scaled);
     await picture(page, "gradients");
     checkQuiet(opened);
+}
+
+/** On the tab of each head stands a picture of its weights; two heads have none. */
+export async function testThumbs() {
+    const flags = ["--text", "a red fox runs", "--text", "one dog", "--mask", "causal,padding", "--embed-dim", "16"];
+    const opened = await pageOf([...flags, "--heads", "4"]);
+    const { page } = opened;
+    const { data } = jsonOf([...flags, "--heads", "4"]).steps.find(({ name }) => name === "weights");
+    for (const batch of [0, 1]) {
+        const pictures = await page.run(async (batch) => {
+            document.querySelectorAll("[data-axis=batch] [role=tab]")[batch].click();
+            const thumbs = [...document.querySelectorAll("[data-axis=head] .thumb")];
+            return Promise.all(thumbs.map(async (thumb) => {
+                const image = new Image();
+                image.src = getComputedStyle(thumb).maskImage.slice(5, -2);
+                await image.decode();
+                const canvas = document.createElement("canvas");
+                const brush = canvas.getContext("2d");
+                brush.drawImage(image, 0, 0);
+                const { width, height } = image;
+                return [...brush.getImageData(0, 0, width, height).data].filter((_, i) => i % 4 === 3);
+            }));
+        }, batch);
+        const isShare = (alpha, weight, row) => Math.abs(alpha / 255 - weight / Math.max(...row)) < 0.003;
+        const isRight = pictures.length === 4 && data[batch].every((head, h) =>
+            head.every((row, q) => row.every((weight, k) => isShare(pictures[h][row.length * q + k], weight, row))));
+        check(isRight, `the weights on the tabs, sequence ${batch}`, pictures);
+    }
+    checkQuiet(opened);
+    await page.close();
+    const two = await pageOf([...flags, "--heads", "2"]);
+    check(await two.page.run(() => document.querySelector(".thumb") === null), "two heads have no pictures");
+    await two.page.close();
 }

@@ -2,8 +2,8 @@
 #include "attn/show/render/render.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -213,7 +213,18 @@ struct Frame {
     bool is_live = false;      ///< with knobs, and the core that they turn
     bool has_bounds = false;   ///< with digits that are marked
     bool has_slider = false;   ///< through the matrices of a recurrence
+    bool has_thumbs = false;   ///< pictures of the heads
 };
+
+/// Whether the walk has so many heads that a reader wants to see all of them at once.
+bool needs_thumbs(const Document& document) {
+    return std::ranges::any_of(document.sections, [](const Section& section) {
+        const auto* const tensor = std::get_if<Tensor>(&section.content);
+        if (section.name != "weights" || tensor == nullptr || !tensor->has_axis("head"))
+            return false;
+        return tensor->shape()[tensor->axis("head")] > 2;
+    });
+}
 
 /// Whether a tensor has axes outside of its matrices that neither heads nor sequences count.
 bool needs_slider(const Document& document) {
@@ -234,6 +245,7 @@ void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
         << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
         << squeezed_style(frame.has_bounds ? page_bounds_css : "")
         << squeezed_style(frame.has_slider ? page_slider_css : "")
+        << squeezed_style(frame.has_thumbs ? page_thumbs_css : "")
         << squeezed_style(frame.is_live ? page_live_css : "")
         << squeezed_style(scale_style(Page::light, "background", "", "color"))
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
@@ -266,6 +278,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
         << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
         << squeezed_script(frame.has_bounds ? page_bounds_js : "")
         << squeezed_script(frame.has_slider ? page_slider_js : "")
+        << squeezed_script(frame.has_thumbs ? page_thumbs_js : "")
         << squeezed_script(frame.is_live ? page_live_js : "")
         << (frame.is_live ? "new Live(new App());" : "new App();") << "})();\n</script>\n"
         << (choices.embedded ? "" : "</body>\n</html>\n");
@@ -302,20 +315,20 @@ std::string as_letters(std::string_view bytes) {
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
     const bool is_live = !choices.live.empty();
-    write_page(sink,
-               {document.command, false, plain_weights(document, choices), is_live,
-                choices.options.certain_digits, needs_slider(document)},
-               choices, [&](TextPieces& out) {
-                   write_walk(out, document, choices, "");
-                   for (const auto& one : choices.live) {
-                       write_script(out, one.first, [&](const Sink& to) { to(one.second); });
-                   }
-                   if (document.other == nullptr) return;
-                   Document other = *document.other;
-                   other.other =
-                       std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
-                   write_walk(out, other, choices, "other-");
-               });
+    write_page(
+        sink,
+        {document.command, false, plain_weights(document, choices), is_live,
+         choices.options.certain_digits, needs_slider(document), is_live || needs_thumbs(document)},
+        choices, [&](TextPieces& out) {
+            write_walk(out, document, choices, "");
+            for (const auto& one : choices.live) {
+                write_script(out, one.first, [&](const Sink& to) { to(one.second); });
+            }
+            if (document.other == nullptr) return;
+            Document other = *document.other;
+            other.other = std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
+            write_walk(out, other, choices, "other-");
+        });
 }
 
 void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {

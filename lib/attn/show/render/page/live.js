@@ -8,13 +8,15 @@ function roughly(walk) {
 /** What a walk brings along, each in a script of its own. */
 const walkParts = ["walk", "views", "next"];
 
-/** These parts in the text of a page. */
+/** These parts in the text of a page; no letter of theirs can end a script. */
 function partsIn(text) {
-    const page = new DOMParser().parseFromString(text, "text/html");
-    return walkParts.map((id) => page.getElementById(id)?.textContent);
+    return walkParts.map((id) => {
+        const [, part] = text.split(`" id="${id}">`);
+        return part?.slice(0, part.indexOf("<\/script>"));
+    });
 }
 
-/** What a model writes next: its likeliest tokens, and which heads added to the one in front. */
+/** The fifth box: what a model writes next, and what each part of it adds to that on the way. */
 class Next {
     constructor(live) {
         this.live = live;
@@ -24,32 +26,61 @@ class Next {
 
     make() {
         this.tokens = JSON.parse(root.getElementById("next").textContent);
+        this.open = undefined;
         this.show(this.tokens[0]);
     }
 
+    row(name, about, act, bar, number) {
+        const word = element("th", { scope: "row" }, act ? button(name, act, about) : name);
+        return element("tr", word, element("td", bar), element("td", number));
+    }
+
+    /** The path through the model: x, then what heads and MLP of each layer add to it. */
+    path(chosen) {
+        const parts = Object.entries(chosen.parts);
+        const layerOf = (part) => /^layer (\d+), head/.exec(part)?.[1];
+        const heads = parts.filter(([part]) => layerOf(part));
+        const [strongest] = heads.sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
+        this.open ??= layerOf(strongest?.[0]);
+        const sums = new Map();
+        for (const one of parts) {
+            const layer = layerOf(one[0]);
+            const sum = layer && `layer ${layer}, all heads`;
+            if (sum) sums.set(sum, { layer, logit: (sums.get(sum)?.logit ?? 0) + one[1] });
+            if (!sum || layer === this.open) sums.set(one[0], { logit: one[1], isHead: Boolean(sum) });
+        }
+        const most = largestOf([...sums.values()].map(({ logit }) => logit));
+        return [...sums].map(([part, { logit, layer, isHead }]) => {
+            const unfold = () => {
+                this.open = layer === this.open ? "" : layer;
+                this.show(chosen);
+                this.element.querySelector(`[data-layer="${layer}"]`).focus();
+            };
+            const go = () => this.live.goToHead(...part.match(/\d+/g));
+            const about = layer ? { "data-layer": layer, "aria-expanded": String(layer === this.open) } : {};
+            const made = this.row(part, about, layer ? unfold : isHead && go, signedBar(logit, most), fixed(logit, 4));
+            made.classList.toggle("inner", Boolean(isHead));
+            return made;
+        });
+    }
+
     show(chosen) {
-        const row = (about, text, act, bar, number) => {
-            const word = element("th", { scope: "row" }, act ? button(text, act, about) : text);
-            return element("tr", word, element("td", bar), element("td", number));
-        };
         const tokens = this.tokens.map((one) => {
             const about = { "data-token": one.token, "aria-pressed": String(one === chosen) };
             const bar = shareBar(one.probability);
-            return row(about, `“${one.token}”`, () => this.show(one), bar, fixed(one.probability, 4));
-        });
-        const heads = Object.entries(chosen.parts).filter(([part]) => part.includes("head"));
-        heads.sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
-        const added = heads.slice(0, this.tokens.length).map(([part, logit]) => {
-            const go = () => this.live.goToHead(...part.match(/\d+/g));
-            return row({}, part, go, signedBar(logit, heads[0][1]), fixed(logit, 4));
+            return this.row(`“${one.token}”`, about, () => this.show(one), bar, fixed(one.probability, 4));
         });
         const apart = this.live.ofOneLayer(chosen);
         const remark = `the model as it was trained: here ${apart.join(", ")} change${apart.length > 1 ? "" : "s"} one layer alone`;
         const write = button(`write “${chosen.token}”`, () => this.live.write(chosen), { id: "write" });
-        const caption = `which heads did it: what they add to its logit, ${fixed(chosen.logit, 4)}`;
-        const next = tableOf("table.drawn", { caption: "what comes next", rows: tokens });
+        const next = tableOf("table.drawn", { caption: "the likeliest words", rows: tokens });
+        const sum = element("tr", element("th", "added up: its logit"), element("td"), element("td", fixed(chosen.logit, 4)));
+        const caption = `what makes “${chosen.token}” likely`;
+        const path = tableOf("table.drawn.path", { caption, rows: this.path(chosen), foot: [sum] });
+        const words = "Each layer adds context (through W_O) and its MLP to x, and hands the sum on; the last sum points to a word.";
         const note = apart.length > 0 ? element("p.margin", remark) : "";
-        this.element.replaceChildren(next, tableOf("table.drawn", { caption, rows: added }), write, note);
+        const title = [element("h2", "5 What comes next"), element("p", words)];
+        this.element.replaceChildren(...title, element("div", next, write), path, note);
         this.element.classList.toggle("dim", apart.length > 0);
     }
 }
@@ -98,8 +129,9 @@ function flagOf(text) {
 class Live {
     constructor(app) {
         this.app = app;
-        const { words, knobs } = JSON.parse(root.getElementById("knobs").textContent);
+        const { words, flag, knobs } = JSON.parse(root.getElementById("knobs").textContent);
         this.words = words;
+        this.flag = flag;
         /** The cell that was chosen when the page was saved. */
         this.at = root.getElementById("knobs").dataset.at;
         /** Flags of the address that have no knob here. */
@@ -120,8 +152,9 @@ class Live {
         this.tour = new Tour(this);
         this.tour.takes(hash.read());
         this.next = root.getElementById("next") ? new Next(this) : undefined;
-        this.element.append(this.next?.element ?? "");
+        if (this.next) app.strip.element.after(this.next.element);
         new MutationObserver((changes) => this.markNew(changes)).observe(frame, { childList: true, subtree: true });
+        this.sayCommand();
         this.start();
     }
 
@@ -140,6 +173,11 @@ class Live {
         } catch (error) {
             this.say(`no knob can be turned here: ${error.message}`);
         }
+    }
+
+    /** Whoever copies the command gets a page with knobs. */
+    sayCommand() {
+        frame.querySelector(".command code").textContent = `${this.app.command} ${this.flag}`;
     }
 
     say(text) {
@@ -190,7 +228,7 @@ class Live {
         const now = this.knobs.map(({ name, field }) => [name, field.value || undefined]);
         const knobs = told.knobs.map((knob) => ({ ...knob, said: new Map(now).get(knob.name) }));
         const words = [...told.words, ...this.othersSaid()];
-        page.querySelector("#knobs").textContent = JSON.stringify({ words, knobs }).replaceAll("<", "\\u003c");
+        page.querySelector("#knobs").textContent = JSON.stringify({ ...told, words, knobs }).replaceAll("<", "\\u003c");
         const address = this.app.selected && this.app.selected.section.address(this.app.selected.flat);
         if (address) page.querySelector("#knobs").dataset.at = address;
         const url = URL.createObjectURL(new Blob(["<!doctype html>\n", page.outerHTML], { type: "text/html" }));
@@ -299,7 +337,7 @@ class Live {
         app.walk = app.firstWalk = new Walk("");
         app.walk.rowScale = this.before.rowScale;
         app.command = app.walk.command;
-        frame.querySelector(".command code").textContent = app.command;
+        this.sayCommand();
         const open = new Set([...app.steps.element.querySelectorAll("details.group[open]")].map((one) => one.dataset.group));
         app.makeWalk();
         for (const group of app.steps.element.querySelectorAll("details.group")) group.open = open.has(group.dataset.group);

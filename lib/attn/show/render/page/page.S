@@ -40,6 +40,10 @@
         .incbin "slider.css"
         at_label attn_page_slider_js
         .incbin "slider.js"
+        at_label attn_page_thumbs_css
+        .incbin "thumbs.css"
+        at_label attn_page_thumbs_js
+        .incbin "thumbs.js"
         at_label attn_page_live_css
         .incbin "live.css"
         at_label attn_page_live_js

@@ -14,6 +14,8 @@ extern const std::string_view page_bounds_css;  ///< of a page with bounds alone
 extern const std::string_view page_bounds_js;
 extern const std::string_view page_slider_css;  ///< of a page with a recurrence alone
 extern const std::string_view page_slider_js;
+extern const std::string_view page_thumbs_css;  ///< of a page with more than two heads alone
+extern const std::string_view page_thumbs_js;
 extern const std::string_view page_live_css;  ///< of a page with knobs alone
 extern const std::string_view page_live_js;
 extern const std::string_view page_root_js;  ///< root.js alone
