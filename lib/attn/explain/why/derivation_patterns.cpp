@@ -235,13 +235,17 @@ bool makes_cells_alike(const RuleNode& node, const std::vector<std::string>& ind
            is_even(*node.parts[2], inside);
 }
 
-/// The cells to be followed: all, or the first and its neighbour along each axis.
-std::vector<std::size_t> followed_cells(const Shape& shape, std::size_t size, bool are_alike) {
-    std::vector<std::size_t> cells(are_alike ? std::min<std::size_t>(size, 1) : size);
+std::vector<std::size_t> all_cells(std::size_t size) {
+    std::vector<std::size_t> cells(size);
     std::iota(cells.begin(), cells.end(), std::size_t{0});
+    return cells;
+}
+
+/// The first cell of a tensor that has some, and its neighbour along each axis.
+std::vector<std::size_t> first_cells(const Shape& shape) {
+    std::vector<std::size_t> cells{0};
     std::size_t length = 1;
-    for (std::size_t axis = shape.size(); are_alike && size > 0 && axis-- > 0;
-         length *= shape[axis]) {
+    for (std::size_t axis = shape.size(); axis-- > 0; length *= shape[axis]) {
         if (shape[axis] > 1) cells.push_back(length);
     }
     return cells;
@@ -259,8 +263,9 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     RuleCell follows(*rule, ledger);
     std::vector<Gathered> gathered;
     std::unordered_map<std::string, std::size_t> known;
-    const bool are_alike = makes_cells_alike(*rule->value, rule->indices);
-    for (const std::size_t number : followed_cells(shape, tensor.size(), are_alike)) {
+    const bool are_alike = tensor.size() > 0 && makes_cells_alike(*rule->value, rule->indices);
+    const auto followed = are_alike ? first_cells(shape) : all_cells(tensor.size());
+    for (const std::size_t number : followed) {
         const MadeCell made = tellable(follows.at(indices_of(number, shape)));
         const auto [place, is_new] = known.try_emplace(key_of(made), gathered.size());
         if (is_new) gathered.push_back(begun(made));
@@ -271,7 +276,7 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     for (const Gathered& one : gathered) {
         patterns.push_back(pattern_of(one, told.substr(told.find(" = ") + 3), shape));
     }
-    if (are_alike && !patterns.empty()) patterns.front().cells = {0, tensor.size()};
+    if (are_alike) patterns.front().cells = {0, tensor.size()};
     return patterns;
 }
 

@@ -10,7 +10,7 @@ function pictureOf(weights, start) {
     const image = brush.createImageData(columns, rows);
     for (let cell = 0; cell < rows * columns; cell += columns) {
         const row = weights.values.subarray(start + cell, start + cell + columns);
-        const most = largestOf(row) || 1;
+        const most = weights.rowLimit(start + cell) || 1;
         row.forEach((weight, i) => (image.data[4 * (cell + i) + 3] = 255 * clipped(weight / most, 0)));
     }
     brush.putImageData(image, 0, 0);
