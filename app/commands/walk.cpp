@@ -137,7 +137,8 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
     return arguments.has(flags::only) && !wants_bounds(arguments) && !wants_code(arguments) &&
-           attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
+           !arguments.has(flags::forms) && attn::bytes_needed(plan) > small &&
+           attn::can_walk_parts(plan, given, table);
 }
 
 /// The type that a program prints without a note: that of the walk, where it has but one.

@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/walk/states.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/backward/backward.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -112,6 +116,36 @@ TEST_SUITE("attention files") {
                     CHECK_MESSAGE(each.step.equal(), each.text());
                 }
             }
+        }
+    }
+    TEST_CASE("states that nobody asks for are not kept, and what is read from them is the same") {
+        std::set<std::string> left_out;
+        for (const std::string& name : causal_attentions()) {
+            WalkConfig config = config_of(shipped_attention(name));
+            if (0 == std::ranges::count(config.attentions[0]->forms, "recurrent")) continue;
+            config.form = "recurrent";
+            for (const std::optional<std::int64_t> batch : {std::optional<std::int64_t>(), {2}}) {
+                INFO(name);
+                config.batch = batch;
+                const Plan plan = resolve(config);
+                const Ledger given = draw(plan);
+                const Ledger whole = walk(plan, given);
+                // One row at a time, a few, and all at once.
+                for (const std::size_t held : {1, 100, 1 << 20}) {
+                    const Ledger made =
+                        walk(plan, given, without_states(step_table(plan), plan, {}, held));
+                    CHECK(same_numbers(made["context"], whole["context"]));
+                    for (const auto& [step, tensor] : whole.entries()) {
+                        if (!made.has(step)) left_out.insert(name + " " + step);
+                    }
+                }
+                const Ledger kept =
+                    walk(plan, given, without_states(step_table(plan), plan, {"state"}));
+                CHECK(kept.has("state") == whole.has("state"));
+            }
+        }
+        for (const char* name : {"retention", "deltanet", "gated-linear", "mamba2", "rwkv6"}) {
+            CHECK_MESSAGE(left_out.contains(std::string(name) + " state"), name);
         }
     }
     TEST_CASE("gradients go back along a recurrence, to parameters too") {

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <set>
 
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/plan/words.hpp"
+#include "attn/core/walk/states.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
@@ -25,6 +27,17 @@ bool is_row_axis(const Step& step, const std::string& axis) {
 std::size_t first_of_rows(const StepTable& table) {
     return static_cast<std::size_t>(std::ranges::find(table, Chain::scores, &Step::chain) -
                                     table.begin());
+}
+
+/// Errors  ConfigError for a part without a number.
+std::vector<AxisPart> place_of_part(const WantedPart& wanted, const Outline& whole) {
+    std::vector<AxisPart> place =
+        slice_parts(whole.axes, whole.shape, wanted.sliced ? wanted.indices : "...");
+    if (std::ranges::any_of(place, [](const AxisPart& axis) { return axis.count == 0; })) {
+        throw ConfigError("$only "_told + wanted.name + "[" + wanted.indices +
+                          "] is an empty part");
+    }
+    return place;
 }
 
 /// The queries that a part touches, from the first to the last of them.
@@ -72,12 +85,7 @@ public:
     /// The part of a step, and what its note looks at.
     WalkPart part(const Step& step, const WantedPart& wanted) {
         const Outline outline = step.outline(plan_);
-        const std::vector<AxisPart> place =
-            slice_parts(outline.axes, outline.shape, wanted.sliced ? wanted.indices : "...");
-        if (std::ranges::any_of(place, [](const AxisPart& axis) { return axis.count == 0; })) {
-            throw ConfigError("$only "_told + wanted.name + "[" + wanted.indices +
-                              "] is an empty part");
-        }
+        const std::vector<AxisPart> place = place_of_part(wanted, outline);
         const bool of_rows_alone = place_of(step) >= begin_;
         const QueryRange queries = of_rows_alone ? queries_of(plan_, step, outline, place)
                                                  : QueryRange{0, plan_.query_len};
@@ -135,14 +143,44 @@ private:
 
 }  // namespace
 
+namespace {
+
+bool is_of_file(const StepTable& table) {
+    return std::ranges::any_of(table, [](const Step& step) { return !step.file.empty(); });
+}
+
+/// The parts of a walk whose steps a file says: queries may not be alone there, states need not be
+/// kept.
+std::vector<WalkPart> parts_of_file(const Plan& plan, const Ledger& given, const StepTable& table,
+                                    const std::vector<WantedPart>& wanted) {
+    std::set<std::string> names;
+    for (const WantedPart& part : wanted) names.insert(part.name);
+    const Ledger ledger = walk(plan, given, without_states(table, plan, names));
+    std::vector<WalkPart> parts;
+    for (const WantedPart& part : wanted) {
+        const Tensor& whole = ledger[part.name];
+        if (!part.sliced) {
+            parts.push_back({whole, {}});
+            continue;
+        }
+        const std::vector<AxisPart> place = place_of_part(part, {whole.axes(), whole.shape()});
+        const Excerpt excerpt(find_step(table, part.name), whole.axes(), whole.shape(), place);
+        parts.push_back({slice(whole, place), place, excerpt, excerpt.cut(ledger, table)});
+    }
+    return parts;
+}
+
+}  // namespace
+
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table) {
     if (plan.config.softmax_axis != SoftmaxAxis::key || plan.config.prefill) return false;
     const std::span<const Step> steps(table);
     // Mistakes may mix rows, and a gradient of keys comes from all queries.
     const auto mixes = [](const Step& step) {
-        return !step.mistake.empty() || !step.gradient_of.empty() || !step.file.empty();
+        return !step.mistake.empty() || !step.gradient_of.empty();
     };
-    return std::ranges::none_of(steps, mixes) &&
+    if (std::ranges::any_of(steps, mixes)) return false;
+    return is_of_file(table) ||
            std::ranges::none_of(steps.subspan(first_of_rows(table)), [&](const Step& step) {
                return step.kind != Step::Kind::parameter && given.has(step.name);
            });
@@ -150,15 +188,16 @@ bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& tabl
 
 std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,
                                  const std::vector<WantedPart>& wanted) {
+    for (const WantedPart& part : wanted) {
+        if (find_step(table, part.name).applies(plan)) continue;
+        throw ConfigError("there is no step " + part.name +
+                          " in this walk: $list-steps shows those there are"_told);
+    }
+    if (is_of_file(table)) return parts_of_file(plan, given, table, wanted);
     RowsOfWalk rows(plan, given, table);
     std::vector<WalkPart> parts;
     for (const WantedPart& part : wanted) {
-        const Step& step = find_step(table, part.name);
-        if (!step.applies(plan)) {
-            throw ConfigError("there is no step " + part.name +
-                              " in this walk: $list-steps shows those there are"_told);
-        }
-        parts.push_back(rows.part(step, part));
+        parts.push_back(rows.part(find_step(table, part.name), part));
     }
     return parts;
 }

@@ -1,0 +1,231 @@
+#include "attn/core/walk/states.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/evaluate.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/slice.hpp"
+
+namespace attn {
+namespace {
+
+/// A rule and what it makes.
+struct Made {
+    Rule rule;
+    Outline outline;
+};
+
+/// A state and the one step that reads it.
+struct Recurrence {
+    Made state, reader;
+    std::size_t along = 0;         ///< the axis of the state whose rows follow each other
+    std::size_t reader_along = 0;  ///< and that of the reader
+};
+
+RuleTree moved(const std::string& index, std::ptrdiff_t by) {
+    return operate_node("+", {name_node(index), number_node(static_cast<double>(by))});
+}
+
+/// How far before `index` an index lies: 0 for `t`, 1 for `t - 1`; nothing for any other.
+std::optional<std::ptrdiff_t> rows_before(const RuleNode& place, const std::string& index) {
+    if (place.kind == RuleNode::Kind::name && place.word == index) return 0;
+    const bool is_before = is_operation(place, "-") &&
+                           place.parts[0]->kind == RuleNode::Kind::name &&
+                           place.parts[0]->word == index && is_number(*place.parts[1], 1);
+    return is_before ? std::optional<std::ptrdiff_t>(1) : std::nullopt;
+}
+
+/// Whether all cells of a tensor are read in the row of `index`, or in the one before; and no sum
+/// takes that letter for itself.
+bool reads_near(const RuleNode& node, const std::string& tensor, std::size_t axis,
+                const std::string& index) {
+    if (node.kind == RuleNode::Kind::reduce && node.index == index) return false;
+    if (node.kind == RuleNode::Kind::cell && node.word == tensor &&
+        !rows_before(*node.parts[axis], index)) {
+        return false;
+    }
+    return std::ranges::all_of(
+        node.parts, [&](const RuleTree& part) { return reads_near(*part, tensor, axis, index); });
+}
+
+/// A rule whose index counts from row `first` on, reading the state from rows that are held: row r
+/// there is row r of `index` moved by `held`.
+RuleTree from_row(const RuleTree& tree, const std::string& index, std::ptrdiff_t first,
+                  std::ptrdiff_t held, const std::string& state, std::size_t along,
+                  const std::shared_ptr<const Outline>& rows) {
+    return changed(tree, [&](const RuleNode& node) -> RuleTree {
+        if (node.kind == RuleNode::Kind::name && node.word == index) return moved(index, first);
+        if (node.kind != RuleNode::Kind::cell || node.word != state) return nullptr;
+        RuleNode cell = node;
+        cell.outline = rows;
+        const std::ptrdiff_t before = *rows_before(*node.parts[along], index);
+        for (std::size_t axis = 0; axis < cell.parts.size(); ++axis) {
+            RuleTree& part = cell.parts[axis];
+            part = axis == along ? moved(index, held - before)
+                                 : from_row(part, index, first, held, state, along, rows);
+        }
+        return tree_of(std::move(cell));
+    });
+}
+
+Outline with_rows(Outline outline, std::size_t axis, std::size_t rows) {
+    outline.shape[axis] = rows;
+    return outline;
+}
+
+/// The rows of one axis: all others whole.
+Tensor rows_along(const Tensor& tensor, std::size_t axis, std::size_t first, std::size_t count) {
+    std::vector<AxisPart> parts;
+    for (const std::size_t length : tensor.shape()) parts.push_back({0, 1, length, false});
+    parts[axis] = {static_cast<std::ptrdiff_t>(first), 1, count, false};
+    return slice(tensor, parts);
+}
+
+/// Lays rows into a tensor that has more of them, from row `first` on.
+template <class T>
+void put_rows(const Tensor& rows, std::size_t axis, std::size_t first, Array<T>& whole) {
+    const Shape shape = whole.shape();
+    std::size_t inner = 1, outer = 1;
+    for (std::size_t i = 0; i < shape.size(); ++i) (i < axis ? outer : inner) *= shape[i];
+    const std::size_t row = inner / shape[axis], block = rows.size() / outer;
+    const T* from = rows.as<T>().data();
+    for (std::size_t i = 0; i < outer; ++i, from += block) {
+        std::copy_n(from, block, whole.data() + i * inner + first * row);
+    }
+}
+
+/// Rows first, first + 1, ... of both: the state's after `before`, its row in front of them.
+std::pair<Tensor, Tensor> rows_of_both(const Recurrence& of, const Tensor& before,
+                                       std::size_t first, std::size_t count, DType type,
+                                       const Ledger& ledger) {
+    const auto row = static_cast<std::ptrdiff_t>(first);
+    const std::string& name = of.state.rule.step;
+    const std::string carried = name + " before";
+    const Outline made = with_rows(of.state.outline, of.along, count + 1);
+    const auto held = std::make_shared<const Outline>(made);
+
+    Rule state = of.state.rule;
+    const std::string& index = state.indices[of.along];
+    std::vector<RuleTree> places;
+    for (const std::string& letter : state.indices) places.push_back(name_node(letter));
+    places[of.along] = number_node(0);
+    RuleNode cell{.kind = RuleNode::Kind::cell, .word = carried, .parts = std::move(places)};
+    cell.outline = std::make_shared<const Outline>(with_rows(made, of.along, 1));
+    state.text.clear();
+    state.value = choose_node(operate_node("==", {name_node(index), number_node(0)}),
+                              tree_of(std::move(cell)),
+                              from_row(state.value, index, row - 1, 0, name, of.along, held));
+    const auto known = [&](const std::string& called) -> const Tensor& {
+        return called == carried ? before : ledger[called];
+    };
+    Tensor states = evaluate_completed(state, made, type, {known, {}});
+
+    Rule reader = of.reader.rule;
+    reader.text.clear();
+    reader.value =
+        from_row(reader.value, reader.indices[of.reader_along], row, 1, name, of.along, held);
+    const auto with_states = [&](const std::string& called) -> const Tensor& {
+        return called == name ? states : ledger[called];
+    };
+    Tensor read = evaluate_completed(reader, with_rows(of.reader.outline, of.reader_along, count),
+                                     type, {with_states, {}});
+    return {rows_along(states, of.along, count, 1), std::move(read)};
+}
+
+/// The reader's tensor, a few rows at a time.
+Tensor read_along(const Recurrence& of, DType type, const Ledger& ledger,
+                  std::size_t numbers_held) {
+    const Shape& shape = of.state.outline.shape;
+    const std::size_t all = shape[of.along];
+    const Outline one = with_rows(of.state.outline, of.along, 1);
+    std::size_t row = 1;
+    for (const std::size_t length : one.shape) row *= length;
+    const std::size_t at_once =
+        std::max<std::size_t>(numbers_held / std::max<std::size_t>(row, 1), 1);
+    return with_floating(type, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> nothing = empty_array<T>(one.shape);
+        std::fill_n(nothing.data(), nothing.size(), T{});
+        Tensor before(one.axes, std::move(nothing));
+        Array<T> whole = empty_array<T>(of.reader.outline.shape);
+        for (std::size_t first = 0; first < all; first += at_once) {
+            const std::size_t count = std::min(at_once, all - first);
+            auto [last, read] = rows_of_both(of, before, first, count, type, ledger);
+            put_rows(read, of.reader_along, first, whole);
+            before = std::move(last);
+        }
+        return {of.reader.outline.axes, std::move(whole)};
+    });
+}
+
+std::optional<Made> made_by(const PlannedStep& of) {
+    if (of.step.file.empty() || !of.step.applies(of.plan)) return std::nullopt;
+    const std::optional<Rule> rule = rule_of(of);
+    if (!rule) return std::nullopt;
+    return Made{*rule, of.step.outline(of.plan)};
+}
+
+/// The axis along which a step reads the row before its own, and no other.
+std::optional<std::size_t> axis_of_state(const Made& step) {
+    const std::vector<RuleOrder> orders = orders_of(step.rule);
+    if (orders.size() != 1 || orders[0].backwards) return std::nullopt;
+    const std::size_t axis = orders[0].axis;
+    const bool is_near =
+        reads_near(*step.rule.value, step.rule.step, axis, step.rule.indices[axis]);
+    return is_near ? std::optional(axis) : std::nullopt;
+}
+
+/// The step that reads a state row by row; nothing where there is another reader, or none.
+std::optional<std::size_t> reader_of(const StepTable& table, const Plan& plan, std::size_t at,
+                                     Recurrence& of) {
+    std::optional<std::size_t> reader;
+    for (std::size_t i = at + 1; i < table.size(); ++i) {
+        const PlannedStep step{plan, table, table[i]};
+        if (!table[i].applies(plan) || !step.reads(table[at].name)) continue;
+        if (reader) return std::nullopt;
+        reader = i;
+    }
+    if (!reader) return std::nullopt;
+    const std::optional<Made> made = made_by({plan, table, table[*reader]});
+    if (!made || !orders_of(made->rule).empty()) return std::nullopt;
+    const std::vector<std::string>& letters = made->rule.indices;
+    for (std::size_t axis = 0; axis < letters.size(); ++axis) {
+        const bool fits = made->outline.shape[axis] == of.state.outline.shape[of.along] &&
+                          reads_near(*made->rule.value, table[at].name, of.along, letters[axis]);
+        if (!fits) continue;
+        of.reader = *made;
+        of.reader_along = axis;
+        return reader;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+StepTable without_states(const StepTable& table, const Plan& plan,
+                         const std::set<std::string>& kept, std::size_t numbers_held) {
+    StepTable without = table;
+    if (is_16_bit(plan.compute_dtype)) return without;
+    std::set<std::size_t> readers;  // each goes along with one state
+    for (std::size_t at = 0; at < table.size(); ++at) {
+        if (kept.contains(table[at].name)) continue;
+        std::optional<Made> state = made_by({plan, table, table[at]});
+        if (!state) continue;
+        const std::optional<std::size_t> along = axis_of_state(*state);
+        if (!along) continue;
+        Recurrence of{*std::move(state), {}, *along, 0};
+        const std::optional<std::size_t> reader = reader_of(table, plan, at, of);
+        if (!reader || !readers.insert(*reader).second) continue;
+        without[*reader].compute = [of, numbers_held](const Plan& now, const Ledger& ledger) {
+            return read_along(of, now.compute_dtype, ledger, numbers_held);
+        };
+        without[at].applies = [](const Plan&) { return false; };
+    }
+    return without;
+}
+
+}  // namespace attn
