@@ -137,8 +137,7 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
     return arguments.has(flags::only) && !wants_bounds(arguments) && !wants_code(arguments) &&
-           !arguments.has(flags::forms) && attn::bytes_needed(plan) > small &&
-           attn::can_walk_parts(plan, given, table);
+           attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
 }
 
 /// The type that a program prints without a note: that of the walk, where it has but one.

@@ -11,6 +11,7 @@
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/backward/backward.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/slice.hpp"
 #include "attn/judge/compare/forms.hpp"
 
 namespace attn {
@@ -147,6 +148,25 @@ TEST_SUITE("attention files") {
         for (const char* name : {"retention", "deltanet", "gated-linear", "mamba2", "rwkv6"}) {
             CHECK_MESSAGE(left_out.contains(std::string(name) + " state"), name);
         }
+    }
+    TEST_CASE("a part of a recurrence is that of the whole walk, from a given state too") {
+        WalkConfig config = config_of(shipped_attention("retention"));
+        config.form = "recurrent";
+        const Plan plan = resolve(config);
+        const StepTable table = step_table(plan);
+        Ledger given = draw(plan);
+        const std::vector<WantedPart> wanted = {{"context", "1,2:5", true}};
+        REQUIRE(can_walk_parts(plan, given, table));
+        CHECK(same_numbers(walk_parts(plan, given, table, wanted)[0].tensor,
+                           slice(walk(plan, given)["context"], "1,2:5")));
+
+        const Tensor state = walk(plan, given)["state"];
+        Array<double> nothing = empty_array<double>(state.shape());
+        std::fill_n(nothing.data(), nothing.size(), 0.0);
+        given.record("state", Tensor(state.axes(), std::move(nothing)));
+        CHECK_FALSE(can_walk_parts(plan, given, table));
+        const std::vector<double> read = walk_parts(plan, given, table, wanted)[0].tensor.numbers();
+        CHECK(read == std::vector<double>(read.size(), 0.0));
     }
     TEST_CASE("gradients go back along a recurrence, to parameters too") {
         for (const std::string& name : causal_attentions()) {

@@ -56,11 +56,8 @@ QueryRange queries_of(const Plan& plan, const Step& step, const Outline& outline
 /// The rows of these queries of a tensor, where it has one for each.
 Tensor rows_of_queries(const Tensor& tensor, std::size_t axis, const Plan& plan,
                        const QueryRange& queries) {
-    std::vector<AxisPart> place;
-    for (const std::size_t length : tensor.shape()) place.push_back({0, 1, length, false});
-    if (place[axis].count != plan.query_len) return tensor;
-    place[axis] = {static_cast<std::ptrdiff_t>(queries.first), 1, queries.count, false};
-    return slice(tensor, place);
+    if (tensor.shape()[axis] != plan.query_len) return tensor;
+    return slice_of_axis(tensor, axis, queries.first, queries.count);
 }
 
 /// The plan of the same walk with these queries alone; the keys stay.
@@ -141,21 +138,24 @@ private:
     Ledger shared_;  ///< the steps before begin_
 };
 
-}  // namespace
-
-namespace {
-
 bool is_of_file(const StepTable& table) {
     return std::ranges::any_of(table, [](const Step& step) { return !step.file.empty(); });
+}
+
+/// The table without the states that are neither asked for nor given.
+StepTable without_states(const Plan& plan, const Ledger& given, const StepTable& table,
+                         const std::vector<WantedPart>& wanted) {
+    std::set<std::string> kept;
+    for (const WantedPart& part : wanted) kept.insert(part.name);
+    for (const Ledger::Entry& each : given.entries()) kept.insert(each.name);
+    return without_states(table, plan, kept);
 }
 
 /// The parts of a walk whose steps a file says: queries may not be alone there, states need not be
 /// kept.
 std::vector<WalkPart> parts_of_file(const Plan& plan, const Ledger& given, const StepTable& table,
                                     const std::vector<WantedPart>& wanted) {
-    std::set<std::string> names;
-    for (const WantedPart& part : wanted) names.insert(part.name);
-    const Ledger ledger = walk(plan, given, without_states(table, plan, names));
+    const Ledger ledger = walk(plan, given, without_states(plan, given, table, wanted));
     std::vector<WalkPart> parts;
     for (const WantedPart& part : wanted) {
         const Tensor& whole = ledger[part.name];
@@ -180,10 +180,15 @@ bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& tabl
         return !step.mistake.empty() || !step.gradient_of.empty();
     };
     if (std::ranges::any_of(steps, mixes)) return false;
-    return is_of_file(table) ||
-           std::ranges::none_of(steps.subspan(first_of_rows(table)), [&](const Step& step) {
-               return step.kind != Step::Kind::parameter && given.has(step.name);
-           });
+    if (is_of_file(table)) {
+        const StepTable without = without_states(plan, given, table, {});
+        return std::ranges::any_of(table, [&](const Step& step) {
+            return step.applies(plan) && !has_step(without, plan, step.name);
+        });
+    }
+    return std::ranges::none_of(steps.subspan(first_of_rows(table)), [&](const Step& step) {
+        return step.kind != Step::Kind::parameter && given.has(step.name);
+    });
 }
 
 std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,

@@ -8,6 +8,7 @@
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/matrix_view.hpp"
 #include "attn/ground/tensor/slice.hpp"
 
 namespace attn {
@@ -77,24 +78,14 @@ Outline with_rows(Outline outline, std::size_t axis, std::size_t rows) {
     return outline;
 }
 
-/// The rows of one axis: all others whole.
-Tensor rows_along(const Tensor& tensor, std::size_t axis, std::size_t first, std::size_t count) {
-    std::vector<AxisPart> parts;
-    for (const std::size_t length : tensor.shape()) parts.push_back({0, 1, length, false});
-    parts[axis] = {static_cast<std::ptrdiff_t>(first), 1, count, false};
-    return slice(tensor, parts);
-}
-
 /// Lays rows into a tensor that has more of them, from row `first` on.
 template <class T>
 void put_rows(const Tensor& rows, std::size_t axis, std::size_t first, Array<T>& whole) {
-    const Shape shape = whole.shape();
-    std::size_t inner = 1, outer = 1;
-    for (std::size_t i = 0; i < shape.size(); ++i) (i < axis ? outer : inner) *= shape[i];
-    const std::size_t row = inner / shape[axis], block = rows.size() / outer;
+    const auto [outer, length, row] = axis_view(whole.shape(), axis);
+    const std::size_t block = rows.size() / outer;
     const T* from = rows.as<T>().data();
     for (std::size_t i = 0; i < outer; ++i, from += block) {
-        std::copy_n(from, block, whole.data() + i * inner + first * row);
+        std::copy_n(from, block, whole.data() + (i * length + first) * row);
     }
 }
 
@@ -133,23 +124,20 @@ std::pair<Tensor, Tensor> rows_of_both(const Recurrence& of, const Tensor& befor
     };
     Tensor read = evaluate_completed(reader, with_rows(of.reader.outline, of.reader_along, count),
                                      type, {with_states, {}});
-    return {rows_along(states, of.along, count, 1), std::move(read)};
+    return {slice_of_axis(states, of.along, count, 1), std::move(read)};
 }
 
 /// The reader's tensor, a few rows at a time.
 Tensor read_along(const Recurrence& of, DType type, const Ledger& ledger,
                   std::size_t numbers_held) {
-    const Shape& shape = of.state.outline.shape;
-    const std::size_t all = shape[of.along];
+    const std::size_t all = of.state.outline.shape[of.along];
     const Outline one = with_rows(of.state.outline, of.along, 1);
-    std::size_t row = 1;
-    for (const std::size_t length : one.shape) row *= length;
-    const std::size_t at_once =
-        std::max<std::size_t>(numbers_held / std::max<std::size_t>(row, 1), 1);
     return with_floating(type, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         Array<T> nothing = empty_array<T>(one.shape);
         std::fill_n(nothing.data(), nothing.size(), T{});
+        const std::size_t at_once =
+            std::max<std::size_t>(numbers_held / std::max<std::size_t>(nothing.size(), 1), 1);
         Tensor before(one.axes, std::move(nothing));
         Array<T> whole = empty_array<T>(of.reader.outline.shape);
         for (std::size_t first = 0; first < all; first += at_once) {

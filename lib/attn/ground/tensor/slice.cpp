@@ -174,6 +174,22 @@ void check_reach(std::size_t size, const Shape& shape, const Shape& strides, std
 
 }  // namespace
 
+std::vector<AxisPart> whole_parts(const Shape& shape) {
+    std::vector<AxisPart> parts;
+    for (const std::size_t length : shape) parts.push_back({0, 1, length, false});
+    return parts;
+}
+
+Tensor slice_of_axis(const Tensor& tensor, std::size_t axis, std::size_t first, std::size_t count) {
+    std::vector<AxisPart> parts = whole_parts(tensor.shape());
+    if (axis >= parts.size()) {
+        throw ShapeError("there is no axis " + std::to_string(axis) + " in " +
+                         shape_text(tensor.shape()));
+    }
+    parts[axis] = {static_cast<std::ptrdiff_t>(first), 1, count, false};
+    return slice(tensor, parts);
+}
+
 Tensor strided(const Tensor& tensor, const Shape& shape, const Shape& strides, std::size_t offset) {
     check_reach(tensor.size(), shape, strides, offset);
     const auto gather = [&](const auto& from) -> Tensor {

@@ -35,6 +35,12 @@ Tensor slice(const Tensor& tensor, std::string_view indices);
 /// The part that these take, one for each axis and none beyond its end.
 Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts);
 
+/// The parts of a tensor of that shape that take all of it.
+std::vector<AxisPart> whole_parts(const Shape& shape);
+
+/// Rows first, first + 1, ... of one axis, the others whole.  Errors  ShapeError beyond its end.
+Tensor slice_of_axis(const Tensor& tensor, std::size_t axis, std::size_t first, std::size_t count);
+
 /// The numbers of a tensor in another order: the element at (i, j, ...) is its element number
 /// offset + i * strides[0] + j * strides[1] + ..., sums modulo 2^64, so that a stride may go back.
 ///

@@ -148,8 +148,7 @@ Tensor as_shifted(const Tensor& tensor, const Tensor& expected, std::ptrdiff_t o
 
 /// The part of each head's key that all heads share, as it is once turned.
 Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
-    std::vector<AxisPart> parts;
-    for (const std::size_t length : rotated_key.shape()) parts.push_back({0, 1, length, false});
+    std::vector<AxisPart> parts = whole_parts(rotated_key.shape());
     const std::size_t width = rotary_key.shape().back(), before = parts.back().count - width;
     parts.back() = {static_cast<std::ptrdiff_t>(before), 1, width, false};
     if (plan.has_head) parts[rotated_key.axis("head")] = {0, 1, 1, true};

@@ -163,8 +163,7 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         stride[longer] = 0;
         return Reading{strided(theirs, shape, stride).renamed(axes), "the same for each query"};
     }
-    std::vector<AxisPart> parts;
-    for (const std::size_t length : shape) parts.push_back({0, 1, length, false});
+    std::vector<AxisPart> parts = whole_parts(shape);
     const auto all = [&](auto&& holds) {
         for (std::size_t i = 0; i < theirs.size(); ++i) {
             if (!holds(i, i / inner % has)) return false;
