@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <numbers>
 
 #include "attn/ground/simd/matmul.hpp"
@@ -12,27 +15,44 @@
 
 namespace {
 
+char* write_whole(char* out, std::uint64_t number) {
+    char digits[20];
+    char* first = std::end(digits);
+    do *--first = static_cast<char>('0' + number % 10);
+    while ((number /= 10) != 0);
+    return std::copy(first, std::end(digits), out);
+}
+
 /// The shortest digits, laid out as C++ does: `1.25e-05`, or without an exponent.
 template <class Number>
 char* write_digits(char* out, Number value, bool is_fixed) {
     if (std::signbit(value)) *out++ = '-';
     const auto decimal = value == 0 ? fmt::detail::dragonbox::decimal_fp<Number>{0, 0}
                                     : fmt::detail::dragonbox::to_decimal(std::abs(value));
-    const std::string digits = std::to_string(decimal.significand);
-    const int behind = static_cast<int>(digits.size()) - 1 + decimal.exponent;
-    std::string text = digits;
-    if (!is_fixed) {
-        if (digits.size() > 1) text.insert(1, ".");
-        text += fmt::format("e{}{:02}", behind < 0 ? '-' : '+', std::abs(behind));
-    } else if (decimal.exponent >= 0) {
-        // As many digits as the number has, not zeros behind the shortest ones.
-        text = fmt::format("{:.0f}", std::abs(static_cast<double>(value)));
-    } else if (behind >= 0) {
-        text.insert(static_cast<std::size_t>(behind) + 1, ".");
-    } else {
-        text = "0." + std::string(static_cast<std::size_t>(-behind) - 1, '0') + digits;
+    // As many digits as the number has, not zeros after the shortest ones.
+    if (is_fixed && decimal.exponent >= 0)
+        return fmt::format_to(out, "{:.0f}", std::abs(static_cast<double>(value)));
+    char* const first = out;
+    out = write_whole(out, decimal.significand);
+    const auto count = static_cast<int>(out - first);
+    const int size = count - 1 + decimal.exponent;  // the power of ten of the first digit
+    if (is_fixed && size < 0) {
+        std::copy_backward(first, out, out + 1 - size);
+        std::fill_n(first, 1 - size, '0');
+        first[1] = '.';
+        return out + 1 - size;
     }
-    return std::copy(text.begin(), text.end(), out);
+    char* const point = first + 1 + (is_fixed ? size : 0);
+    if (point < out) {
+        std::copy_backward(point, out, out + 1);
+        *point = '.';
+        ++out;
+    }
+    if (is_fixed) return out;
+    *out++ = 'e';
+    *out++ = size < 0 ? '-' : '+';
+    if (std::abs(size) < 10) *out++ = '0';
+    return write_whole(out, static_cast<std::uint64_t>(std::abs(size)));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -75,6 +76,38 @@ void check_ends(InstructionSet instruction_set) {
     }
 }
 
+/// Numbers whose product and sum a second rounding would spoil: of every size, of few bits, and
+/// sums that nearly cancel.
+template <class Real>
+void check_exact_multiples(InstructionSet instruction_set) {
+    const RowOperations<Real> rows = simd::kernels_for(instruction_set).of<Real>().rows;
+    std::mt19937_64 random(5);
+    const auto number = [&](int range) {
+        const auto bits = static_cast<std::int64_t>(random() << (random() % 60));
+        const int power = static_cast<int>(random() % static_cast<unsigned>(2 * range + 1));
+        return std::ldexp(static_cast<Real>(bits) * Real(0x1p-63), power - range);
+    };
+    std::size_t wrong = 0;
+    for (int turn = 0; turn < 20000; ++turn) {
+        std::vector<Real> row(9), sums(9), right(9);
+        const int range = std::array{3, 40, 1200}[static_cast<std::size_t>(turn % 3)];
+        const Real factor = turn % 50 == 0 ? Real(0) : number(range);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            row[i] = number(range);
+            sums[i] = number(turn % 2 == 0 ? range : 80);
+            if (i % 4 == 1) sums[i] = std::nextafter(-row[i] * factor, sums[i]);
+            right[i] = std::fma(row[i], factor, sums[i]);
+        }
+        rows.add_exact_multiple(row.data(), factor, sums.data(), row.size());
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const bool is_same =
+                sums[i] == right[i] && std::signbit(sums[i]) == std::signbit(right[i]);
+            wrong += !is_same && !(std::isnan(sums[i]) && std::isnan(right[i]));
+        }
+    }
+    CHECK(wrong == 0);
+}
+
 }  // namespace
 
 TEST_SUITE("rows") {
@@ -91,6 +124,14 @@ TEST_SUITE("rows") {
             INFO(std::string(instruction_set_name(instruction_set)));
             check_ends<float>(instruction_set);
             check_ends<double>(instruction_set);
+        }
+    }
+
+    TEST_CASE("a product and a sum that are rounded once are the C library's fma, bit for bit") {
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            INFO(std::string(instruction_set_name(instruction_set)));
+            check_exact_multiples<float>(instruction_set);
+            check_exact_multiples<double>(instruction_set);
         }
     }
 

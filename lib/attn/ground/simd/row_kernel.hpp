@@ -1,8 +1,10 @@
 #pragma once
 #include <limits>
+#include <type_traits>
 
 #include <xsimd/xsimd.hpp>
 
+#include "attn/ground/simd/exact_multiple.hpp"
 #include "attn/ground/simd/kernels.hpp"
 #include "attn/ground/simd/vector_math.hpp"
 
@@ -37,7 +39,11 @@ public:
     }
 
     static void add_exact_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = fused(row[i], factor, result[i]);
+        if constexpr (sizeof(Real) == sizeof(double) && std::is_same_v<Arch, xsimd::sse2>) {
+            ExactMultiple<Arch>::add(row, factor, result, count);
+        } else {
+            for (std::size_t i = 0; i < count; ++i) result[i] = fused(row[i], factor, result[i]);
+        }
     }
 
     static void add_multiple(const Real* row, Real factor, Real* result, std::size_t count) {

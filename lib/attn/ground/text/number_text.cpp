@@ -24,9 +24,10 @@ std::string text_of(T value, Form... form) {
 template <class T>
 std::string scalar_text_of(T value) {
     const double magnitude = std::fabs(static_cast<double>(value));
+    const bool has_exponent = !(magnitude < 1e16) || (magnitude < 1e-4 && magnitude != 0);
+    if (!has_exponent && value != std::trunc(value)) return shortest_fixed_text(value);
     std::string digits = shortest_text(value);
-    if (!(magnitude < 1e16) || (magnitude < 1e-4 && magnitude != 0)) return digits;
-    if (value != std::trunc(value)) return shortest_fixed_text(value);
+    if (has_exponent) return digits;
 
     // Only the identifying digits are shown, the rest of a whole number is zeros.
     const std::size_t exponent_at = digits.find('e');
