@@ -1,6 +1,7 @@
 // Stand-ins for the libraries that are not WebAssembly: numbers as text and single sines as the GNU
 // C library writes them, the tables of Unicode, which browsers and node have, and BLAS.
 #include <fmt/format.h>
+#include <unistd.h>
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -10,6 +11,14 @@
 #include <numbers>
 
 #include "attn/ground/simd/matmul.hpp"
+
+// --- the machine
+
+/// Its memory grows up to 2 GiB in pages of 64 KiB; the C library tells the part in use.
+extern "C" long sysconf(int name) {
+    if (name == _SC_PAGESIZE) return 1 << 16;
+    return name == _SC_PHYS_PAGES ? 1 << 15 : 1;
+}
 
 // --- numbers as text
 
@@ -70,15 +79,20 @@ namespace {
 
 /// Source  ARM's optimized routines, sinf and cosf: a polynomial of float64 within an octant.
 float swing(float angle, int quarter) {
-    const double eighth = std::numbers::pi / 4;
+    constexpr double right = std::numbers::pi / 2, rest_of_right = 0x1.1a62633145c07p-54;
     double x = angle;
-    if (std::abs(x) >= 120) return static_cast<float>(quarter == 0 ? std::sin(x) : std::cos(x));
+    if (!(std::abs(x) < 0x1p28))
+        return static_cast<float>(quarter == 0 ? std::sin(x) : std::cos(x));
     if (std::abs(x) < 0x1p-12) return quarter == 0 ? angle : 1.0F;
     double sign = 1;
-    if (std::abs(x) >= static_cast<float>(eighth)) {
+    if (std::abs(x) >= static_cast<float>(right / 2)) {
         const double turns = x * 0x1.45F306DC9C883p+23;
-        const int octant = (static_cast<int>(turns) + 0x800000) >> 24;
-        x = std::fma(-octant, 2 * eighth, x);
+        const bool is_large = std::abs(x) >= 120;
+        const double quarters =
+            is_large ? std::nearbyint(x / right) : (static_cast<int>(turns) + 0x800000) >> 24;
+        x = std::fma(-quarters, right, x);
+        if (is_large) x = std::fma(-quarters, rest_of_right, x);
+        const auto octant = static_cast<int>(quarters);
         if (((octant + 1) & 2) != 0) x = -x;
         if ((octant & 2) != 0) sign = -1;
         quarter ^= octant & 1;

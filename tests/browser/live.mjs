@@ -8,7 +8,7 @@ const start = ["--text", "a red fox runs by", "--heads", "2", "--mask", "causal"
 
 /** Waits until the core has started. */
 const started = (page) => page.run(async () => {
-    for (let i = 0; i < 100 && document.querySelector("#live fieldset").disabled; ++i) {
+    for (let i = 0; i < 600 && document.querySelector("#live fieldset").disabled; ++i) {
         await new Promise((done) => setTimeout(done, 50));
     }
     return document.querySelector("#live p").textContent;
@@ -72,6 +72,33 @@ export async function testLive() {
         await page.look(look);
         await picture(page, title);
     }
+    checkQuiet(opened);
+    await page.close();
+}
+
+/** While a long walk is made, the page answers; of two turns the last is shown. */
+export async function testLongWalks() {
+    const words = Array.from({ length: 180 }, (_, i) => ["the", "dog", "was", "big"][i % 4]).join(" ");
+    const flags = ["--model-file", "stories", "--text", words];
+    const opened = await pageOf([...flags, "--live"]);
+    const { page } = opened;
+    check((await started(page)) === "", "the core is the program's own", await started(page));
+    const [isBusy, answers] = await page.run(async () => {
+        const field = document.querySelector('[data-knob="--layer"]');
+        for (const value of ["1", "3"]) {
+            field.value = value;
+            field.dispatchEvent(new Event("change", { bubbles: true }));
+        }
+        const busy = () => document.querySelector("#live[aria-busy]") !== null;
+        const isBusy = busy();
+        let answers = 0;
+        for (; busy() && answers < 10000; ++answers) await new Promise((done) => setTimeout(done, 1));
+        return [isBusy, answers];
+    });
+    check(isBusy && answers > 20, "the page answers while it walks", answers);
+    const walk = withoutCommand(await page.run(() => JSON.parse(document.getElementById("walk").textContent)));
+    const right = withoutCommand(jsonOf([...flags, "--layer", "3", "--variant", "loop"]));
+    check(JSON.stringify(walk) === JSON.stringify(right), "the last turn is shown");
     checkQuiet(opened);
     await page.close();
 }

@@ -40,6 +40,7 @@ function parting(own, theirs) {
 }
 
 const same = [
+    `--model-file stories --layer 3 --ids 1,${times(179, (i) => 300 + (i % 90)).join()}`, // more memory than a core begins with
     "",
     "--text 'a dog sees the moon' --heads 3 --mask causal --output-projection --bias --embed-dim 6",
     "--text 'Größe ÖL über' --text 'zwei' --mask padding --lengths 3,1 --heads 2",
@@ -55,6 +56,7 @@ const same = [
     "--text 'x y' --memory-text 'p q r' --seed 7 --qk-norm head",
     "--seq-len 24 --heads 2 --embed-dim 16 --rope interleaved --torch-build portable",
     "--text 'it was' --backward --heads 2",
+    "--seq-len 150 --embed-dim 4 --rope half --position-embedding sinusoidal --past 3000 --only cos,sin,position_embedding",
     "--model-file stories --text 'Once upon a time' --layer 3 --live",
     "--model-file stories --ids 1,403,407,261 --mask window:2 --live",
 ];

@@ -31,10 +31,11 @@ function unrolled(packed) {
 }
 
 class Core {
-    /** The core in these bytes. */
-    static async from(bytes) {
+    /** The core in these bytes, with the model of the page where it has one. */
+    static async from(bytes, packed = undefined) {
         const core = new Core();
         await core.start(bytes);
+        if (packed) core.hold(packed);
         return core;
     }
 
@@ -94,5 +95,47 @@ class Core {
         const code = this.calls.attn_run();
         const text = this.text(this.calls.attn_written(), this.calls.attn_written_size());
         return { code, text, messages: this.messages };
+    }
+
+    /** The same; where the core itself fails, that is what it says. */
+    answer(words) {
+        try {
+            return this.run(words);
+        } catch (error) {
+            return { code: 2, text: "", messages: error.message };
+        }
+    }
+}
+
+/** What a worker does: it holds a core of its own and answers one after the other. */
+function answerAll() {
+    let core;
+    onmessage = async ({ data: { bytes, packed, words } }) => {
+        core ??= Core.from(bytes, packed);
+        if (words) postMessage((await core).answer(words));
+    };
+}
+
+/** A core in a worker, so that the page answers while it walks; where no worker may be, the page's own. */
+class CoreApart {
+    constructor(core, bytes, packed) {
+        this.asked = [];
+        const parts = [`const askedOf = (${lettersOf})()`, unrolled, Core, `(${answerAll})()`];
+        this.worker = new Worker(`data:text/javascript,${encodeURIComponent(parts.join(";"))}`);
+        this.worker.onmessage = ({ data }) => this.asked.shift().done(data);
+        this.worker.onerror = () => {
+            this.isBarred = true;
+            for (const { words, done } of this.asked.splice(0)) done(core.answer(words));
+        };
+        this.worker.postMessage({ bytes, packed });
+        this.core = core;
+    }
+
+    run(words) {
+        if (this.isBarred) return this.core.answer(words);
+        return new Promise((done) => {
+            this.asked.push({ words, done });
+            this.worker.postMessage({ words });
+        });
     }
 }

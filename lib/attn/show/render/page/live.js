@@ -88,6 +88,9 @@ class Next {
 /** Letters of an address that mail and messengers pass on whole. */
 const longestAddress = 2000;
 
+/** Milliseconds for which a page may stand still. */
+const longestWait = 250;
+
 /** Of these a walk has one. */
 const inputs = ["text", "ids", "seq-len", "random"].map((word) => `--${word}`);
 
@@ -137,6 +140,8 @@ class Live {
         /** Flags of the address that have no knob here. */
         this.others = [];
         this.knobs = knobs.map((knob) => this.knobOf(knob));
+        this.turns = 0;
+        this.apart = undefined;
         /** The walk before the last turn, whose numbers stand beside the new ones. */
         this.before = undefined;
         this.said = element("p", { role: "status" }, "the core is unpacked …");
@@ -160,14 +165,18 @@ class Live {
 
     async start() {
         try {
-            this.core = await Core.from(await unpacked("core", "gzip"));
-            if (this.next) this.core.hold(await unpacked("model", "deflate"));
+            const bytes = await unpacked("core", "gzip");
+            const packed = this.next && (await unpacked("model", "deflate"));
+            this.packed = [bytes, packed];
+            this.core = await Core.from(bytes, packed);
+            const begin = performance.now();
             const told = this.core.run(this.commandWords());
+            this.took = performance.now() - begin;
             const isOwn = told.code === 0 && roughly(partsIn(told.text)[0]) === roughly(root.getElementById("walk").textContent);
             this.fields.disabled = false;
             this.say(isOwn ? "" : `the core is not that of the program that made this page: ${told.messages || "digits may differ"}`);
             this.app.moved = () => this.moved();
-            if (hash.flags().length > 0) this.moved();
+            if (hash.flags().length > 0) await this.moved();
             else if (hash.read() === "" && this.at) this.app.goTo(this.at);
             this.app.flagsText = () => this.flagsText();
         } catch (error) {
@@ -194,7 +203,7 @@ class Live {
     }
 
     /** Turns the knobs to what the address says, those that it leaves out to what they were. */
-    moved() {
+    async moved() {
         const place = hash.read();
         if (hash.flags().map((flag) => flag + "&").join("") !== this.flagsText()) {
             const said = new Map(hash.flags().map(flagOf));
@@ -203,7 +212,7 @@ class Live {
                 field.value = said.get(name) ?? (hasInput && inputs.includes(name) ? "" : first);
             }
             this.others = [...said].filter(([name]) => !this.knobs.some((knob) => knob.name === name));
-            this.turn(undefined, false);
+            if (!(await this.turn(undefined, false))) return;
         }
         if (!this.tour.takes(place) && place) this.app.goTo(place);
     }
@@ -284,20 +293,19 @@ class Live {
     }
 
     /** Writes a token after the text, and follows it. */
-    write({ id, piece }) {
+    async write({ id, piece }) {
         const ids = this.fieldOf("ids");
         ids ? (ids.value += `,${id}`) : (this.fieldOf("text").value += piece);
-        this.turn();
+        if (!(await this.turn())) return;
         const { weights } = this.app.strip.roles;
         this.app.follow({ query: weights.shape.at(-2) - 1 });
         root.getElementById("write").focus({ preventScroll: true });
     }
 
     /** Goes to a head of the model. */
-    goToHead(layer, head) {
+    async goToHead(layer, head) {
         this.fieldOf("layer").value = layer;
-        this.turn();
-        this.app.tabs.turnTo({ head: Number(head) });
+        if (await this.turn()) this.app.tabs.turnTo({ head: Number(head) });
     }
 
     reset() {
@@ -308,16 +316,23 @@ class Live {
 
     /**
      * Walks again; what cannot be walked is said, and the page stays as it is. A turn is a step of
-     * the browser's history, unless it follows from the address.
+     * the browser's history, unless it follows from the address. After a walk that took long the
+     * next one is a worker's, and another knob may be turned meanwhile: gives whether this was the last.
      */
-    turn(knob = undefined, isStep = true) {
+    async turn(knob = undefined, isStep = true) {
+        const turn = ++this.turns;
+        const begin = performance.now();
         let told;
-        try {
-            told = this.core.run(this.commandWords());
-        } catch (error) {
-            told = { code: 2, messages: error.message };
-        }
+        if (this.took > longestWait) {
+            this.apart ??= new CoreApart(this.core, ...this.packed);
+            this.element.setAttribute("aria-busy", "true");
+            this.say("walking …");
+            told = await this.apart.run(this.commandWords());
+            if (turn !== this.turns) return false;
+            this.element.removeAttribute("aria-busy");
+        } else told = this.core.answer(this.commandWords());
         const failed = told.code !== 0;
+        if (!failed) this.took = performance.now() - begin;
         for (const { field } of this.knobs) field.removeAttribute("aria-invalid");
         if (failed) knob?.field.setAttribute("aria-invalid", "true");
         const { selected } = this.app;
@@ -325,6 +340,7 @@ class Live {
         if (!failed && isStep) hash.write(address, true);
         if (!failed) this.show(partsIn(told.text));
         this.say(told.messages);
+        return true;
     }
 
     /** Shows another walk in the place of the one before; what is followed stays. */
