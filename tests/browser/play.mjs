@@ -1,4 +1,6 @@
 // The page that holds the whole program: its command line, files and links.
+import { readFileSync } from "node:fs";
+
 import { check, checkQuiet, pageOf, picture, printed } from "./pages.mjs";
 
 /** What a command in the page has said, once it has ended or waits for an answer. */
@@ -64,6 +66,20 @@ export async function testPlayground() {
     const named = await said(page, "diagnose mine.npz --variant loop");
     check(named.text.includes("softmax-axis=query") && named.text.includes("exit code 1"), "a file is diagnosed", named.text.slice(0, 300));
     await picture(page, "playground");
+    // What numpy.savez_compressed wrote of x, weights with the queries summed, and context.
+    const theirs = readFileSync(new URL("compressed.npz", import.meta.url)).toString("base64");
+    for (const [title, cut] of [["theirs.npz", 0], ["damaged.npz", 300]]) {
+        await page.run((title, letters, cut) => {
+            const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0)).fill(7, 40, 40 + cut);
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([bytes], title));
+            document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
+        }, title, theirs, cut);
+        await new Promise((done) => setTimeout(done, 300));
+        const told = await said(page, `diagnose ${title} --variant loop`);
+        const right = cut === 0 ? "softmax-axis=query" : "damaged";
+        check(told.text.includes(right), `${title} is read`, told.text.slice(0, 300));
+    }
     await said(page, "--heads 2 -o walk.html");
     const shown = await page.run(() => document.querySelector("iframe")?.title);
     check(shown === "walk.html", "a page that was written is shown", shown);

@@ -35,6 +35,51 @@ function numbersOf(text) {
     return all.length > 3000 ? [] : all;
 }
 
+/** An archive with its parts unpacked, since the program unpacks none on a page. */
+async function unpackedArchive(bytes) {
+    const view = new DataView(bytes.buffer);
+    let end = bytes.length - 22;
+    while (view.getUint32(end, true) !== 0x06054b50) --end;
+    const pieces = [];
+    const list = [];
+    let size = 0;
+    let at = view.getUint32(end + 16, true);
+    for (let part = view.getUint16(end + 10, true); part > 0; --part) {
+        const [name, extra, remark] = [28, 30, 32].map((place) => view.getUint16(at + place, true));
+        const entry = bytes.slice(at, at + 46 + name);
+        const about = new DataView(entry.buffer);
+        const local = about.getUint32(42, true);
+        const data = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
+        let inside = bytes.slice(data, data + about.getUint32(20, true));
+        if (about.getUint16(10, true) === 8) {
+            const stream = new Blob([inside]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+            inside = new Uint8Array(await new Response(stream).arrayBuffer());
+        }
+        // The part is stored, its size stands before it, and nothing follows its name.
+        about.setUint16(8, about.getUint16(8, true) & ~8, true);
+        for (const place of [10, 30, 32]) about.setUint16(place, 0, true);
+        about.setUint32(20, inside.length, true);
+        about.setUint32(42, size, true);
+        const head = new Uint8Array([...[0x50, 0x4b, 3, 4], ...entry.slice(6, 32), ...entry.slice(46)]);
+        pieces.push(head, inside);
+        list.push(entry);
+        size += head.length + inside.length;
+        at += 46 + name + extra + remark;
+    }
+    const close = bytes.slice(end, end + 22);
+    const told = new DataView(close.buffer);
+    told.setUint32(12, list.reduce((sum, entry) => sum + entry.length, 0), true);
+    told.setUint32(16, size, true);
+    told.setUint16(20, 0, true);
+    return new Uint8Array(await new Blob([...pieces, ...list, close]).arrayBuffer());
+}
+
+/** A file as the program reads it on a page; what is damaged stays, and the command that reads it says so. */
+async function readable(bytes) {
+    const isArchive = String.fromCharCode(...bytes.subarray(0, 4)) === "PK\x03\x04";
+    return isArchive ? unpackedArchive(bytes).catch(() => bytes) : bytes;
+}
+
 const begun = [
     ["What it is", "tour 1"],
     ["Six words", "--only weights"],
@@ -214,7 +259,7 @@ class Play {
     async dropped(event) {
         event.preventDefault();
         for (const file of event.dataTransfer.files) {
-            this.files[file.name] = new Uint8Array(await file.arrayBuffer());
+            this.files[file.name] = await readable(new Uint8Array(await file.arrayBuffer()));
         }
         this.list();
         const { name } = event.dataTransfer.files[0] ?? {};
