@@ -89,6 +89,16 @@ private:
         std::size_t size = 0;
     };
 
+    /// A sum as far as the rows before have taken it: in `sum t in k + 1..q + 1` each q adds one
+    /// number to those of the q before.
+    struct Grown {
+        Index first = -1, end = -1;
+        T total{};
+        bool begins(const SumRanges& ranges, std::size_t r) const {
+            return first == ranges.first[r] && end <= ranges.end[r];
+        }
+    };
+
     /// Numbers of a row that are the same in others.
     struct Same {
         Index start = -1;
@@ -289,6 +299,13 @@ private:
     /// Sums of the same numbers, each from a place to another: the numbers once, and what the
     /// ranges have in common once.
     void join_along(const BoundRule& node, const SumRanges& ranges, T* out);
+    /// The numbers of a sum from a place on, where they are asked for.
+    std::vector<T> asked_along(const BoundRule& node, Index first, const std::vector<char>& asked);
+    /// What the rows before have of these sums, for each cell of the row; none where the ranges are
+    /// the same in every row.
+    Grown* grown_sums(const BoundRule& node);
+    /// Adds to the sums of the rows before what the ranges reach beyond theirs.
+    void go_on(const BoundRule& node, const SumRanges& ranges, Grown* grown, T* out);
 
     void count_work(std::size_t numbers, const BoundRule& node) {
         work_ += static_cast<double>(numbers);
@@ -315,6 +332,8 @@ private:
     std::set<const BoundRule*> exact_;  ///< what products of matrices add up: not rounded
     std::set<const BoundRule*> plain_;  ///< made of indices and numbers alone, without sums
     std::map<const BoundRule*, Same> same_;
+    std::map<std::pair<const BoundRule*, std::vector<Index>>, std::vector<Grown>> grown_;
+    std::size_t grown_size_ = 0;
     std::map<const BoundRule*, RankedBy> ranked_;
     std::map<const BoundRule*, std::pair<std::vector<Index>, SumRanges>> ranges_;
     double work_ = 0;

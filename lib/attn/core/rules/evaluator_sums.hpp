@@ -203,17 +203,71 @@ void Evaluator<T>::join_across(const BoundRule& node, const SumRanges& ranges, b
 template <class T>
 void Evaluator<T>::join_along(const BoundRule& node, const SumRanges& ranges, T* out) {
     if (ranges.joining.empty()) return;
-    const std::vector<char> asked = ranges.places();
+    const std::string& word = node.node->word;
+    const bool adds = word == "sum" || word == "mean";
+    Grown* const grown = adds ? grown_sums(node) : nullptr;
+    const auto is_grown = [&](std::size_t r) { return grown[r].begins(ranges, r); };
+    if (grown != nullptr && std::ranges::any_of(ranges.joining, is_grown)) {
+        return go_on(node, ranges, grown, out);
+    }
+    const std::vector<T> along = asked_along(node, ranges.least, ranges.places());
+    const std::size_t joined = adds && !ranges.begin_at_one() && ranges.move_on()
+                                   ? add_ranges(ranges, along.data(), out)
+                                   : join_ranges(word, ranges, along.data(), out);
+    count_work(joined / 4, node);
+    if (grown == nullptr) return;
+    for (const std::size_t r : ranges.joining) {
+        grown[r] = {ranges.first[r], ranges.end[r], out[r]};
+    }
+}
+
+template <class T>
+std::vector<T> Evaluator<T>::asked_along(const BoundRule& node, Index first,
+                                         const std::vector<char>& asked) {
     std::vector<T> along(asked.size());
     count_work(asked.size(), node);
     const bool asks_all = std::ranges::find(asked, 0) == asked.end();
-    numbers_along(node.index, ranges.least, asked.size(), node.parts[2],
-                  asks_all ? nullptr : asked.data(), along.data());
-    const std::string& word = node.node->word;
-    const bool adds = (word == "sum" || word == "mean") && !ranges.begin_at_one();
-    const std::size_t joined = adds && ranges.move_on()
-                                   ? add_ranges(ranges, along.data(), out)
-                                   : join_ranges(word, ranges, along.data(), out);
+    numbers_along(node.index, first, asked.size(), node.parts[2], asks_all ? nullptr : asked.data(),
+                  along.data());
+    return along;
+}
+
+template <class T>
+typename Evaluator<T>::Grown* Evaluator<T>::grown_sums(const BoundRule& node) {
+    const std::uint64_t others = node.parts[2].uses & ~index_bit(node.index);
+    const std::uint64_t bounds = node.parts[0].uses | node.parts[1].uses;
+    if ((bounds & ~others & ~index_bit(row_)) == 0 || index_.size() >= 63) return nullptr;
+    if (grown_size_ > most_kept) {
+        grown_.clear();
+        grown_size_ = 0;
+    }
+    std::vector<Grown>& sums = grown_[{&node, others_of(others)}];
+    const std::size_t size = std::max(sums.size(), static_cast<std::size_t>(start_) + count_);
+    grown_size_ += size - sums.size();
+    sums.resize(size);
+    return sums.data() + start_;
+}
+
+template <class T>
+void Evaluator<T>::go_on(const BoundRule& node, const SumRanges& ranges, Grown* grown, T* out) {
+    Index least = ranges.most;
+    for (const std::size_t r : ranges.joining) {
+        if (!grown[r].begins(ranges, r)) grown[r] = {ranges.first[r], ranges.first[r], T{0}};
+        least = std::min(least, grown[r].end);
+    }
+    std::vector<char> asked(static_cast<std::size_t>(ranges.most - least), 0);
+    for (const std::size_t r : ranges.joining) {
+        std::fill(asked.begin() + (grown[r].end - least), asked.begin() + (ranges.end[r] - least),
+                  1);
+    }
+    const std::vector<T> along = asked_along(node, least, asked);
+    std::size_t joined = 0;
+    for (const std::size_t r : ranges.joining) {
+        for (Index& at = grown[r].end; at < ranges.end[r]; ++at, ++joined) {
+            grown[r].total += along[at - least];
+        }
+        out[r] = grown[r].total;
+    }
     count_work(joined / 4, node);
 }
 
