@@ -9,6 +9,7 @@
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/evaluator_sums.hpp"
 #include "attn/core/rules/products.hpp"
+#include "attn/ground/simd/parallel.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {
@@ -32,6 +33,59 @@ void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
                           std::string(dtype_name(dtype)));
     }
     require_room(rule, shape);
+}
+
+/// About how many numbers a cell is made of, those of shared sums again and again.
+double numbers_in(const BoundRule& node, const BoundTree& tree) {
+    double numbers = 1;
+    for (const BoundRule& part : node.parts) numbers += numbers_in(part, tree);
+    if (node.node->kind != RuleNode::Kind::reduce) return numbers;
+    const bool is_known = node.parts[0].is_constant && node.parts[1].is_constant;
+    const std::size_t longest = tree.lengths.empty() ? 1 : std::ranges::max(tree.lengths);
+    const auto length = static_cast<double>(longest);
+    return numbers * (is_known ? node.parts[1].number - node.parts[0].number : length);
+}
+
+/// A rule, and the cells that it makes.
+template <class T>
+struct Filling {
+    const Rule& rule;
+    BoundTree tree;
+    DType type;
+    const std::vector<RuleOrder>& orders;
+};
+
+/// Fills the cells on several threads; false where one thread alone is to say what is wrong or too
+/// much, which then does not depend on how many there are.
+template <class T>
+bool fill_together(const Filling<T>& filling, std::size_t rows, std::size_t threads, T* cells) {
+    const auto& [rule, tree, type, orders] = filling;
+    const EvenParts parts{rows, 1, std::min(rows, 8 * threads)};
+    std::vector<std::optional<Evaluator<T>>> own(threads);
+    try {
+        share_tasks(parts.count, threads, [&](std::size_t part, std::size_t thread) {
+            if (!own[thread]) own[thread].emplace(rule, tree, type, orders);
+            own[thread]->fill(cells, orders, parts.begin(part), parts.begin(part + 1));
+        });
+    } catch (const Error&) {
+        return false;
+    }
+    double work = 0;
+    for (const std::optional<Evaluator<T>>& each : own) work += each ? each->work() : 0;
+    return work <= most_work;
+}
+
+template <class T>
+void fill(const Filling<T>& filling, std::size_t most_threads, T* cells) {
+    const auto& [rule, tree, type, orders] = filling;
+    Evaluator<T> alone(rule, tree, type, orders);
+    const std::size_t rows = alone.rows();
+    // A number of a rule costs as much as some ten products in a matrix.
+    const double work =
+        10 * numbers_in(tree.root, tree) * static_cast<double>(element_count(tree.lengths));
+    const std::size_t threads = orders.empty() ? worthwhile_threads(most_threads, work, rows) : 1;
+    if (threads > 1 && fill_together(filling, rows, threads, cells)) return;
+    alone.fill(cells, orders, 0, rows);
 }
 
 }  // namespace
@@ -64,8 +118,8 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                                      return product != nullptr ? *product : scope.tensor(name);
                                  },
                                  scope.settings};
-        Evaluator<T>(left, bind_rule(left, made.axes, made.shape, with_own), dtype)
-            .fill(cells, orders);
+        fill(Filling<T>{left, bind_rule(left, made.axes, made.shape, with_own), dtype, orders},
+             scope.threads, cells);
         if (!gives_truth(*left.value)) return cast(own, dtype);
         Array<bool> truths = empty_array<bool>(made.shape);
         for (std::size_t i = 0; i < truths.size(); ++i) truths.data()[i] = cells[i] != 0;

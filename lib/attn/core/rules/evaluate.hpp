@@ -20,6 +20,7 @@ struct RuleScope {
     /// Products of matrices are made of dot products that are summed so, to the same digits on
     /// every machine; unset: by the kernels of the machine.
     std::optional<Arithmetic> dots{};
+    std::size_t threads = 1;  ///< at most so many share large work; 0: one for each core
 };
 
 /// Makes the tensor of a rule, by its definition: cell by cell, sums from left to right.

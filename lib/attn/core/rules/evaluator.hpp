@@ -36,31 +36,40 @@ inline constexpr RuleIndices::Index longest_row = 4096;
 template <class T>
 class Evaluator : RuleRows {
 public:
-    Evaluator(const Rule& rule, BoundTree tree, DType type)
+    /// A row goes along the last axis, unless the rule reads itself along that: then a cell waits
+    /// for one before.
+    Evaluator(const Rule& rule, BoundTree tree, DType type, const std::vector<RuleOrder>& orders)
         : RuleRows(rule, tree.indices), tree_(std::move(tree)), type_(type) {
         const std::vector<std::size_t>& lengths = tree_.lengths;
-        row_ = lengths.empty() ? BoundRule::none : lengths.size() - 1;
-        count_ = lengths.empty() ? 1 : lengths.back();
+        const bool has_rows = !lengths.empty() &&
+                              std::ranges::count(orders, lengths.size() - 1, &RuleOrder::axis) == 0;
+        row_ = has_rows ? lengths.size() - 1 : BoundRule::none;
+        count_ = has_rows ? lengths.back() : 1;
         std::uint64_t around = 0;
         for (std::size_t i = 0; i < lengths.size(); ++i) around |= index_bit(i);
         mark(tree_.root, around);
     }
 
-    /// Makes all cells, row after row; those of a rule that reads itself in the order of its axes.
-    void fill(T* cells, const std::vector<RuleOrder>& orders) {
+    Evaluator(const Evaluator&) = delete;  // what is kept is found by the places of nodes
+    Evaluator& operator=(const Evaluator&) = delete;
+
+    std::size_t rows() const { return count_ == 0 ? 0 : element_count(tree_.lengths) / count_; }
+    /// How many numbers were worked out in sums.
+    double work() const { return work_; }
+
+    /// Makes the cells of these rows; those of a rule that reads itself in the order of its axes.
+    void fill(T* cells, const std::vector<RuleOrder>& orders, std::size_t begin, std::size_t end) {
         const Shape& lengths = tree_.lengths;
         const auto is_ordered = [&](std::size_t axis) {
             return std::ranges::count(orders, axis, &RuleOrder::axis) > 0;
         };
-        if (is_ordered(row_)) row_ = BoundRule::none, count_ = 1;  // a cell waits for one before
-        std::vector<std::size_t> axes;                             // slowest first
+        std::vector<std::size_t> axes;  // slowest first
         for (const RuleOrder& order : orders) axes.push_back(order.axis);
         for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
             if (axis != row_ && !is_ordered(axis)) axes.push_back(axis);
         }
         const Shape strides = row_strides(lengths);
-        const std::size_t rows = count_ == 0 ? 0 : element_count(lengths) / count_;
-        for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t row = begin; row < end; ++row) {
             std::size_t first = 0;
             for (std::size_t i = axes.size(), rest = row; i-- > 0;) {
                 const std::size_t length = lengths[axes[i]];

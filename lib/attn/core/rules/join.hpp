@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ template <class T>
 void join(const std::string& word, T* all, T* best, const T* next, std::size_t count,
           RuleIndices::Index place, std::size_t step = 1) {
     if (word == "sum" || word == "mean") {
+        if (step == 0) return void(*all = std::accumulate(next, next + count, *all));
         for (std::size_t r = 0; r < count; ++r) all[r * step] += next[r];
         return;
     }

@@ -91,6 +91,7 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
         return ledger[name];
     };
     RuleScope scope{by_chain, rule_settings(plan)};
+    scope.threads = plan.arithmetic.threads;
     if (names_steps) {
         scope.tensor = by_step;  // and goes back by kernels, as PyTorch does, whichever way it came
     } else if (plan.config.variant == Variant::loop) {
