@@ -20,6 +20,16 @@ const Tensor query{{"query", "feature"}, Array<double>{{1, 2}, {3, 4}}};
 const Tensor key{{"key", "feature"}, Array<double>{{1, 0}, {0, 1}, {1, 1}}};
 const Tensor ids{{"token"}, Array<std::int64_t>{2, 0}};
 
+/// Numbers that no pattern of a rule makes by itself.
+template <class T>
+Array<T> drawn(const Shape& shape) {
+    Array<T> cells = empty_array<T>(shape);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        cells.data()[i] = static_cast<T>(std::sin(0.7 * static_cast<double>(i)));
+    }
+    return cells;
+}
+
 Tensor made(const std::string& rule, const Axes& axes, const Shape& shape) {
     const RuleScope scope{[](const std::string& name) -> const Tensor& {
                               if (name == "query") return query;
@@ -239,14 +249,7 @@ TEST_SUITE("rules") {
     }
     TEST_CASE("a sum is worked out once for the indices that it needs") {
         const std::size_t tokens = 256, features = 32;
-        const auto drawn = [](const Shape& shape) {
-            Array<float> cells = empty_array<float>(shape);
-            for (std::size_t i = 0; i < cells.size(); ++i) {
-                cells.data()[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i)));
-            }
-            return cells;
-        };
-        const Tensor x{{"token", "feature"}, drawn({tokens, features})};
+        const Tensor x{{"token", "feature"}, drawn<float>({tokens, features})};
         const RuleScope scope{[&](const std::string&) -> const Tensor& { return x; }, {}};
         const auto context = [&](const std::string& text) {
             return evaluate_rule(parse_rule(text), {"token", "feature"}, {tokens, features},
@@ -257,6 +260,79 @@ TEST_SUITE("rules") {
             "(sum f: sum g: x[k,f] * x[k,g] * (sum m: relu(x[m,f]) * relu(x[m,g])))";
         const Tensor made = context("y[t,c] = x[t,c] * sum k: x[k,c] * " + inner);
         CHECK(std::isfinite(made.at(5)));
+    }
+    TEST_CASE(
+        "a sum goes on from the rows before it, to the last bit of a loop from left to right") {
+        const std::size_t n = 40;
+        const Tensor line{{"key"}, drawn<float>({n})};
+        const RuleScope scope{[&](const std::string&) -> const Tensor& { return line; }, {}};
+        struct Range {
+            const char* text;
+            std::function<long(long, long)> first, end;
+        };
+        const auto least = [](long, long k) { return k + 1; };
+        const auto last = [](long q, long) { return q + 1; };
+        const Range ranges[]{
+            {"k + 1..q + 1", least, last},
+            {"k + 1..40 - q", least, [](long q, long) { return 40 - q; }},
+            {"max(q - 5, k)..q + 1", [](long q, long k) { return std::max(q - 5, k); }, last},
+            {"q // 3..q + 1", [](long q, long) { return q / 3; }, last},
+            {"k..min(k + q * q, 40)", [](long, long k) { return k; },
+             [](long q, long k) { return std::min(k + q * q, 40L); }}};
+        for (const Range& range : ranges) {
+            for (const std::string word : {"sum", "mean"}) {
+                CAPTURE(range.text);
+                const Tensor made =
+                    evaluate_rule(parse_rule("made[q,k] = if k > q + 3 then 0 else " + word +
+                                             " j in " + range.text + ": exp(line[j])"),
+                                  {"query", "key"}, {n, n}, DType::float32, scope);
+                for (std::size_t i = 0; i < n * n; ++i) {
+                    const long q = static_cast<long>(i / n), k = static_cast<long>(i % n);
+                    float sum = 0;
+                    const long first = range.first(q, k), end = range.end(q, k);
+                    for (long j = first; j < end; ++j) {
+                        sum += std::exp(static_cast<float>(line.at(static_cast<std::size_t>(j))));
+                    }
+                    const float count = static_cast<float>(std::max(end - first, 0L));
+                    const float right = k > q + 3 ? 0 : word == "mean" ? sum / count : sum;
+                    if (std::isnan(right)) continue;
+                    REQUIRE(static_cast<float>(made.at(i)) == right);
+                }
+            }
+        }
+    }
+    TEST_CASE("threads change no bit and no message") {
+        const std::size_t heads = 4, tokens = 130, features = 48;
+        const Tensor x{{"head", "token", "feature"}, drawn<float>({heads, tokens, features})};
+        const Axes axes{"head", "query", "key"};
+        const auto made = [&](const std::string& text, const Shape& shape, std::size_t threads) {
+            RuleScope scope{
+                [&](const std::string&) -> const Tensor& { return x; }, {}, Outline{axes, shape}};
+            scope.threads = threads;
+            try {
+                const Tensor tensor =
+                    evaluate_rule(parse_rule(text), axes, shape, DType::float32, scope);
+                return std::pair(tensor.numbers(), std::string());
+            } catch (const Error& error) {
+                return std::pair(std::vector<double>(), std::string(error.what()));
+            }
+        };
+        const std::vector<std::pair<std::string, Shape>> rules{
+            {"y[h,q,k] = sum f: tanh(x[h,q,f] * x[h,k,f])", {heads, tokens, tokens}},
+            {"y[h,q,k] = sum t in k + 1..q + 1: sum f: sin(x[h,t,f])", {heads, tokens, tokens}},
+            {"y[h,q,k] = sum f: exp(x[h, 2 * q - k, f])", {heads, tokens, tokens}},
+            {"y[h,q,k] = if q == 0 then x[h,q,k] else 0.5 * y[h,q - 1,k] + sum f: sum g: sum c: "
+             "cos(x[h,q,f] + x[h,q,g] * x[h,q,c])",
+             {heads, tokens, features}},
+            {"y[h,q,k] = sum f: sum g: sum c: sum d: sum e: cos(x[h,q,f] * x[h,k,g] + x[h,q,c] * "
+             "x[h,k,d] * x[h,k,e])",
+             {heads, tokens, tokens}}};
+        for (const auto& [text, shape] : rules) {
+            CAPTURE(text);
+            const auto alone = made(text, shape, 1);
+            CHECK((alone.first.empty()) == (&text == &rules[2].first || &text == &rules[4].first));
+            for (const std::size_t threads : {2U, 5U}) CHECK(made(text, shape, threads) == alone);
+        }
     }
     TEST_CASE("wrong calls are refused") {
         const RuleScope scope{[](const std::string&) -> const Tensor& { return query; }, {}};

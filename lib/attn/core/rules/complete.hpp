@@ -62,6 +62,9 @@ struct RuleOrder {
 std::optional<RuleOrder> order_of(const Rule& rule);
 /// The same where one axis is not enough: that of sequences first, then one within each of them.
 std::vector<RuleOrder> orders_of(const Rule& rule);
+/// The axes along which its own cells lie where the cell lies that reads them: what one head makes
+/// waits for no other.
+std::vector<std::size_t> apart_axes(const Rule& rule);
 /// Errors  ConfigError with a caret for a completed rule that reads itself in no order, or without
 ///         asking whether there is a row before.
 void require_order(const Rule& rule);

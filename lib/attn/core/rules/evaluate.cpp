@@ -46,26 +46,54 @@ double numbers_in(const BoundRule& node, const BoundTree& tree) {
     return numbers * (is_known ? node.parts[1].number - node.parts[0].number : length);
 }
 
+/// How the cells of a rule are gone through.
+struct Loops {
+    std::vector<RuleOrder> axes;  ///< of rows, slowest first
+    std::size_t tied = 1;         ///< so many rows one after another wait for one another
+
+    /// A row goes along the last axis, unless the rule reads itself along that.
+    static Loops of(const Rule& rule, const Shape& lengths) {
+        const std::vector<RuleOrder> orders = orders_of(rule);
+        Loops loops;
+        const auto add = [&](const RuleOrder& order) {
+            if (std::ranges::count(loops.axes, order.axis, &RuleOrder::axis) == 0)
+                loops.axes.push_back(order);
+        };
+        const auto ends = [&](std::size_t axis) { return axis + 1 == lengths.size(); };
+        if (!orders.empty()) {
+            for (const std::size_t axis : apart_axes(rule)) {
+                if (!ends(axis)) add({axis});
+            }
+        }
+        const std::size_t apart = loops.axes.size();
+        for (const RuleOrder& order : orders) add(order);
+        for (std::size_t axis = 0; axis + 1 < lengths.size(); ++axis) add({axis});
+        for (std::size_t i = apart; i < loops.axes.size() && !orders.empty(); ++i)
+            loops.tied *= lengths[loops.axes[i].axis];
+        return loops;
+    }
+};
+
 /// A rule, and the cells that it makes.
 template <class T>
 struct Filling {
     const Rule& rule;
     BoundTree tree;
     DType type;
-    const std::vector<RuleOrder>& orders;
+    Loops loops;
 };
 
 /// Fills the cells on several threads; false where one thread alone is to say what is wrong or too
 /// much, which then does not depend on how many there are.
 template <class T>
 bool fill_together(const Filling<T>& filling, std::size_t rows, std::size_t threads, T* cells) {
-    const auto& [rule, tree, type, orders] = filling;
-    const EvenParts parts{rows, 1, std::min(rows, 8 * threads)};
+    const auto& [rule, tree, type, loops] = filling;
+    const EvenParts parts{rows, loops.tied, std::min(rows / loops.tied, 8 * threads)};
     std::vector<std::optional<Evaluator<T>>> own(threads);
     try {
         share_tasks(parts.count, threads, [&](std::size_t part, std::size_t thread) {
-            if (!own[thread]) own[thread].emplace(rule, tree, type, orders);
-            own[thread]->fill(cells, orders, parts.begin(part), parts.begin(part + 1));
+            if (!own[thread]) own[thread].emplace(rule, tree, type, loops.axes);
+            own[thread]->fill(cells, parts.begin(part), parts.begin(part + 1));
         });
     } catch (const Error&) {
         return false;
@@ -77,15 +105,15 @@ bool fill_together(const Filling<T>& filling, std::size_t rows, std::size_t thre
 
 template <class T>
 void fill(const Filling<T>& filling, std::size_t most_threads, T* cells) {
-    const auto& [rule, tree, type, orders] = filling;
-    Evaluator<T> alone(rule, tree, type, orders);
+    const auto& [rule, tree, type, loops] = filling;
+    Evaluator<T> alone(rule, tree, type, loops.axes);
     const std::size_t rows = alone.rows();
     // A number of a rule costs as much as some ten products in a matrix.
     const double work =
         10 * numbers_in(tree.root, tree) * static_cast<double>(element_count(tree.lengths));
-    const std::size_t threads = orders.empty() ? worthwhile_threads(most_threads, work, rows) : 1;
+    const std::size_t threads = worthwhile_threads(most_threads, work, rows / loops.tied);
     if (threads > 1 && fill_together(filling, rows, threads, cells)) return;
-    alone.fill(cells, orders, 0, rows);
+    alone.fill(cells, 0, rows);
 }
 
 }  // namespace
@@ -93,10 +121,8 @@ void fill(const Filling<T>& filling, std::size_t most_threads, T* cells) {
 Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope) {
     require_evaluable(rule, made.shape, dtype);
-    const std::vector<RuleOrder> orders = orders_of(rule);
-    const auto is_own = [&](const std::string& name) {
-        return !orders.empty() && name == rule.step;
-    };
+    const bool reads_itself = !orders_of(rule).empty();
+    const auto is_own = [&](const std::string& name) { return reads_itself && name == rule.step; };
     // Of what is being made there are no products.
     const Tensor unknown({}, Array<std::int64_t>(0));
     Products products;
@@ -118,7 +144,8 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                                      return product != nullptr ? *product : scope.tensor(name);
                                  },
                                  scope.settings};
-        fill(Filling<T>{left, bind_rule(left, made.axes, made.shape, with_own), dtype, orders},
+        fill(Filling<T>{left, bind_rule(left, made.axes, made.shape, with_own), dtype,
+                        Loops::of(rule, made.shape)},
              scope.threads, cells);
         if (!gives_truth(*left.value)) return cast(own, dtype);
         Array<bool> truths = empty_array<bool>(made.shape);

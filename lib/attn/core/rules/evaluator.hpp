@@ -36,13 +36,14 @@ inline constexpr RuleIndices::Index longest_row = 4096;
 template <class T>
 class Evaluator : RuleRows {
 public:
-    /// A row goes along the last axis, unless the rule reads itself along that: then a cell waits
-    /// for one before.
-    Evaluator(const Rule& rule, BoundTree tree, DType type, const std::vector<RuleOrder>& orders)
-        : RuleRows(rule, tree.indices), tree_(std::move(tree)), type_(type) {
+    /// `loops`: the axes that rows are made along, slowest first; a row goes along the one left.
+    Evaluator(const Rule& rule, BoundTree tree, DType type, std::vector<RuleOrder> loops)
+        : RuleRows(rule, tree.indices),
+          tree_(std::move(tree)),
+          type_(type),
+          loops_(std::move(loops)) {
         const std::vector<std::size_t>& lengths = tree_.lengths;
-        const bool has_rows = !lengths.empty() &&
-                              std::ranges::count(orders, lengths.size() - 1, &RuleOrder::axis) == 0;
+        const bool has_rows = loops_.size() < lengths.size();
         row_ = has_rows ? lengths.size() - 1 : BoundRule::none;
         count_ = has_rows ? lengths.back() : 1;
         std::uint64_t around = 0;
@@ -57,27 +58,18 @@ public:
     /// How many numbers were worked out in sums.
     double work() const { return work_; }
 
-    /// Makes the cells of these rows; those of a rule that reads itself in the order of its axes.
-    void fill(T* cells, const std::vector<RuleOrder>& orders, std::size_t begin, std::size_t end) {
-        const Shape& lengths = tree_.lengths;
-        const auto is_ordered = [&](std::size_t axis) {
-            return std::ranges::count(orders, axis, &RuleOrder::axis) > 0;
-        };
-        std::vector<std::size_t> axes;  // slowest first
-        for (const RuleOrder& order : orders) axes.push_back(order.axis);
-        for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
-            if (axis != row_ && !is_ordered(axis)) axes.push_back(axis);
-        }
-        const Shape strides = row_strides(lengths);
+    /// Makes the cells of these rows.
+    void fill(T* cells, std::size_t begin, std::size_t end) {
+        const Shape strides = row_strides(tree_.lengths);
         for (std::size_t row = begin; row < end; ++row) {
             std::size_t first = 0;
-            for (std::size_t i = axes.size(), rest = row; i-- > 0;) {
-                const std::size_t length = lengths[axes[i]];
-                std::size_t at = rest % length;
+            for (std::size_t i = loops_.size(), rest = row; i-- > 0;) {
+                const auto [axis, backwards] = loops_[i];
+                const std::size_t length = tree_.lengths[axis];
+                const std::size_t at = backwards ? length - 1 - rest % length : rest % length;
                 rest /= length;
-                if (i < orders.size() && orders[i].backwards) at = length - 1 - at;
-                index_[axes[i]] = static_cast<Index>(at);
-                first += at * strides[axes[i]];
+                index_[axis] = static_cast<Index>(at);
+                first += at * strides[axis];
             }
             numbers(tree_.root, nullptr, cells + first);
         }
@@ -335,6 +327,7 @@ private:
 
     BoundTree tree_;
     DType type_;
+    std::vector<RuleOrder> loops_;
     RowPool<T> spare_;
     TypedCells<T> cells_;
     std::map<const BoundRule*, Kept> kept_;

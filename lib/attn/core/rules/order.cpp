@@ -147,6 +147,21 @@ std::optional<RuleOrder> order_of(const Rule& rule) {
     return orders.size() == 1 ? std::optional(orders.front()) : std::nullopt;
 }
 
+std::vector<std::size_t> apart_axes(const Rule& rule) {
+    std::vector<OwnCell> own;
+    add_own(*rule.value, rule.step, {}, own);
+    std::vector<std::size_t> axes;
+    for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
+        const RuleTree here = name_node(rule.indices[axis]);
+        const bool is_apart = std::ranges::all_of(own, [&](const OwnCell& each) {
+            return each.cell->parts.size() == rule.indices.size() &&
+                   same_tree(*each.cell->parts[axis], *here);
+        });
+        if (is_apart) axes.push_back(axis);
+    }
+    return axes;
+}
+
 void require_order(const Rule& rule) {
     std::vector<OwnCell> own;
     add_own(*rule.value, rule.step, {}, own);

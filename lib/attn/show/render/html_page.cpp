@@ -267,7 +267,9 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
                "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                "script-src 'unsafe-inline'"
             << (frame.is_live ? " 'wasm-unsafe-eval'; worker-src data:" : "")
-            << "; style-src 'unsafe-inline'; img-src data:\">\n"
+            << "; style-src 'unsafe-inline'; img-src data:"
+            << (frame.is_live ? "; worker-src data:" : "")
+            << "\">\n"
                "<link rel=\"icon\" href=\"data:,\">\n<title>"
             << xml_text(frame.command) << "</title>\n";
         write_styles(out, frame, choices.theme);
