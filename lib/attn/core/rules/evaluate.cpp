@@ -69,7 +69,7 @@ struct Loops {
         for (const RuleOrder& order : orders) add(order);
         for (std::size_t axis = 0; axis + 1 < lengths.size(); ++axis) add({axis});
         for (std::size_t i = apart; i < loops.axes.size() && !orders.empty(); ++i)
-            loops.tied *= lengths[loops.axes[i].axis];
+            loops.tied *= std::max<std::size_t>(lengths[loops.axes[i].axis], 1);
         return loops;
     }
 };
