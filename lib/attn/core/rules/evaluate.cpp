@@ -86,13 +86,15 @@ struct Filling {
 /// Fills the cells on several threads; false where one thread alone is to say what is wrong or too
 /// much, which then does not depend on how many there are.
 template <class T>
-bool fill_together(const Filling<T>& filling, std::size_t rows, std::size_t threads, T* cells) {
-    const auto& [rule, tree, type, loops] = filling;
-    const EvenParts parts{rows, loops.tied, std::min(rows / loops.tied, 8 * threads)};
+bool fill_together(const Filling<T>& made, std::size_t rows, std::size_t threads, T* cells) {
+    const std::size_t tied = made.loops.tied;
+    const EvenParts parts{rows, tied, std::min(rows / tied, 8 * threads)};
     std::vector<std::optional<Evaluator<T>>> own(threads);
     try {
         share_tasks(parts.count, threads, [&](std::size_t part, std::size_t thread) {
-            if (!own[thread]) own[thread].emplace(rule, tree, type, loops.axes);
+            if (!own[thread]) {
+                own[thread].emplace(made.rule, made.tree, made.type, made.loops.axes);
+            }
             own[thread]->fill(cells, parts.begin(part), parts.begin(part + 1));
         });
     } catch (const Error&) {
