@@ -73,7 +73,7 @@ void note_useless(const Arguments& arguments, const Side& left, const Side& righ
                       "a walk, and both are files");
 }
 
-/// What two models make of the word behind the same tokens: the likeliest of the first, and the one
+/// What two models make of the word after the same tokens: the likeliest of the first, and the one
 /// whose probability changes most.
 std::string word_lines(const Side& left, const Side& right) {
     const auto file = [](const Side& side) { return side.arguments[flags::model_file]; };

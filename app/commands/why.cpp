@@ -117,9 +117,9 @@ AskedTokens parse_asked(const std::string& cell) {
         if (within.empty()) throw attn::ConfigError("next[] names no token: ask as in next[upon]");
         return {within};
     }
-    const std::string behind = within.substr(at + between.size());
-    return is_lens ? AskedTokens{behind, "", within.substr(0, at)}
-                   : AskedTokens{within.substr(0, at), behind};
+    const std::string after = within.substr(at + between.size());
+    return is_lens ? AskedTokens{after, "", within.substr(0, at)}
+                   : AskedTokens{within.substr(0, at), after};
 }
 
 std::string next_text(const std::string& head, NextToken next, std::size_t top,
@@ -224,7 +224,7 @@ attn::Walked walk_with(const Arguments& arguments, const std::string& step) {
     return walk_of(with_flags(arguments, {"--variant", "vectorized"}));
 }
 
-/// The derivation of a cell behind `of_page`, as text or JSON. Says so where --top and --depth
+/// The derivation of a cell after `of_page`, as text or JSON. Says so where --top and --depth
 /// change nothing of it.
 std::string derivation(const Arguments& arguments, const attn::Walked& walk,
                        const std::string& wanted, const std::string& of_page) {

@@ -81,7 +81,7 @@ attn::Tensor array_of(const TokenIds& ids);
 /// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.
 void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays);
 
-/// The first members of the JSON of a model, and an object with a text behind.
+/// The first members of the JSON of a model, and an object with a text after them.
 attn::JsonText json_head(const attn::models::Model& model);
 attn::JsonText with_text(const attn::JsonText& json, const attn::models::Model& model,
                          const WrittenText& written);

@@ -126,7 +126,7 @@ struct Flag {
     bool takes_value() const { return !value.empty(); }
     /// Whether the word after it is its value.
     bool takes_next_word() const { return takes_value() && !may_stand_alone; }
-    /// The value as help shows it behind the name: ` N`, `[=SCALE]`.
+    /// The value as help shows it after the name: ` N`, `[=SCALE]`.
     std::string value_text() const {
         const bool counts = takes.kind == Takes::Kind::integer;
         return !takes_value()    ? ""
@@ -302,7 +302,7 @@ struct TypedWords {
 TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words,
                       bool flags_alone);
 
-// Words that may stand behind a flag: the steps of the walk, in its order; the ids of the catalogue
+// Words that may stand after a flag: the steps of the walk, in its order; the ids of the catalogue
 // of mistakes; the trained models that the program holds.
 std::vector<std::string> step_names();
 std::vector<std::string> mistake_ids();

@@ -63,7 +63,7 @@ void check_output_flags(const Arguments& arguments);
 /// Errors  ConfigError naming the flag, the file and what to write instead.
 void check_written_files(const Arguments& arguments);
 
-/// The path behind links and dots, by which files are told apart.
+/// The path after links and dots, by which files are told apart.
 std::filesystem::path real_path(const std::string& path);
 
 /// The format that --format, --json or the name of the output file asks for; `usual` where none

@@ -21,7 +21,7 @@ std::vector<std::int64_t> parse_positions(const Flag& flag, const std::string& t
     return positions;
 }
 
-/// Those of x and, behind a semicolon, those of the memory.
+/// Those of x and, after a semicolon, those of the memory.
 void set_positions(WalkConfig& config, const Flag& flag, const std::string& text) {
     const std::vector<std::string> sources = split(text, ';');
     if (sources.size() > 2) {
@@ -41,7 +41,7 @@ struct ScalingTakes {
     const char* example;
     std::vector<double Scaling::*> numbers;
     std::size_t required;
-    std::vector<std::vector<double> Scaling::*> lists{};  ///< behind the numbers, all of them
+    std::vector<std::vector<double> Scaling::*> lists{};  ///< after the numbers, all of them
 };
 
 const std::vector<ScalingTakes>& scalings() {
@@ -69,7 +69,7 @@ const ScalingTakes& takes_of(Scaling::Kind kind) {
                          [kind](const ScalingTakes& takes) { return takes.kind == kind; });
 }
 
-/// The named settings of yarn, behind its numbers; the first of them longrope too.
+/// The named settings of yarn, after its numbers; the first of them longrope too.
 constexpr std::array<std::pair<const char*, std::optional<double> Scaling::*>, 3> yarn_names{
     {{"attention_factor", &Scaling::attention_factor},
      {"mscale", &Scaling::mscale},

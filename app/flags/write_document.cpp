@@ -151,7 +151,7 @@ void write_text(const Arguments& arguments, const std::string& text) {
     }
     const bool is_json = text.starts_with('{') || text.starts_with('[');
     const auto columns = is_json ? std::nullopt : terminal_columns(arguments);
-    // Names of arrays or tokens never command a terminal, nor a pager behind a pipe.
+    // Names of arrays or tokens never command a terminal, nor a pager after a pipe.
     const bool colors =
         arguments.find(flags::color) != nullptr && !ink_of(arguments).heading.empty();
     const std::string shown = attn::visible_lines(text, colors);

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The words behind the name of the program, where a line is a command: `$ attn-explain --heads 2`,
+/// The words after the name of the program, where a line is a command: `$ attn-explain --heads 2`,
 /// or without the name.
 std::vector<std::string> command_in(std::string_view line) {
     if (line.starts_with("$ ")) line.remove_prefix(2);

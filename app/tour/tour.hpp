@@ -43,7 +43,7 @@ struct TourPage {
 
 struct TourDocument {
     std::vector<TourPage> pages;  ///< in their order
-    TourPage begin, end;          ///< what stands before the first and behind the last
+    TourPage begin, end;          ///< what stands before the first and after the last
 };
 const TourDocument& tour_document();
 /// A paragraph of Markdown as plain text.

@@ -16,7 +16,7 @@ std::string words;
 
 }  // namespace
 
-/// Room for so many bytes of words, each with a 0 behind it.
+/// Room for so many bytes of words, each with a 0 after it.
 ATTN_EXPORT(attn_room) char* attn_room(std::size_t size) {
     words.assign(size, '\0');
     return words.data();

@@ -24,13 +24,13 @@ Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& 
                            const std::vector<Without>& without,
                            const std::vector<Branch>& branches);
 
-/// A head, and how likely a token is behind the text without it.
+/// A head, and how likely a token is after the text without it.
 struct HeadEffect {
     std::size_t layer = 0;
     std::size_t head = 0;
     double without = 0;
 };
-/// The probability of a token behind a text, and without each head in turn; of the likeliest token
+/// The probability of a token after a text, and without each head in turn; of the likeliest token
 /// where none is named.
 struct HeadEffects {
     std::int64_t id = 0;
@@ -47,7 +47,7 @@ struct Carried {
     double difference = 0;  ///< of the two logits then
     double share = 0;       ///< of the way from the one text to the other
 };
-/// The difference of the logits of two tokens behind two texts, and what carries it: the context of
+/// The difference of the logits of two tokens after two texts, and what carries it: the context of
 /// each head at all tokens, or x at each token in front of each layer.
 ///
 ///     share = (difference with it - here) / (there - here)

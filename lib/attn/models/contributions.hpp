@@ -18,7 +18,7 @@ struct Contribution {
 /// Errors  ConfigError for a model that does not say what comes next.
 void require_next_token(const Model& model);
 
-/// A place between the parts of a model: behind so many layers, or behind the attention of the next
+/// A place between the parts of a model: after so many layers, or after the attention of the next
 /// one too.
 struct Place {
     std::size_t layers = 0;
@@ -27,7 +27,7 @@ struct Place {
     std::string text() const;  ///< `embedding`, `layer 3`, `layer 3, attention`
     bool operator==(const Place&) const = default;
 };
-/// The place behind the last layer.
+/// The place after the last layer.
 inline Place end_of(const Model& model) { return {model.architecture.layers.size(), false}; }
 /// The text in `lens[...]`: `embedding`, `3`, `3.attn`.  Errors  ConfigError.
 Place parse_place(std::string_view word, const Model& model);
@@ -42,7 +42,7 @@ struct NextToken {
     std::vector<Contribution> parts;
 };
 
-/// Takes the logits behind a text apart. The last x is a sum of what the embedding, every head and
+/// Takes the logits after a text apart. The last x is a sum of what the embedding, every head and
 /// every MLP have added, and with the size of its row held fixed the final norm and the output
 /// matrix are linear:
 ///
@@ -78,7 +78,7 @@ private:
     std::vector<Row> merged_, output_, mlp_;  ///< its rows in each layer
 };
 
-/// What a model would say behind a part of it, for one token of the text.
+/// What a model would say after a part of it, for one token of the text.
 struct Reading {
     std::int64_t said = 0;   ///< the likeliest token
     double probability = 0;  ///< its own
@@ -93,7 +93,7 @@ struct Lens {
     std::int64_t chosen = 0;
 };
 
-/// Reads x behind every layer as if it were the last one: through the last norm and the matrix of
+/// Reads x after every layer as if it were the last one: through the last norm and the matrix of
 /// the logits. `chosen` is the token that the model says at the end where none is named.
 ///
 /// Range   float64; the last place is what the model says.
@@ -132,7 +132,7 @@ struct HeadSurvey {
 struct RepeatFigures {
     std::size_t layer = 0;
     std::size_t head = 0;
-    double induction = 0;  ///< share on the token behind the same one of the first half
+    double induction = 0;  ///< share on the token after the same one of the first half
     double duplicate = 0;  ///< share on that same one
     std::string name{};    ///< `induction` or `duplicate token`: more than half of it
 };

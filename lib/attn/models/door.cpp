@@ -41,7 +41,7 @@ constexpr auto whole_folder = "give its folder, '{folder}'";  // no word on what
 /// What other programs' files are, known by their first bytes, by their names, or by both.
 struct OtherFile {
     std::string_view beginning;  ///< of its bytes; empty: any
-    std::string_view name;       ///< a `*` before or behind it stands for the rest; empty: any
+    std::string_view name;       ///< a `*` before or after it stands for the rest; empty: any
     std::string_view beside;     ///< a file that lies beside it; empty: any
     const char* what;
     const char* to_do;

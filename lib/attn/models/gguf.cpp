@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Keys behind the architecture's name that are read elsewhere, or say nothing of the numbers.
+/// Keys after the architecture's name that are read elsewhere, or say nothing of the numbers.
 constexpr std::string_view other_keys[]{"attention.layer_norm_epsilon",
                                         "attention.layer_norm_rms_epsilon",
                                         "attention.sliding_window_pattern",

@@ -124,10 +124,10 @@ private:
 };
 
 /// What stands beside a tensor of theirs: no bias, one always, or one where the configuration says
-/// so. Names that are `whole` have no .weight behind them either.
+/// so. Names that are `whole` have no .weight after them either.
 enum class Bias { none, always, attention, mlp, whole };
 
-/// Our name of a parameter, theirs behind the layer's number and in front of .weight, how it lies
+/// Our name of a parameter, theirs after the layer's number and in front of .weight, how it lies
 /// there, and its bias: b_query beside w_query.
 struct Name {
     std::string ours;
@@ -143,7 +143,7 @@ struct Name {
 
     /// Each expert, whose number # is, has a tensor of its own.
     bool by_expert() const { return theirs.find('#') != theirs.npos; }
-    /// What they call it: .weight, or .bias, behind the name.
+    /// What they call it: .weight, or .bias, after the name.
     std::string named(const char* end) const { return theirs + (bias == Bias::whole ? "" : end); }
 };
 

@@ -21,7 +21,7 @@ struct Picked {
     std::size_t all = 0;              ///< rows or columns that their tensor has
 };
 
-/// `runs` of `count` neighbours, each run `stride` behind the last.
+/// `runs` of `count` neighbours, each run `stride` after the last.
 Picked picked(const Name& name, const Architecture& a) {
     const std::size_t queries = a.heads * a.head_dim;
     const std::size_t keys = a.kv_heads * a.head_dim;
@@ -167,7 +167,7 @@ public:
         }
     }
 
-    /// The array of that name, behind one of the prefixes that models have.
+    /// The array of that name, after one of the prefixes that models have.
     const StoredArray* find(const std::string& name) {
         static const std::vector<std::string> known = listed("prefixes");
         std::vector<std::string> prefixes{prefix_};

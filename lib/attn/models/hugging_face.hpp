@@ -14,14 +14,14 @@ namespace attn::models {
 // Models as Hugging Face's transformers keep them: a folder with config.json, .safetensors files
 // and tokenizer.json.
 
-/// What Llamas call one of our tensors, behind the layer's number where it is of a layer.
+/// What Llamas call one of our tensors, after the layer's number where it is of a layer.
 std::string name_in_llama(std::string_view ours);
 
 /// How a family calls and lays out the parameters of attention, as one walk takes them.
 struct AttentionNames {
     std::string word;           ///< `gpt2`
     std::string before_number;  ///< of the layer: `h.`
-    /// Ours behind w_ and b_, theirs in front of .weight and .bias: qkv, .attn.c_attn
+    /// Ours after w_ and b_, theirs in front of .weight and .bias: qkv, .attn.c_attn
     std::vector<std::pair<std::string, std::string>> parts{};
     bool fused = false;   ///< query, key and value share `w_qkv`
     bool in_out = false;  ///< matrices are stored (in, out), not (out, in)

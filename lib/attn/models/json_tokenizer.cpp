@@ -42,7 +42,7 @@ std::string with_blanks(std::string text) { return replaced_all(std::move(text),
 struct Added {
     std::string pattern;  ///< what stands for it in a text
     std::int64_t id = 0;
-    bool lstrip = false, rstrip = false;  ///< it takes the blanks in front, or behind, along
+    bool lstrip = false, rstrip = false;  ///< it takes the blanks in front, or after, along
     bool single_word = false;             ///< not within a word
     bool normalized = false;              ///< it is looked for in what the normalizers have made
 };
@@ -348,7 +348,7 @@ private:
         return found->second;
     }
 
-    /// The tokens in front of a text and behind it: <s>, [CLS] and [SEP].
+    /// The tokens in front of a text and after it: <s>, [CLS] and [SEP].
     void take_surroundings(const Json& post) {
         for (const Json& each : part_of(post, "processors")) take_surroundings(each);
         const std::string type = word_in(post, "type");

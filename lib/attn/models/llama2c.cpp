@@ -71,7 +71,7 @@ Architecture read_sizes(const InputFile& file, bool& has_vocabulary) {
     return made;
 }
 
-/// States one tensor behind another, in the order in which they lie in the file.
+/// States one tensor after another, in the order in which they lie in the file.
 class Layout {
 public:
     Layout(Model& model, std::shared_ptr<const InputFile> file)

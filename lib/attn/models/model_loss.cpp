@@ -83,9 +83,9 @@ struct Passed {
     Rows last_sum{}, result{};
 };
 
-class Behind {
+class After {
 public:
-    explicit Behind(const models::Model& model)
+    explicit After(const models::Model& model)
         : model_(model), all_(model, model.architecture.layers.size()) {}
 
     Passed pass(std::size_t n, Rows x, Rows output) const {
@@ -149,7 +149,7 @@ public:
         return walk(plan, given, table);
     }
 
-    /// The loss of the rows behind the last layer, and its gradient.
+    /// The loss of the rows after the last layer, and its gradient.
     ModelLoss of_rows(const Rows& rows, std::int64_t id) const {
         const double cap = a_.logit_softcap;
         Rows d = all_.vocabulary(all_.final_norm(rows));
@@ -194,19 +194,19 @@ ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int6
                          " is of x and output " + shape_text(shape) +
                          ", and of one of its layers: give these");
     }
-    const Behind behind(model);
-    std::vector<Passed> passed{behind.pass(layer, x, output)};
+    const After after(model);
+    std::vector<Passed> passed{after.pass(layer, x, output)};
     for (std::size_t n = layer + 1; n < a.layers.size(); ++n) {
         const Rows& from = passed.back().result;
-        passed.push_back(behind.pass(n, from, behind.walk_through(n, from)["output"].as<double>()));
+        passed.push_back(after.pass(n, from, after.walk_through(n, from)["output"].as<double>()));
     }
-    ModelLoss found = behind.of_rows(passed.back().result, id);
+    ModelLoss found = after.of_rows(passed.back().result, id);
     for (std::size_t n = a.layers.size(); n-- > layer;) {
-        auto [d_x, d_output] = behind.back_through(n, passed[n - layer], found.gradient);
+        auto [d_x, d_output] = after.back_through(n, passed[n - layer], found.gradient);
         if (n == layer) {
             found.gradient = d_output;
         } else {
-            const Ledger gone_back = behind.walk_through(n, passed[n - layer].x, &d_output);
+            const Ledger gone_back = after.walk_through(n, passed[n - layer].x, &d_output);
             found.gradient = d_x + gone_back["d_x"].as<double>();
         }
     }

@@ -7,14 +7,14 @@
 
 namespace attn {
 
-/// A loss behind the attention of one layer, and its gradient there.
+/// A loss after the attention of one layer, and its gradient there.
 struct ModelLoss {
     double loss = 0;
     Array<double> gradient;  ///< by each cell of that attention's output
 };
 
-/// The cross-entropy of a token behind the last one: what the rest of a model, its layer's MLP, the
-/// layers behind it and the logits, makes of the output of a layer's attention.
+/// The cross-entropy of a token after the last one: what the rest of a model, its layer's MLP, the
+/// layers after it and the logits, makes of the output of a layer's attention.
 ///
 ///     loss = -log(softmax(logits of the last row)[id])
 ///

@@ -134,7 +134,7 @@ std::vector<double> sample_of(const Parameters<double>& parameters, const ModelM
     for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(static_cast<double>(i * i));
     LayerWalk walk(parameters.layer(shows)->attention, mistake);
     std::vector<double> numbers;
-    // As a prompt, and behind it.
+    // As a prompt, and after it.
     for (int half = 0; half < 2; ++half) {
         const Ledger ledger = walk.advance({{"token", "feature"}, x});
         const auto& output = ledger["output"].as<double>();
@@ -145,7 +145,7 @@ std::vector<double> sample_of(const Parameters<double>& parameters, const ModelM
 
 namespace {
 
-/// The mean logarithm of the probability that a model gives each token behind those before it.
+/// The mean logarithm of the probability that a model gives each token after those before it.
 double mean_log_probability(const std::shared_ptr<const Parameters<float>>& parameters,
                             const ModelMistake* mistake, const std::vector<std::int64_t>& ids) {
     Runtime<float> runtime(parameters, mistake);

@@ -21,7 +21,7 @@ struct ModelMistake {
     /// It is made of the past too, which the catalogue takes to be right.
     bool is_of_past = false;
 
-    /// Why it changes nothing where such a layer goes on behind a text; empty when it does.
+    /// Why it changes nothing where such a layer goes on after a text; empty when it does.
     std::string why_not(const WalkConfig& layer) const;
     /// Why it changes nothing in any layer.
     std::string why_not(const Model& model) const;

@@ -87,7 +87,7 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
     return x;
 }
 
-/// x behind layer n.
+/// x after layer n.
 template <class Real>
 Array<Real> Runtime<Real>::through(const Layer<Real>& layer, std::size_t n, Array<Real> x) {
     const Architecture& a = architecture();

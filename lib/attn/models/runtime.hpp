@@ -25,7 +25,7 @@ struct Passing {
 };
 
 /// The input of a model's first layer: x is the sum of both, in some models with a
-/// norm behind.
+/// norm after.
 template <class Real>
 struct Embedded {
     Array<Real> tokens;     ///< (tokens, embed_dim)
@@ -71,7 +71,7 @@ public:
     /// Reads the model for this run alone, which must not outlive it.
     explicit Runtime(const Model& model) : Runtime(parameters_of<Real>(model)) {}
 
-    /// x behind the last layer that was read, a row for each of these tokens.
+    /// x after the last layer that was read, a row for each of these tokens.
     ///
     /// Shapes  ids (tokens); result (tokens, embed_dim).
     /// Errors  ConfigError for an id outside of the vocabulary, or more tokens in all than the
@@ -81,12 +81,12 @@ public:
     /// The x that advance() would begin with, and its two parts.
     Array<Real> begin(std::span<const std::int64_t> ids) const;
     Embedded<Real> embedding_of(std::span<const std::int64_t> ids) const;
-    /// x behind layer n, a row for each of the tokens that came last: a step of advance().
+    /// x after layer n, a row for each of the tokens that came last: a step of advance().
     Array<Real> through_layer(std::size_t n, Array<Real> x);
 
-    /// The logits of the token behind each row of x.
+    /// The logits of the token after each row of x.
     Array<Real> logits(const Array<Real>& x) const;
-    /// Those behind the last row.
+    /// Those after the last row.
     Array<Real> last_logits(const Array<Real>& x) const;
 
     /// Calls `watch` with each tensor of these names from now on; without names, with each.

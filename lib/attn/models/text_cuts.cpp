@@ -96,13 +96,13 @@ constexpr std::size_t most_bytes = 4U << 20U;
         "tokenizer.json of the model");
 }
 
-/// A match is written anew: `before`, itself unless it goes, `behind`.
+/// A match is written anew: `before`, itself unless it goes, `after`.
 Normalizer writing(const Pattern& pattern, const std::string& before, bool stays,
-                   const std::string& behind) {
+                   const std::string& after) {
     return [=](const std::string& text) {
         std::string made;
         for (const Part& part : parts_of(text, pattern)) {
-            made += part.fits ? before + (stays ? part.text : "") + behind : part.text;
+            made += part.fits ? before + (stays ? part.text : "") + after : part.text;
             if (made.size() > most_bytes) refuse_length();
         }
         return made;

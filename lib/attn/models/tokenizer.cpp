@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view digits_of_bytes = "0123456789ABCDEF";
 
 constexpr std::int64_t begin_of_text = 1;
-constexpr std::size_t first_byte = 3;  // behind unknown, beginning and end
+constexpr std::size_t first_byte = 3;  // after unknown, beginning and end
 
 /// A tokenizer.json that does the same, but for its pieces.
 constexpr std::string_view tokenizer_json =

@@ -21,7 +21,7 @@ public:
     /// Errors  InputError for text that has no tokens, or bytes that are not UTF-8.
     virtual std::vector<std::int64_t> encode(std::string_view text) const = 0;
 
-    /// The bytes that token `id` stands for behind the token `previous` (-1: at the beginning).
+    /// The bytes that token `id` stands for after the token `previous` (-1: at the beginning).
     virtual std::string piece(std::int64_t id, std::int64_t previous) const = 0;
 
     /// The token by itself, as a label of rows and columns.

@@ -22,7 +22,7 @@ struct Without {
     std::string word{};  ///< as it was said: `3.7`, `3.attn`, `3.mlp=mean`
 };
 
-/// What comes in the place of what such a part adds. Tokens that come one at a time behind a text
+/// What comes in the place of what such a part adds. Tokens that come one at a time after a text
 /// get the mean over that text.
 class Replacement {
 public:
@@ -49,7 +49,7 @@ private:
     std::vector<double> mean_{};
 };
 
-/// Reads `3.7`, `3.attn` or `3.mlp`, with `=mean` behind or not.  Errors  ConfigError for another
+/// Reads `3.7`, `3.attn` or `3.mlp`, with `=mean` after or not.  Errors  ConfigError for another
 /// word, and for what a model does not have.
 Without parse_without(std::string_view word);
 void check_without(const Without& without, const Architecture& of);

@@ -37,7 +37,7 @@ std::size_t block_count(const Plan& plan) {
 /// The numbers of one block that a step shows, from those of all.
 using Pick = std::vector<double> FusedBlock::*;
 
-/// Follows the blocks of every head and gathers, with the blocks side by side behind each query
+/// Follows the blocks of every head and gathers, with the blocks side by side after each query
 /// or, for features, one matrix of queries and features after another.
 template <class T>
 Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool features) {

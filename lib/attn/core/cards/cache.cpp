@@ -6,7 +6,7 @@
 namespace attn {
 namespace {
 
-// The cache: keys and values of earlier tokens, and those of x behind them.
+// The cache: keys and values of earlier tokens, and those of x after them.
 
 bool has_past(const Plan& plan) { return plan.past_len > 0; }
 

@@ -74,7 +74,7 @@ Step parameter_card(const std::string& part, bool bias);
 /// The lines that make the mask: each kind, and all of them together.
 std::string mask_code(const StepLines& of);
 
-/// The share of the sink, behind the weights.
+/// The share of the sink, after the weights.
 Step sink_weight_card();
 
 /// Attention block by block, for the card of the context.

@@ -29,8 +29,8 @@ std::optional<std::string> mask_word(std::string_view word, const StepLines& of)
         const bool has_pad = tokens != nullptr && tokens->pad_id;
         if (has_pad) ids += std::to_string(*tokens->pad_id);
         if (plan.config.lengths.empty()) return ids;
-        const std::string behind = filled("{np}.arange({Tk}) >= {lengths}", of, mask_word);
-        return has_pad ? "(" + ids + ") | (" + behind + ")" : behind;
+        const std::string after = filled("{np}.arange({Tk}) >= {lengths}", of, mask_word);
+        return has_pad ? "(" + ids + ") | (" + after + ")" : after;
     }
     for (const MaskKind& kind : mask_kinds()) {
         const auto named = std::ranges::find(kind.named, word);

@@ -9,7 +9,7 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
-/// The files of data/attentions, one behind the other.
+/// The files of data/attentions, one after the other.
 extern "C" const char attn_attentions[];
 
 namespace attn {
@@ -30,7 +30,7 @@ struct Line {
     std::string word, says;
 };
 
-/// The line without its remark: `#` at its begin or behind a blank.
+/// The line without its remark: `#` at its begin or after a blank.
 std::string_view without_remark(std::string_view line) {
     for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
         if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
@@ -38,7 +38,7 @@ std::string_view without_remark(std::string_view line) {
     return line;
 }
 
-/// The first word of a text, which goes on behind it.
+/// The first word of a text, which goes on after it.
 std::string taken_word(std::string& text) {
     const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
     std::string word = text.substr(0, end);

@@ -27,7 +27,7 @@ struct AttentionStep {
     std::string title{}, note{}, torch{}, numpy{}, called{};
 };
 
-/// A parameter: drawn behind all others, or what an expression of its indices says.
+/// A parameter: drawn after all others, or what an expression of its indices says.
 struct AttentionParameter {
     std::string name;
     std::vector<std::string> letters;

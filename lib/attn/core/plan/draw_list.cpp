@@ -38,7 +38,7 @@ public:
                 list_.push_back({name, name, {features}, Initialisation::ones});
             }
         }
-        const std::size_t behind = list_.size();
+        const std::size_t after = list_.size();
         list_past();
         list_differential();
         if (plan_.has_sink()) {
@@ -67,7 +67,7 @@ public:
         // A program draws in this order too: what else is drawn late, with the files' own.
         const std::size_t own = list_.size();
         list_attention_parameters(plan_, list_);
-        for (std::size_t i = behind; own < list_.size() && i < own; ++i) {
+        for (std::size_t i = after; own < list_.size() && i < own; ++i) {
             list_[i].step = list_[own].name;
         }
         // Numbers that are thrown away are drawn before the next tensor that is drawn.
@@ -245,7 +245,7 @@ private:
         list_.push_back({name, name, {{"feature", features}}, Initialisation::ones});
     }
 
-    /// The vectors that make lambda, and the gain of the norm behind the differences.
+    /// The vectors that make lambda, and the gain of the norm after the differences.
     void list_differential() {
         if (!plan_.differs()) return;
         for (const char* name : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) {

@@ -332,7 +332,7 @@ constexpr MaskKind documents{
     .shape = square,
     .rule =
         [](const Plan& plan) {
-            // Of two keys in two documents one is in front of a boundary and the other behind it.
+            // Of two keys in two documents one is in front of a boundary and the other after it.
             const std::string place = position_text(plan);
             std::string apart;
             std::int64_t end = 0;

@@ -46,7 +46,7 @@ struct MaskKind {
     /// Why it hides a cell, as in `hidden: the key comes after the query`.
     std::string (*reason)(const Plan& plan, const ScoreCell& cell);
     std::string (*keys)(const Plan& plan);  ///< `keys that come after the query`
-    std::string_view also;                  ///< the same behind another kind: `..., and padding`
+    std::string_view also;                  ///< the same after another kind: `..., and padding`
     /// The lines that make it, in a variable of that name.
     std::string_view variable{}, torch{}, numpy{};
     /// The name in other libraries and how they count; null where there is nothing to say.

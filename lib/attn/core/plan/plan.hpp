@@ -131,7 +131,7 @@ struct Plan {
 ///         would need more memory than the machine has.
 Plan resolve(WalkConfig config);
 
-/// Makes a plan with a past that of the `tokens` behind `past` earlier ones; the names of the
+/// Makes a plan with a past that of the `tokens` after `past` earlier ones; the names of the
 /// tokens stay as they are.
 ///
 /// Why  a model that writes asks for the next plan at every token, and nothing else changes.

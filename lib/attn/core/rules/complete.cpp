@@ -281,8 +281,8 @@ private:
 
     /// Whether an index of the result has more than one place.
     bool is_many(const std::string& index) const {
-        const auto behind = rule_.indices.end() - std::ranges::find(rule_.indices, index);
-        return behind != 0 && *(made_.shape.end() - behind) != 1;
+        const auto from_end = rule_.indices.end() - std::ranges::find(rule_.indices, index);
+        return from_end != 0 && *(made_.shape.end() - from_end) != 1;
     }
 
     /// The index of the result's axis of that name.

@@ -306,7 +306,7 @@ private:
         refuse_rule(text_, at, message);
     }
 
-    /// The letter behind the present word and blanks.
+    /// The letter after the present word and blanks.
     char after_blanks() const {
         const std::size_t place = text_.find_first_not_of(" \t", end_);
         return place == std::string::npos ? '\0' : text_[place];

@@ -276,14 +276,14 @@ Written Writer::in_pieces(const RuleNode& node, const Frame& frame, bool in_inde
     if (place == frame.size() || first <= 0 || first >= frame[place].length) return {};
     Frame front = frame;
     front[place].length = first;
-    Frame behind = frame;
-    behind[place].length -= first;
+    Frame after = frame;
+    after[place].length -= first;
     const RuleTree later = changed(node.parts[2], [&](const RuleNode& each) -> RuleTree {
         if (each.kind != Kind::name || each.word != index) return nullptr;
         return operate_node("+", {name_node(index), number_node(where.parts[1]->number)});
     });
     const Written one = filling(*node.parts[1], front, in_index);
-    const Written other = filling(*later, behind, in_index);
+    const Written other = filling(*later, after, in_index);
     if (!one || !other) return std::nullopt;
     return Text{(torch_ ? "torch.cat((" : "np.concatenate((") + one->text + ", " + other->text +
                     dimension(torch_ ? "), dim=" : "), axis=", place, frame.size()) + ")",

@@ -61,7 +61,7 @@ private:
     Written asking(const RuleTree& condition, const RuleNode& side, const Frame& frame,
                    bool in_index = false);
 
-    /// `if k < 3 then past_key[k,f] else key[k - 3,f]`: one piece behind the other.
+    /// `if k < 3 then past_key[k,f] else key[k - 3,f]`: one piece after the other.
     Written in_pieces(const RuleNode& node, const Frame& frame, bool in_index);
 
     // Reductions.

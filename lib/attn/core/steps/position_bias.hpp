@@ -65,7 +65,7 @@ struct DistanceBias {
 
 /// Writes the bias of all distances that occur: that of query q and key k stands at column
 /// q + key_len - 1 - k of the row of its head, so that neighbours are neighbouring queries. `first`
-/// is the position of query 0. Behind the last column there is room for vectors to read beyond it.
+/// is the position of query 0. After the last column there is room for vectors to read beyond it.
 template <class T>
 Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
                           std::size_t key_len);

@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-/// Writes the way back behind a table that ends with the loss.
+/// Writes the way back after a table that ends with the loss.
 class Backward {
 public:
     Backward(StepTable& table, const Plan& plan)

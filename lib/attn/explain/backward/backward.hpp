@@ -27,7 +27,7 @@ struct Loss {
     std::string note{};              ///< what the number is, where that needs words
 };
 
-/// The table with the way back behind it: the loss, then the gradient of each tensor that it
+/// The table with the way back after it: the loss, then the gradient of each tensor that it
 /// depends on, `d_` and its name, from the last step to the embedding. A gradient is the derivative
 /// of the rules that read the tensor; a parameter's follows that of the step that it is for.
 ///
@@ -63,7 +63,7 @@ using Told = std::function<void(const std::string&)>;
 void tell_cost(const std::string& what, double seconds, std::size_t walks,
                const std::string& instead, const Told& tell);
 
-/// The table with two steps behind each gradient (each that is wanted): `d_scores_central`, what
+/// The table with two steps after each gradient (each that is wanted): `d_scores_central`, what
 /// the loss changes by when the cell is moved a little up and down in float64, nan at a kink, and
 /// `d_scores_error`, how far the gradient is from that.
 ///

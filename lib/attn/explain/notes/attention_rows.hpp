@@ -83,7 +83,7 @@ std::string row_sum_note(const Subject& subject);
 std::string weights_note(const Subject& subject);
 
 /// How much of the gradient of the weights softmax lets through to the scores, in one row that sees
-/// several keys: the sum of their sizes behind softmax, by that in front of it.
+/// several keys: the sum of their sizes after softmax, by that in front of it.
 struct LetThrough {
     std::size_t group, row;
     double share;

@@ -45,7 +45,7 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
     return quoted(token);
 }
 
-/// Where a key of the subject stands among all: those that are made of tokens come behind the past.
+/// Where a key of the subject stands among all: those that are made of tokens come after the past.
 std::size_t key_position(const Subject& subject, std::size_t key) {
     if (!subject.tensor.has_axis("token")) return subject.excerpt.index("key", key);
     return subject.plan.past_len + subject.excerpt.index("token", key);

@@ -43,7 +43,7 @@ std::string numbered(std::string_view what, std::size_t first, std::size_t count
 /// ` shown` where only an excerpt is looked at: `The largest weight shown is ...`.
 std::string shown_here(const Subject& subject);
 
-/// Adds a sentence behind the others.
+/// Adds a sentence after the others.
 void say(std::string& note, const std::string& sentence);
 
 }  // namespace attn::notes

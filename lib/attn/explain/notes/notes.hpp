@@ -21,13 +21,13 @@ struct Subject : PlannedStep {
 
 }  // namespace notes
 
-/// The steps behind a step that mistakes have replaced, with the ids of these.
+/// The steps after a step that mistakes have replaced, with the ids of these.
 std::map<std::string, std::string> mistakes_behind(const PlannedStep& of);
 
 /// The title of a step, which says what mistakes it follows.
 std::string told_title(const PlannedStep& of);
 
-/// Whether step_note() has sentences on a step, which speak of right numbers: not behind a mistake.
+/// Whether step_note() has sentences on a step, which speak of right numbers: not after a mistake.
 bool has_note(const PlannedStep& of);
 
 /// One or two plain sentences on what a step just did and what to look at in these numbers: which

@@ -72,7 +72,7 @@ struct StoredType {
 /// What files call a type that can be read.
 struct TypeNames {
     StoredType type;
-    std::string_view numpy;  ///< behind the byte order
+    std::string_view numpy;  ///< after the byte order
     std::string_view safetensors;
     std::string_view torch;  ///< the class of its storages
 };

@@ -216,7 +216,7 @@ StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t 
     return array;
 }
 
-/// One entry of the list of tensors; its place is that behind the header.
+/// One entry of the list of tensors; its place is that after the header.
 GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
     GgufTensor tensor;
     tensor.name = cursor.text();

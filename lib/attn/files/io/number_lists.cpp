@@ -165,11 +165,11 @@ public:
         const std::string_view call = call_of(text_.substr(place_));
         place_ += call.size();
         values();
-        const std::string_view behind =
+        const std::string_view after =
             text_.substr(place_, call.empty() ? 0 : end_of_call(text_.substr(place_)));
-        if (!call.empty() && behind.empty()) fail_behind();
-        place_ += behind.size();
-        NamedTensor array = finished(call, behind);
+        if (!call.empty() && after.empty()) fail_after();
+        place_ += after.size();
+        NamedTensor array = finished(call, after);
         array.name = name;
         return array;
     }
@@ -177,7 +177,7 @@ public:
     // Where the array ends.
     std::size_t end() const { return place_; }
 
-    [[noreturn]] void fail_behind() const {
+    [[noreturn]] void fail_after() const {
         fail("the array does not end here",
              "give one array, whole, with nothing behind it, or several with their names: q = ...");
     }
@@ -257,26 +257,26 @@ private:
     }
 
     // The part of a call after its numbers: options and the parenthesis that closes it.
-    static std::size_t end_of_call(std::string_view behind) {
+    static std::size_t end_of_call(std::string_view after) {
         std::size_t depth = 1;
-        for (std::size_t i = 0; i < behind.size(); ++i) {
-            if (behind[i] == '(') ++depth;
-            if (behind[i] == ')' && --depth == 0) return i + 1;
+        for (std::size_t i = 0; i < after.size(); ++i) {
+            if (after[i] == '(') ++depth;
+            if (after[i] == ')' && --depth == 0) return i + 1;
         }
         return 0;
     }
 
     // The word after `key=`, without the name of a module.
-    static std::string_view option(std::string_view behind, std::string_view key) {
-        const std::size_t start = behind.find(key);
-        if (start == behind.npos) return {};
-        std::string_view word = behind.substr(start + key.size());
+    static std::string_view option(std::string_view after, std::string_view key) {
+        const std::size_t start = after.find(key);
+        if (start == after.npos) return {};
+        std::string_view word = after.substr(start + key.size());
         word = word.substr(0, word.find_first_of(",) \n"));
         return word.substr(word.rfind('.') == word.npos ? 0 : word.rfind('.') + 1);
     }
 
-    NamedTensor finished(std::string_view call, std::string_view behind) {
-        const std::string_view type = option(behind, "dtype=");
+    NamedTensor finished(std::string_view call, std::string_view after) {
+        const std::string_view type = option(after, "dtype=");
         DType dtype = lists_.natural_dtype();
         const bool is_torch = call.find("tensor") != call.npos;
         const bool is_single =
@@ -286,18 +286,18 @@ private:
                     : type == "float16" ? DType::float16
                                         : DType::float32;
         }
-        const Shape shape = lists_.size() > 0 ? lists_.shape() : empty_shape(behind);
+        const Shape shape = lists_.size() > 0 ? lists_.shape() : empty_shape(after);
         return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size()))};
     }
 
     // An empty array says its shape after the brackets: size=(2, 0) or shape=(2, 0).
-    Shape empty_shape(std::string_view behind) const {
-        const std::size_t size = behind.find("size=(");
-        const std::size_t start = size == behind.npos ? behind.find("shape=(") : size;
-        if (start == behind.npos) return lists_.shape();
+    Shape empty_shape(std::string_view after) const {
+        const std::size_t size = after.find("size=(");
+        const std::size_t start = size == after.npos ? after.find("shape=(") : size;
+        if (start == after.npos) return lists_.shape();
         Shape shape;
-        const char* at = behind.data() + behind.find('(', start) + 1;
-        const char* const end = behind.data() + behind.size();
+        const char* at = after.data() + after.find('(', start) + 1;
+        const char* const end = after.data() + after.size();
         while (shape.size() < most_axes) {
             std::size_t length = 0;
             const auto [rest, error] = std::from_chars(at, end, length);
@@ -337,7 +337,7 @@ std::vector<NamedTensor> parse_printed_arrays(std::string_view text, const std::
         place = array.end();
         const std::string_view rest = without_blanks(text.substr(place));
         if (rest.empty()) return arrays;
-        if (arrays.back().name.empty() || head_of(rest).second == 0) array.fail_behind();
+        if (arrays.back().name.empty() || head_of(rest).second == 0) array.fail_after();
     }
 }
 

@@ -137,7 +137,7 @@ private:
         }
     }
 
-    /// What an instruction does with the number in the `size` bytes behind it.
+    /// What an instruction does with the number in the `size` bytes after it.
     struct Instruction {
         unsigned char code;
         std::size_t size;

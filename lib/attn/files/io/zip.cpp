@@ -254,7 +254,7 @@ struct Field {
     std::size_t size;
 };
 
-// The fields of a record one behind the other, least byte first.
+// The fields of a record one after the other, least byte first.
 std::string record_of(std::initializer_list<Field> fields) {
     std::string bytes;
     for (const auto& [value, size] : fields) bytes += little_endian_bytes(value, size);
@@ -315,7 +315,7 @@ void ZipWriter::finish(std::string_view comment) {
     const std::uint64_t start = position_;
     for (const ZipEntry& entry : entries_) {
         const std::string extra = zip64_record({entry.unpacked, entry.packed, entry.header});
-        // Behind the description: no comment, first disk, no attributes.
+        // After the description: no comment, first disk, no attributes.
         write(std::string(entry_magic) + record_of({{45, 2}}) + description(entry, extra.size()) +
               record_of({{0, 8}, {0, 2}, {in_32_bits(entry.header), 4}}) + entry.name + extra);
     }

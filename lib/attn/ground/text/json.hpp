@@ -47,7 +47,7 @@ struct JsonText {
     JsonText(const std::vector<JsonText>& values, std::string_view between = ",\n ");
     JsonText(const std::vector<std::int64_t>& said) : JsonText({said.begin(), said.end()}, ", ") {}
 
-    /// An object with another member behind.
+    /// An object with one member more, after the others.
     JsonText with(std::string_view key, const JsonText& value,
                   std::string_view between = ", ") const;
 

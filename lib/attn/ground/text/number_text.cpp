@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-/// The text that `to_chars` writes of a number, with what it takes behind it.
+/// The text that `to_chars` writes of a number, with what it takes after it.
 template <class T, class... Form>
 std::string text_of(T value, Form... form) {
     if (std::isnan(value)) return "nan";

@@ -75,7 +75,7 @@ std::string shown(std::string_view text);
 /// A program whose flags they are says so once, before anything else: `--`.
 inline std::string_view setting_prefix;
 
-/// A text that names settings, each behind a dollar: `"pass $head-dim 4"_told`. Words of users join
+/// A text that names settings, each after a dollar: `"pass $head-dim 4"_told`. Words of users join
 /// it afterwards, and keep dollars of their own.
 inline std::string operator""_told(const char* text, std::size_t size) {
     std::string told;

@@ -45,7 +45,7 @@ std::string summary(const Diagnosis& diagnosis) {
            (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
 }
 
-/// The paragraphs of a finding, each behind its word: `evidence`, none where one goes on.
+/// The paragraphs of a finding, each after its word: `evidence`, none where one goes on.
 using Paragraphs = std::vector<std::pair<std::string, std::string>>;
 
 Paragraphs unknown_paragraphs(const Finding& finding) {

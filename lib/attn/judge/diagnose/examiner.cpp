@@ -377,7 +377,7 @@ private:
         if (std::vector<Reading> ways = readings(theirs.tensor, expected); !ways.empty()) {
             reading = ways.front();
         }
-        // Behind a tensor that could not be replayed, it is not known where the fault lies.
+        // After a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
             const Judged answer = judge_(step, theirs, reading.tensor, expected, uses_theirs_);
             const auto is_ratio = [](const std::string& line) { return line.starts_with("every"); };

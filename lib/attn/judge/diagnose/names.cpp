@@ -17,7 +17,7 @@ namespace {
 struct Names {
     std::string kind;  ///< empty for steps, `parameter`, or `treated` for a word beside scores
     std::vector<std::string> steps{};
-    std::string names = " ";  ///< parted by blanks, with one before and behind
+    std::string names = " ";  ///< parted by blanks, with one before and after
 
     bool have(const std::string& name) const {
         return !name.empty() && names.find(" " + name + " ") != std::string::npos;

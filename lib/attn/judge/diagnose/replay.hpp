@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// The place of a step in a table; behind the last one where the table has none of that name.
+/// The place of a step in a table; after the last one where the table has none of that name.
 std::size_t place_of(const StepTable& table, const std::string& step);
 
 /// The steps of a walk, computed one at a time from tensors that may be somebody else's, as they

@@ -108,7 +108,7 @@ MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& re
 
 /// How many of `later` a replay explains, one after the other, before the first that it does not.
 std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later);
-/// The same behind a mistake, whose tensor they have; nullptr makes none.
+/// The same after a mistake, whose tensor they have; nullptr makes none.
 std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
                              const Tensor& tensor, const Judge& judge,
                              std::span<const TheirTensor> later);

@@ -29,7 +29,7 @@ private:
     template <class After>
     Ledger go_back(const StepTable& made, const Ledger& taken, Ledger ledger, After&& after) const;
 
-    std::size_t first_ = 0;  ///< the first step behind the loss
+    std::size_t first_ = 0;  ///< the first step after the loss
     Ledger forth_{};
     std::map<std::string, double> noise_{};
 };

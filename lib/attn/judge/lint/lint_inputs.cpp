@@ -41,7 +41,7 @@ std::vector<TokenSide> token_sides(const Plan& plan, const Ledger& ledger) {
     return sides;
 }
 
-/// The texts that `line` makes of each side, one behind the other.
+/// The texts that `line` makes of each side, one after the other.
 template <class Line>
 Answer of_each_side(const Plan& plan, const Ledger& ledger, Line line) {
     std::string lines;

@@ -96,7 +96,7 @@ TableEdit for_each_step(const std::vector<std::string>& steps,
 // Parts of the entries of the catalogue.
 
 /// A need of a mistake, without which it cannot show: gives the reason where it cannot, which names
-/// settings behind a dollar.
+/// settings after a dollar.
 class Need {
 public:
     Need() = default;
@@ -200,7 +200,7 @@ inline std::string angle_prefix(const Plan& plan, const std::string& step) {
 /// `PAIR` and in the other pairing `OTHER`, `APART` its features.
 std::string of_pairs(const Plan& plan, const std::string& rule, std::size_t first,
                      std::size_t pairs);
-/// Both rotations by such a rule, for `STEP` of the latest of `CHAIN`, angles behind `ANGLES_`.
+/// Both rotations by such a rule, for `STEP` of the latest of `CHAIN`, angles after `ANGLES_`.
 TableEdit rotations_follow(const Text& rule);
 /// The rule of a rotation: `left` is turned by `angle`, of which `PAIR` is the number of the pair.
 std::string rotation_rule(const Plan& plan, const std::string& left, const std::string& right,

@@ -223,15 +223,15 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
         return follows("present_" + part + "[k,f] = if k < Tk - P then " + part +
                        "s[k,f] else past_" + part + "[k - (Tk - P), f]");
     };
-    const Fix behind("key = torch.cat([past_key, key], dim=-2)  # the past first; values too");
+    const Fix after("key = torch.cat([past_key, key], dim=-2)  # the past first; values too");
     entry(list, "cache-order", "present_key", "New keys and values were put in front of the cache",
-          "every mask and bias that counts positions meets other keys", behind,
+          "every mask and bias that counts positions meets other keys", after,
           "A cache grows at its end: the past comes first.", cached,
           all_of({in_front("key"), in_front("value")}));
     for (const std::string part : {"key", "value"}) {
         entry(list, "cache-order=" + part, "present_" + part,
               "New " + part + "s alone were put in front of the cache",
-              "weights meet values of other tokens", behind,
+              "weights meet values of other tokens", after,
               "Keys and values are joined in one order: the past comes first.", cached,
               in_front(part));
     }

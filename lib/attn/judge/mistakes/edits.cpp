@@ -94,7 +94,7 @@ void follow(Step& step, const WrongRule& instead) {
     };
 }
 
-/// Whether a step behind this one reads the tensor.
+/// Whether a step after this one reads the tensor.
 bool is_read_later(const StepLines& of, const std::string& tensor) {
     const auto here = std::ranges::find(of.table, of.step.name, &Step::name);
     return std::any_of(here + 1, of.table.end(), [&](const Step& step) {

@@ -181,14 +181,14 @@ void other_pairing(Plan& plan) {
     pairing = pairing == Pairing::half ? Pairing::interleaved : Pairing::half;
 }
 
-/// Whether no gain of its own for each feature stands behind the rotation.
+/// Whether no gain of its own for each feature stands after the rotation.
 bool norms_first_or_alike(const Plan& plan) {
     const Ledger& given = plan.config.parameters;
     return plan.config.qk_norm.place == QkNorm::Place::before ||
            !(given.has("g_query") || given.has("g_key"));
 }
 
-/// The halves of rotated pairs one behind the other: harmless where query and key are permuted
+/// The halves of rotated pairs one after the other: harmless where query and key are permuted
 /// alike, a mistake beside keys of a cache that are not.
 void concatenated(std::vector<Mistake>& list, bool harmless) {
     entry(

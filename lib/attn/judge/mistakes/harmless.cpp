@@ -5,7 +5,7 @@
 namespace attn {
 namespace {
 
-/// A norm behind it takes a factor out again, and what is given is not scaled here.
+/// A norm after it takes a factor out again, and what is given is not scaled here.
 const Need needs_lasting_scale{
     {&Plan::has_x, "query and key are given"},
     {[](const Plan& plan) { return !plan.norms(); }, "query and key are normalised afterwards"},

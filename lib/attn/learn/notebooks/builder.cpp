@@ -29,7 +29,7 @@ void fill_in(Section& section, const std::string& place, const std::string& word
 NotebookBuilder::NotebookBuilder(CodeLanguage language, const ReplayOptions& replay,
                                  const char* page, std::vector<NotebookWalk> walks)
     : language_(language), replay_(replay), walks_(std::move(walks)) {
-    std::size_t empty_lines = 0;  // of the code, if it goes on behind them
+    std::size_t empty_lines = 0;  // of the code, if it goes on after them
     for (std::string_view rest = page; !rest.empty();) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), line.size() + 1));

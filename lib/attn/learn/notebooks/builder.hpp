@@ -11,7 +11,7 @@ namespace attn {
 /// The content of a notebook, made of the walks and the page that lie in the program.
 ///
 /// A page has a block for each section: `[name]`, then a field on each line, `title: words`. Lines
-/// that begin with blanks go on with the field before, those of `code` as they are. Behind a name
+/// that begin with blanks go on with the field before, those of `code` as they are. After a name
 /// or a field ` if corrected` or ` if not corrected` restricts it. The fields:
 ///
 ///     title, made, note, code, printed_by   as they stand; words in braces are left for `fill`
@@ -20,7 +20,7 @@ namespace attn {
 ///                there are several; by default the step whose name the section has. Empty: none
 ///     shape      it is the shape of its part, as that of each section `x_shape`, which `x.shape`
 ///                prints
-///     grad       PyTorch's name of the function behind the tensor
+///     grad       PyTorch's name of the function after the tensor
 ///     kept       not printed by the notebook
 ///     mistake ID the notebook makes it here: a remark that, in a corrected replay, says how it was
 ///                corrected

@@ -30,7 +30,7 @@ struct NotebookWalk {
 
 /// A notebook of the kind learners find on the web, as a program on this library. It gives one
 /// section for each thing that the notebook prints, in its order and printed form, with the
-/// mistakes that it makes; further sections, not shown by default, hold what stands behind a
+/// mistakes that it makes; further sections, not shown by default, hold what stands after a
 /// printed shape. Sections say which walk, and which parts of its steps, hold their numbers.
 struct Notebook {
     std::string number;  ///< `000`; serves as a name too

@@ -41,7 +41,7 @@ std::string answer_in(std::string_view typed) {
     return text;
 }
 
-/// The text with each sign that keyboards lack as it is typed, behind the last `=`.
+/// The text with each sign that keyboards lack as it is typed, after the last `=`.
 std::string typed_plainly(std::string_view typed) {
     std::string text(trimmed(typed.substr(typed.rfind('=') + 1)));
     static const std::vector<std::pair<std::string, std::string>> signs{
@@ -246,7 +246,7 @@ std::string squeezed(std::string_view text) {
 }
 
 /// The choices that may be meant by what is no letter: by their number, exactly or to its last
-/// digit, else by their text, whole, behind its `=` or in part.
+/// digit, else by their text, whole, after its `=` or in part.
 std::vector<std::size_t> choices_with(const RightAnswer& right, std::string_view typed) {
     constexpr std::size_t least = 4;  // letters of a part
     const std::string text = squeezed(typed);

@@ -99,7 +99,7 @@ struct Question {
     std::string topic{};
     std::string asks{};
     std::vector<std::string> shown{};    ///< lines such as `query = [[1, 0], [2, 1]]`
-    std::vector<QuizChoice> choices{};   ///< behind a), b), ...; empty where one writes
+    std::vector<QuizChoice> choices{};   ///< after a), b), ...; empty where one writes
     std::vector<QuizChoice> mistaken{};  ///< what mistakes make of the cell that is asked for
     RightAnswer right{};
     std::string answer{};  ///< in words
@@ -200,7 +200,7 @@ std::string sheet_text(const std::string& title, const std::vector<Question>& qu
                        bool with_answers, const std::string& format);
 
 /// The questions as a JSON list, with all that a stranger needs to confirm the answers: flags, the
-/// tensors given, the cell, and the mistakes behind wrong choices.
+/// tensors given, the cell, and the mistakes after wrong choices.
 std::string questions_json(const std::vector<Question>& questions);
 
 /// The choices as they are read: `a) 0.5`.

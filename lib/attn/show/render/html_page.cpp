@@ -266,7 +266,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                "script-src 'unsafe-inline'"
-            << (frame.is_live ? " 'wasm-unsafe-eval'; worker-src data:" : "")
+            << (frame.is_live ? " 'wasm-unsafe-eval'" : "")
             << "; style-src 'unsafe-inline'; img-src data:"
             << (frame.is_live ? "; worker-src data:" : "")
             << "\">\n"

@@ -17,7 +17,7 @@ namespace attn {
 /// both nest them. How the dots of a cut row stand among its cells is for each library to say.
 class Layout {
 public:
-    /// Writes what lies behind the axes before `position`.
+    /// Writes what lies after the axes before `position`.
     void write_axis(std::size_t position, std::size_t offset) {
         if (position == shown_.dimension()) {
             begin_row();
@@ -34,7 +34,7 @@ public:
 
 protected:
     /// `hang` columns are before the cells of a line. At least `least_tail` indices are printed
-    /// behind the dots of a cut axis.
+    /// after the dots of a cut axis.
     Layout(TextPieces& text, const Shown& shown, const Cells& cells, std::string_view gap,
            std::size_t hang, std::size_t least_tail)
         : text_(text),
@@ -48,7 +48,7 @@ protected:
           line_begin_(text.size() + shown.dimension()) {}
     ~Layout() = default;
 
-    /// Goes to the next place in a row: behind the gap, or on a new line.
+    /// Goes to the next place in a row: after the gap, or on a new line.
     void separate(bool fits) {
         if (is_first_) return;
         if (fits) {

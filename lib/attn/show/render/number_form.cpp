@@ -170,7 +170,7 @@ NumberForm numpy_form(const T* data, const Shown& shown, const Settings& setting
     const bool scientific = is_scientific_in_numpy<T>(found, settings.sci_mode, type);
     NumberForm form{.precision = settings.precision, .of_numpy = true, .type = type};
 
-    // Measure the columns before the point, then those behind it.
+    // Measure the columns before the point, then those after it.
     if (scientific) {
         form.kind = Kind::scientific;
         form.precision = most_decimals_wanted(data, shown, settings.precision, true, type);

@@ -112,7 +112,8 @@ function answerAll() {
     let core;
     onmessage = async ({ data: { bytes, packed, words } }) => {
         core ??= Core.from(bytes, packed);
-        if (words) postMessage((await core).answer(words));
+        const failed = (error) => ({ code: 2, text: "", messages: error.message });
+        if (words) postMessage(await core.then((own) => own.answer(words), failed));
     };
 }
 

@@ -103,7 +103,7 @@ std::string squeezed(std::string_view text, Tight&& tight) {
         if (!line.empty() && !in_comment && !line.starts_with("//")) {
             if (line.starts_with('}') && result.ends_with(';')) result.pop_back();
             result += tight(line);
-            // A line that ends so goes on; one with a remark behind it does not.
+            // A line that ends so goes on; one with a remark after it does not.
             const bool goes_on = std::string_view("{(,[;}").find(line.back()) != line.npos;
             if (!goes_on || line.find("//") != line.npos) result += '\n';
         }
