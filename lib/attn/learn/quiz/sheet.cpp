@@ -111,6 +111,7 @@ input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
 </style>
 </head>
 <body>
+<main>
 <h1>{0}</h1>
 )",
                      "<section>\n<h2>{}</h2>\n",
@@ -120,7 +121,7 @@ input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
                      "<label>Date: <input autocomplete=\"off\"></label></p>\n",
                      "<p><label>Answer: <input autocomplete=\"off\"></label></p>\n",
                      "</section>\n",
-                     "</body>\n</html>\n"};
+                     "</main>\n</body>\n</html>\n"};
 
 constexpr Paper latex{latex_prose,
                       as_is,

@@ -190,7 +190,7 @@ class Steps {
     /** Makes the tables of a step: those in front, or all. */
     build(name, all = false) {
         const { section, body, part } = this.parts.get(name);
-        if (!section.isTensor) return body.replaceChildren(element("pre", section.text));
+        if (!section.isTensor) return body.replaceChildren(element("pre", { tabindex: 0 }, section.text));
         if (!part.open && !all) return;
         body.style.minHeight = "";
         matricesOf(section).forEach(({ start, place }, number) => {
