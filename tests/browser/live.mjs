@@ -1,5 +1,6 @@
 // A live page: its knobs are turned, and what it shows then is what the program prints.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 
 import { checkNumbers } from "./in_page.mjs";
 import { check, checkQuiet, jsonOf, pageOf, picture, printed, withoutCommand } from "./pages.mjs";
@@ -76,30 +77,42 @@ export async function testLive() {
     await page.close();
 }
 
-/** While a long walk is made, the page answers; of two turns the last is shown. */
+/** Turns the layer to these values one after the other: whether the page walks, and how often it answers meanwhile. */
+const turnLayers = (page, values) => page.run(async (values) => {
+    const field = document.querySelector('[data-knob="--layer"]');
+    for (const value of values) {
+        field.value = value;
+        field.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+    const busy = () => document.querySelector("#live[aria-busy]") !== null;
+    const isBusy = busy();
+    let answers = 0;
+    for (; busy() && answers < 10000; ++answers) await new Promise((done) => setTimeout(done, 1));
+    return [isBusy, answers];
+}, values);
+
+/** While a long walk is made, the page answers; of two turns the last is shown. Where no worker may be, it walks itself. */
 export async function testLongWalks() {
     const words = Array.from({ length: 180 }, (_, i) => ["the", "dog", "was", "big"][i % 4]).join(" ");
     const flags = ["--model-file", "stories", "--text", words];
     const opened = await pageOf([...flags, "--live"]);
-    const { page } = opened;
+    const { page, file } = opened;
+    const isRight = async (layer) => {
+        const walk = withoutCommand(await page.run(() => JSON.parse(document.getElementById("walk").textContent)));
+        const right = withoutCommand(jsonOf([...flags, "--layer", layer, "--variant", "loop"]));
+        return JSON.stringify(walk) === JSON.stringify(right);
+    };
     check((await started(page)) === "", "the core is the program's own", await started(page));
-    const [isBusy, answers] = await page.run(async () => {
-        const field = document.querySelector('[data-knob="--layer"]');
-        for (const value of ["1", "3"]) {
-            field.value = value;
-            field.dispatchEvent(new Event("change", { bubbles: true }));
-        }
-        const busy = () => document.querySelector("#live[aria-busy]") !== null;
-        const isBusy = busy();
-        let answers = 0;
-        for (; busy() && answers < 10000; ++answers) await new Promise((done) => setTimeout(done, 1));
-        return [isBusy, answers];
-    });
+    const [isBusy, answers] = await turnLayers(page, ["1", "3"]);
     check(isBusy && answers > 20, "the page answers while it walks", answers);
-    const walk = withoutCommand(await page.run(() => JSON.parse(document.getElementById("walk").textContent)));
-    const right = withoutCommand(jsonOf([...flags, "--layer", "3", "--variant", "loop"]));
-    check(JSON.stringify(walk) === JSON.stringify(right), "the last turn is shown");
+    check(await isRight("3"), "the last turn is shown");
     checkQuiet(opened);
+    const text = readFileSync(file, "utf8");
+    writeFileSync(file, text.replace("; worker-src data:", ""));
+    await page.open(pathToFileURL(file).href);
+    await started(page);
+    await turnLayers(page, ["2"]);
+    check(text.includes("; worker-src data:") && (await isRight("2")), "a page without workers walks itself");
     await page.close();
 }
 

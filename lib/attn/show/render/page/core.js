@@ -120,16 +120,22 @@ function answerAll() {
 /** A core in a worker, so that the page answers while it walks; where no worker may be, the page's own. */
 class CoreApart {
     constructor(core, bytes, packed) {
+        this.core = core;
         this.asked = [];
+        this.isBarred = false;
         const parts = [`const askedOf = (${lettersOf})()`, unrolled, Core, `(${answerAll})()`];
-        this.worker = new Worker(`data:text/javascript,${encodeURIComponent(parts.join(";"))}`);
+        try {
+            this.worker = new Worker(`data:text/javascript,${encodeURIComponent(parts.join(";"))}`);
+        } catch {
+            this.isBarred = true;
+            return;
+        }
         this.worker.onmessage = ({ data }) => this.asked.shift().done(data);
         this.worker.onerror = () => {
             this.isBarred = true;
             for (const { words, done } of this.asked.splice(0)) done(core.answer(words));
         };
         this.worker.postMessage({ bytes, packed });
-        this.core = core;
     }
 
     run(words) {
