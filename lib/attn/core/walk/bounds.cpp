@@ -94,7 +94,9 @@ std::optional<Ball> Bounds::of(const std::string& step) {
                               return tensor != nullptr ? *tensor : known(name)->middle;
                           },
                           {},
-                          made};
+                          made,
+                          {},
+                          plan_.arithmetic.threads};
     const auto evaluated = [&](const Rule& each) {
         return evaluate_rule(each, made.axes, made.shape, DType::float64, scope);
     };
