@@ -5,9 +5,8 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdint>
-#include <iterator>
 #include <numbers>
 
 #include "attn/ground/simd/matmul.hpp"
@@ -24,14 +23,6 @@ extern "C" long sysconf(int name) {
 
 namespace {
 
-char* write_whole(char* out, std::uint64_t number) {
-    char digits[20];
-    char* first = std::end(digits);
-    do *--first = static_cast<char>('0' + number % 10);
-    while ((number /= 10) != 0);
-    return std::copy(first, std::end(digits), out);
-}
-
 /// The shortest digits, laid out as C++ does: `1.25e-05`, or without an exponent.
 template <class Number>
 char* write_digits(char* out, Number value, bool is_fixed) {
@@ -42,7 +33,7 @@ char* write_digits(char* out, Number value, bool is_fixed) {
     if (is_fixed && decimal.exponent >= 0)
         return fmt::format_to(out, "{:.0f}", std::abs(static_cast<double>(value)));
     char* const first = out;
-    out = write_whole(out, decimal.significand);
+    out = std::to_chars(out, out + 20, decimal.significand).ptr;
     const auto count = static_cast<int>(out - first);
     const int size = count - 1 + decimal.exponent;  // the power of ten of the first digit
     if (is_fixed && size < 0) {
@@ -61,7 +52,7 @@ char* write_digits(char* out, Number value, bool is_fixed) {
     *out++ = 'e';
     *out++ = size < 0 ? '-' : '+';
     if (std::abs(size) < 10) *out++ = '0';
-    return write_whole(out, static_cast<std::uint64_t>(std::abs(size)));
+    return std::to_chars(out, out + 3, std::abs(size)).ptr;
 }
 
 }  // namespace

@@ -77,19 +77,12 @@ export async function testLive() {
     await page.close();
 }
 
-/** Turns the layer to these values one after the other: whether the page walks, and how often it answers meanwhile. */
-const turnLayers = (page, values) => page.run(async (values) => {
-    const field = document.querySelector('[data-knob="--layer"]');
-    for (const value of values) {
-        field.value = value;
-        field.dispatchEvent(new Event("change", { bubbles: true }));
-    }
-    const busy = () => document.querySelector("#live[aria-busy]") !== null;
-    const isBusy = busy();
+/** How often the page answers while a worker walks. */
+const answersOf = (page) => page.run(async () => {
     let answers = 0;
-    for (; busy() && answers < 10000; ++answers) await new Promise((done) => setTimeout(done, 1));
-    return [isBusy, answers];
-}, values);
+    for (; document.querySelector("#live[aria-busy]") && answers < 10000; ++answers) await new Promise((done) => setTimeout(done, 1));
+    return answers;
+});
 
 /** While a long walk is made, the page answers; of two turns the last is shown. Where no worker may be, it walks itself. */
 export async function testLongWalks() {
@@ -103,15 +96,17 @@ export async function testLongWalks() {
         return JSON.stringify(walk) === JSON.stringify(right);
     };
     check((await started(page)) === "", "the core is the program's own", await started(page));
-    const [isBusy, answers] = await turnLayers(page, ["1", "3"]);
-    check(isBusy && answers > 20, "the page answers while it walks", answers);
+    for (const layer of ["1", "3"]) check((await turn(page, "--layer", layer)) === "walking …", "a worker walks");
+    const answers = await answersOf(page);
+    check(answers > 20, "the page answers while it walks", answers);
     check(await isRight("3"), "the last turn is shown");
     checkQuiet(opened);
     const text = readFileSync(file, "utf8");
     writeFileSync(file, text.replace("; worker-src data:", ""));
     await page.open(pathToFileURL(file).href);
     await started(page);
-    await turnLayers(page, ["2"]);
+    await turn(page, "--layer", "2");
+    await answersOf(page);
     check(text.includes("; worker-src data:") && (await isRight("2")), "a page without workers walks itself");
     await page.close();
 }

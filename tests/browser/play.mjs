@@ -66,7 +66,7 @@ export async function testPlayground() {
     const named = await said(page, "diagnose mine.npz --variant loop");
     check(named.text.includes("softmax-axis=query") && named.text.includes("exit code 1"), "a file is diagnosed", named.text.slice(0, 300));
     await picture(page, "playground");
-    // What numpy.savez_compressed wrote of x, weights with the queries summed, and context.
+    // What numpy.savez_compressed wrote of x, scores, weights whose softmax goes over the queries, and context.
     const theirs = readFileSync(new URL("compressed.npz", import.meta.url)).toString("base64");
     for (const [title, cut] of [["theirs.npz", 0], ["damaged.npz", 300]]) {
         await page.run((title, letters, cut) => {

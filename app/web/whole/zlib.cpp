@@ -45,7 +45,8 @@ uLong compressBound(uLong size) { return size + size / 1000 + 64; }
 int inflateInit2_(z_streamp stream, int, const char*, int) {
     const int number = node_inflater();
     if (number < 0) {
-        throw attn::ConfigError("packed parts of this archive are damaged: make it again, or save it by savez");
+        throw attn::ConfigError(
+            "packed parts of this archive are damaged: make it again, or save it by savez");
     }
     stream->reserved = static_cast<uLong>(number);
     return Z_OK;

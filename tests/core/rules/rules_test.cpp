@@ -30,6 +30,12 @@ Array<T> drawn(const Shape& shape) {
     return cells;
 }
 
+/// From where to where the sum of query q and key k goes.
+struct Range {
+    const char* text;
+    std::function<long(long, long)> first, end;
+};
+
 Tensor made(const std::string& rule, const Axes& axes, const Shape& shape) {
     const RuleScope scope{[](const std::string& name) -> const Tensor& {
                               if (name == "query") return query;
@@ -266,10 +272,6 @@ TEST_SUITE("rules") {
         const std::size_t n = 40;
         const Tensor line{{"key"}, drawn<float>({n})};
         const RuleScope scope{[&](const std::string&) -> const Tensor& { return line; }, {}};
-        struct Range {
-            const char* text;
-            std::function<long(long, long)> first, end;
-        };
         const auto least = [](long, long k) { return k + 1; };
         const auto last = [](long q, long) { return q + 1; };
         const Range ranges[]{
@@ -322,8 +324,7 @@ TEST_SUITE("rules") {
             {"y[h,q,k] = sum t in k + 1..q + 1: sum f: sin(x[h,t,f])", {heads, tokens, tokens}},
             {"y[h,q,k] = sum f: exp(x[h, 2 * q - k, f])", {heads, tokens, tokens}},
             {"y[h,q,k] = if q == 0 then x[h,q,k] else 0.5 * y[h,q - 1,k] + sum f: sum g: "
-             "cos(x[h,q,f] "
-             "+ x[h,q,g])",
+             "cos(x[h,q,f] + x[h,q,g])",
              {heads, tokens, features}}};
         for (const auto& [text, shape] : rules) {
             CAPTURE(text);
@@ -395,10 +396,6 @@ TEST_SUITE("rules") {
             return evaluate_rule(parse_rule("made[q,k] = " + value), {"query", "key"}, {n, n},
                                  DType::float64, scope)
                 .numbers();
-        };
-        struct Range {
-            const char* text;
-            std::function<long(long, long)> first, end;
         };
         const Range ranges[]{
             {"0..k + 1", [](long, long) { return 0; }, [](long, long k) { return k + 1; }},

@@ -49,27 +49,28 @@ double numbers_in(const BoundRule& node, const BoundTree& tree) {
 /// How the cells of a rule are gone through.
 struct Loops {
     std::vector<RuleOrder> axes;  ///< of rows, slowest first
-    std::size_t tied = 1;         ///< so many rows one after another wait for one another
+    std::size_t rows = 1;
+    std::size_t tied = 1;  ///< so many rows one after another wait for one another
 
-    /// A row goes along the last axis, unless the rule reads itself along that.
-    static Loops of(const Rule& rule, const Shape& lengths) {
-        const std::vector<RuleOrder> orders = orders_of(rule);
+    /// A row goes along the last axis, unless the rule reads itself along that. Where it reads
+    /// nothing of its own, no row waits.
+    static Loops of(const Rule& rule, const std::vector<RuleOrder>& orders, const Shape& lengths) {
         Loops loops;
         const auto add = [&](const RuleOrder& order) {
-            if (std::ranges::count(loops.axes, order.axis, &RuleOrder::axis) == 0)
-                loops.axes.push_back(order);
+            if (std::ranges::count(loops.axes, order.axis, &RuleOrder::axis) > 0) return false;
+            loops.axes.push_back(order);
+            loops.rows *= lengths[order.axis];
+            return true;
         };
-        const auto ends = [&](std::size_t axis) { return axis + 1 == lengths.size(); };
-        if (!orders.empty()) {
-            for (const std::size_t axis : apart_axes(rule)) {
-                if (!ends(axis)) add({axis});
-            }
+        const auto tie = [&](const RuleOrder& order) {
+            if (add(order)) loops.tied *= std::max<std::size_t>(lengths[order.axis], 1);
+        };
+        for (const std::size_t axis : apart_axes(rule)) {
+            if (axis + 1 < lengths.size()) add({axis});
         }
-        const std::size_t apart = loops.axes.size();
-        for (const RuleOrder& order : orders) add(order);
-        for (std::size_t axis = 0; axis + 1 < lengths.size(); ++axis) add({axis});
-        for (std::size_t i = apart; i < loops.axes.size() && !orders.empty(); ++i)
-            loops.tied *= std::max<std::size_t>(lengths[loops.axes[i].axis], 1);
+        for (const RuleOrder& order : orders) tie(order);
+        for (std::size_t axis = 0; axis + 1 < lengths.size(); ++axis) tie({axis});
+        if (element_count(lengths) == 0) loops.rows = 0;
         return loops;
     }
 };
@@ -86,8 +87,8 @@ struct Filling {
 /// Fills the cells on several threads; false where one thread alone is to say what is wrong or too
 /// much, which then does not depend on how many there are.
 template <class T>
-bool fill_together(const Filling<T>& made, std::size_t rows, std::size_t threads, T* cells) {
-    const std::size_t tied = made.loops.tied;
+bool fill_together(const Filling<T>& made, std::size_t threads, T* cells) {
+    const auto [rows, tied] = std::pair(made.loops.rows, made.loops.tied);
     const EvenParts parts{rows, tied, std::min(rows / tied, 8 * threads)};
     std::vector<std::optional<Evaluator<T>>> own(threads);
     try {
@@ -106,16 +107,15 @@ bool fill_together(const Filling<T>& made, std::size_t rows, std::size_t threads
 }
 
 template <class T>
-void fill(const Filling<T>& filling, std::size_t most_threads, T* cells) {
-    const auto& [rule, tree, type, loops] = filling;
-    Evaluator<T> alone(rule, tree, type, loops.axes);
-    const std::size_t rows = alone.rows();
+void fill(Filling<T> made, std::size_t most_threads, T* cells) {
+    const std::size_t rows = made.loops.rows;
     // A number of a rule costs as much as some ten products in a matrix.
-    const double work =
-        10 * numbers_in(tree.root, tree) * static_cast<double>(element_count(tree.lengths));
-    const std::size_t threads = worthwhile_threads(most_threads, work, rows / loops.tied);
-    if (threads > 1 && fill_together(filling, rows, threads, cells)) return;
-    alone.fill(cells, 0, rows);
+    const double work = 10 * numbers_in(made.tree.root, made.tree) *
+                        static_cast<double>(element_count(made.tree.lengths));
+    const std::size_t threads = worthwhile_threads(most_threads, work, rows / made.loops.tied);
+    if (threads > 1 && fill_together(made, threads, cells)) return;
+    Evaluator<T>(made.rule, std::move(made.tree), made.type, std::move(made.loops.axes))
+        .fill(cells, 0, rows);
 }
 
 }  // namespace
@@ -123,8 +123,10 @@ void fill(const Filling<T>& filling, std::size_t most_threads, T* cells) {
 Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope) {
     require_evaluable(rule, made.shape, dtype);
-    const bool reads_itself = !orders_of(rule).empty();
-    const auto is_own = [&](const std::string& name) { return reads_itself && name == rule.step; };
+    const std::vector<RuleOrder> orders = orders_of(rule);
+    const auto is_own = [&](const std::string& name) {
+        return !orders.empty() && name == rule.step;
+    };
     // Of what is being made there are no products.
     const Tensor unknown({}, Array<std::int64_t>(0));
     Products products;
@@ -147,7 +149,7 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                                  },
                                  scope.settings};
         fill(Filling<T>{left, bind_rule(left, made.axes, made.shape, with_own), dtype,
-                        Loops::of(rule, made.shape)},
+                        Loops::of(rule, orders, made.shape)},
              scope.threads, cells);
         if (!gives_truth(*left.value)) return cast(own, dtype);
         Array<bool> truths = empty_array<bool>(made.shape);

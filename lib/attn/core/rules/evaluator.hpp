@@ -54,7 +54,6 @@ public:
     Evaluator(const Evaluator&) = delete;  // what is kept is found by the places of nodes
     Evaluator& operator=(const Evaluator&) = delete;
 
-    std::size_t rows() const { return count_ == 0 ? 0 : element_count(tree_.lengths) / count_; }
     /// How many numbers were worked out in sums.
     double work() const { return work_; }
 

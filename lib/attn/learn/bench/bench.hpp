@@ -147,7 +147,7 @@ double median(std::vector<double> numbers);
 
 /// `1.23 ms`: three digits and the unit that suits them, from ns to s.
 std::string time_text(double seconds);
-/// The same without zeros after: `10 ms`.
+/// The same without zeros at its end: `10 ms`.
 std::string short_time_text(double seconds);
 
 /// `4.19 MB`: three digits, units of 1000.
