@@ -100,7 +100,7 @@ std::string verdict_of(const attn::Diagnosis& diagnosis) {
 }
 
 /// Other settings that nothing has fixed: another mask, order of query, key and value in one
-/// weight, layout of a square one, number of heads, or a rotation; the fewest changes first.
+/// weight, layout of a square one, number of heads, a rotation or slopes; the fewest changes first.
 struct OtherSetting {
     std::string flag;  ///< as it would be typed
     attn::WalkConfig config;
@@ -108,7 +108,8 @@ struct OtherSetting {
 
     /// Whether it is taken only where nothing is wrong with it: the search would be long.
     bool has_to_be_right() const {
-        return flag.find("--rope") != flag.npos || (changes > 1 && !flag.starts_with("--heads"));
+        return flag.find("--rope") != flag.npos || flag.find("alibi") != flag.npos ||
+               (changes > 1 && !flag.starts_with("--heads"));
     }
 };
 
@@ -151,15 +152,19 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
         also(others, "--weight-layout in-out",
              [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
     }
-    const bool may_rotate = !config.rotary.pairing && !config.position_bias &&
-                            !config.position_embedding && !config.latent.rank;
+    const bool has_no_positions = !config.rotary.pairing && !config.position_bias &&
+                                  !config.position_embedding && !config.latent.rank;
     const std::vector<OtherSetting> still = others;
     for (const char* pairing : {"half", "interleaved"}) {
-        if (!may_rotate) break;
+        if (!has_no_positions) break;
         also(still, std::string("--rope ") + pairing, [pairing](attn::WalkConfig& other) {
             other.rotary.pairing =
                 *pairing == 'h' ? attn::Pairing::half : attn::Pairing::interleaved;
         });
+    }
+    if (has_no_positions) {
+        also(still, "--position-bias alibi",
+             [](attn::WalkConfig& other) { other.position_bias.emplace(); });
     }
     if (!asked.says_mask) {
         const std::vector<OtherSetting> unmasked = others;

@@ -44,7 +44,11 @@ std::string step_of(const attn::WalkConfig& config, const std::string& name,
     const auto found = said.find(name);
     if (found != said.end()) return found->second;
     if (is_of_attention(config, name)) return name;
-    const std::vector<std::string> steps = attn::known_steps(name);
+    std::vector<std::string> steps = attn::known_steps(name);
+    // A cache that nothing lay in before holds the keys and values of this walk.
+    if (!config.past) {
+        std::erase_if(steps, [](const std::string& step) { return step.starts_with("present_"); });
+    }
     return steps.empty() ? "" : steps.front();
 }
 

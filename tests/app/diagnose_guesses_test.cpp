@@ -372,6 +372,32 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
+    TEST_CASE("a cache that nothing lay in before is the key and the value") {
+        TheirFile theirs("--heads 2 --projection none --batch 2 --seq-len 5 --head-dim 4");
+        theirs.save("q", "query");
+        theirs.save("k_cache", "key");
+        theirs.save("v_cache", "value");
+        theirs.save("attn", "weights");
+        const program::Result result = theirs.diagnose();
+        CHECK_MESSAGE(result.exit_code == 0, result.out);
+        CHECK(guess_tells(result.out, "k_cache, q, v_cache are taken as they are"));
+    }
+
+    TEST_CASE("slopes that nobody told are tried, and asked about") {
+        TheirFile theirs(
+            "--heads 2 --projection none --seq-len 5 --head-dim 4 --mask causal --position-bias "
+            "alibi");
+        for (const char* step : {"query", "key", "value", "weights"}) theirs.save(step, step);
+        const program::Result result = theirs.diagnose("--heads 2 --mask causal");
+        CHECK_MESSAGE(result.exit_code == 3, result.out);
+        CHECK_MESSAGE(
+            guess_tells(result.out, "with --position-bias alibi: right; without: unknown"),
+            result.out);
+        const program::Result told =
+            theirs.diagnose("--heads 2 --mask causal --position-bias alibi");
+        CHECK_MESSAGE(told.exit_code == 0, told.out);
+    }
+
     TEST_CASE("scores that hold their bias are biased scores") {
         for (const std::string bug : {"", " --bug scale-t5"}) {
             TheirFile theirs("--preset t5" + bug);

@@ -186,7 +186,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
         const auto said = options.steps.find(name);
         const std::vector<std::string> steps = said != options.steps.end()
                                                    ? std::vector{said->second}
-                                                   : known_steps(name, kept_table(plan));
+                                                   : steps_called(name, plan);
         const std::string step = steps.empty() ? "" : steps.front();
         std::vector<Reading> ways;
         if (step == "query" || step == "key" || step == "value") {
