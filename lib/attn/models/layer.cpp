@@ -18,17 +18,9 @@ namespace {
 template <class Real>
 constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
 
-/// Calls `each` with every cell of a matrix, some rows at a time, so that both it and its transpose
-/// stay near in memory.
-template <class Each>
-void turn(std::size_t rows, std::size_t columns, Each each) {
-    constexpr std::size_t near = 32;
-    for (std::size_t first = 0; first < rows; first += near) {
-        for (std::size_t i = 0; i < columns; ++i) {
-            for (std::size_t o = first; o < std::min(first + near, rows); ++o) each(o, i);
-        }
-    }
-}
+/// A matrix is transposed by so many rows at a time, so that both they and their columns stay near
+/// in memory.
+constexpr std::size_t rows_near = 32;
 
 /// Errors  ShapeError when rows have another number of features.
 void require_width(const Shape& rows, std::size_t features) {
@@ -58,9 +50,15 @@ Array<Real> numbers_of(const Model& model, const std::string& name) {
 
 template <class Real>
 Array<Real> input_major(const Array<Real>& matrix) {
-    Array<Real> result = empty_array<Real>({matrix.shape(1), matrix.shape(0)});
-    turn(matrix.shape(0), matrix.shape(1),
-         [&](std::size_t o, std::size_t i) { result(i, o) = matrix(o, i); });
+    const std::size_t rows = matrix.shape(0), columns = matrix.shape(1);
+    Array<Real> result = empty_array<Real>({columns, rows});
+    for (std::size_t first = 0; first < rows; first += rows_near) {
+        for (std::size_t i = 0; i < columns; ++i) {
+            for (std::size_t o = first; o < std::min(first + rows_near, rows); ++o) {
+                result(i, o) = matrix(o, i);
+            }
+        }
+    }
     return result;
 }
 
@@ -87,18 +85,24 @@ StoredMatrix::StoredMatrix(const Tensor& matrix) : shape_{matrix.shape()[1], mat
 
 /// Whether all numbers are of this kind, which are kept then.
 bool StoredMatrix::pack(const Array<float>& matrix, unsigned shift, float factor) {
-    const auto pack_one = [&](float number) { return packed(number, shift, factor); };
-    std::vector<std::uint16_t> row(rows());
+    std::vector<std::uint16_t> kept(matrix.size()), some(rows_near * rows());
     std::vector<float> again(rows());
-    for (std::size_t o = 0; o < columns(); ++o) {
-        const float* const numbers = matrix.data() + o * rows();
-        std::transform(numbers, numbers + rows(), row.begin(), pack_one);
-        simd::kernels_for().float32.widen(row.data(), shift, factor, again.data(), rows());
-        if (std::memcmp(again.data(), numbers, rows() * sizeof(float)) != 0) return false;
+    for (std::size_t first = 0; first < columns(); first += rows_near) {
+        const std::size_t count = std::min(rows_near, columns() - first);
+        for (std::size_t o = 0; o < count; ++o) {
+            const float* const numbers = matrix.data() + (first + o) * rows();
+            std::uint16_t* const row = some.data() + o * rows();
+            std::transform(numbers, numbers + rows(), row,
+                           [&](float number) { return packed(number, shift, factor); });
+            simd::kernels_for().float32.widen(row, shift, factor, again.data(), rows());
+            if (std::memcmp(again.data(), numbers, rows() * sizeof(float)) != 0) return false;
+        }
+        for (std::size_t i = 0; i < rows(); ++i) {
+            for (std::size_t o = 0; o < count; ++o) {
+                kept[i * columns() + first + o] = some[o * rows() + i];
+            }
+        }
     }
-    std::vector<std::uint16_t> kept(matrix.size());
-    turn(columns(), rows(),
-         [&](std::size_t o, std::size_t i) { kept[i * columns() + o] = pack_one(matrix(o, i)); });
     numbers_ = std::move(kept);
     shift_ = shift;
     factor_ = factor;

@@ -131,18 +131,15 @@ Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fe
         return type.size == 4 ? integers(four) : integers(eight);
     };
     const auto same = [](auto number, std::size_t) { return number; };
-    const auto sixteen_bits = [&](float (*wide)(std::uint16_t), DType dtype) {
-        return values_of<float, std::uint16_t>(
-                   type, shape, fetch,
-                   [wide](std::uint16_t bits, std::size_t) { return wide(bits); })
-            .of_type(dtype);
-    };
+    const auto of_brain = [](std::uint16_t bits, std::size_t) { return brain_to_float(bits); };
+    const auto of_half = [](std::uint16_t bits, std::size_t) { return half_to_float(bits); };
     switch (type.kind) {
         case Kind::boolean:
             return values_of<bool, std::uint8_t>(
                 type, shape, fetch, [](std::uint8_t bits, std::size_t) { return bits != 0; });
         case Kind::brain_floating:
-            return sixteen_bits(brain_to_float, DType::bfloat16);
+            return values_of<float, std::uint16_t>(type, shape, fetch, of_brain)
+                .of_type(DType::bfloat16);
         case Kind::signed_integer:
             return of_size(std::int8_t{}, std::int16_t{}, std::int32_t{}, std::int64_t{});
         case Kind::unsigned_integer:
@@ -152,7 +149,7 @@ Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fe
     }
     if (type.size == 8) return values_of<double, double>(type, shape, fetch, same);
     if (type.size == 4) return values_of<float, float>(type, shape, fetch, same);
-    return sixteen_bits(half_to_float, DType::float16);
+    return values_of<float, std::uint16_t>(type, shape, fetch, of_half).of_type(DType::float16);
 }
 
 std::string_view value_bytes(const Tensor& tensor) {

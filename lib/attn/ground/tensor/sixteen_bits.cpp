@@ -18,10 +18,6 @@ float half_to_float(std::uint16_t half) {
     return std::bit_cast<float>(sign | wide << 23U | fraction << 13U);
 }
 
-float brain_to_float(std::uint16_t brain) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16U);
-}
-
 namespace {
 
 /// The bits above the lowest `count`, rounded: half a step more, less one where the last bit that

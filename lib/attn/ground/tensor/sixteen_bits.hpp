@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <cstdint>
 
 #include "attn/ground/tensor/tensor.hpp"
@@ -10,7 +11,9 @@ namespace attn {
 ///
 /// Source  IEEE 754 binary16; a brain float is the upper half of a float32.
 float half_to_float(std::uint16_t half);
-float brain_to_float(std::uint16_t brain);
+inline float brain_to_float(std::uint16_t brain) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16U);
+}
 
 /// The 16 bits of the nearest number of the type, ties to even.
 ///
