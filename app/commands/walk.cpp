@@ -140,6 +140,13 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
            attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
 }
 
+/// Whether what is written has a place for notes.
+bool tells_notes(const Arguments& arguments) {
+    const Format& format = format_of(arguments);
+    const bool is_quiet = format.has_words && arguments.has(flags::no_notes);
+    return arguments.has(flags::save_dir) || (format.is_text() && !is_quiet);
+}
+
 /// The type that a program prints without a note: that of the walk, where it has but one.
 attn::DType default_dtype_of(const attn::Plan& plan) {
     return plan.dtype == plan.compute_dtype ? plan.default_dtype() : attn::DType::float32;
@@ -288,7 +295,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     }
     const attn::Ledger ledger = attn::walk(plan, given, table);
     note_empty_rows(plan, ledger);
-    document = attn::document_of(plan, ledger, table);
+    document = attn::document_of(plan, ledger, table, tells_notes(arguments));
     if (arguments.has(flags::detail)) attn::add_rounding(document, plan, table, ledger);
     document.config = config_entries(arguments, plan);
     add_verdict(ledger, document);
@@ -303,6 +310,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     }
     const auto note_of_part = [&](const attn::Section& section,
                                   const std::vector<attn::AxisPart>& part) {
+        if (!tells_notes(arguments)) return std::string();
         const attn::Step& step = attn::find_step(table, section.name);
         return attn::step_note({plan, table, step}, ledger, part);
     };

@@ -36,6 +36,11 @@ inline std::uint64_t index_bit(std::size_t index) {
     return std::uint64_t{1} << std::min<std::size_t>(index, 63);
 }
 
+/// Whether a sum, product or extreme stands in it.
+inline bool has_sum(const BoundRule& node) {
+    return node.node->kind == RuleNode::Kind::reduce || std::ranges::any_of(node.parts, has_sum);
+}
+
 /// A rule with all names known, and the lengths of its indices.
 struct BoundTree {
     BoundRule root;

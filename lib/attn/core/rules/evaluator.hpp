@@ -77,6 +77,7 @@ public:
 private:
     using Kind = RuleNode::Kind;
     using Row = typename RowPool<T>::Row;
+    using Marks = typename RowPool<char>::Row;
 
     /// Numbers of a sum that are known, a row of them for each of the other indices.
     struct Kept {
@@ -103,6 +104,16 @@ private:
     struct Same {
         Index start = -1;
         std::vector<T> cells{};
+    };
+
+    /// What a sum reads at each of its places, whatever the cell of the row.
+    struct Ahead {
+        std::size_t index;
+        Index first;
+        std::vector<T> cells;
+        const T* at(const std::vector<Index>& indices) const {
+            return &cells[static_cast<std::size_t>(indices[index] - first)];
+        }
     };
 
     /// Notes which sums need less than all indices `around` them. What needs none and reads nothing
@@ -145,28 +156,59 @@ private:
         return static_cast<double>(number);
     }
 
-    void numbers(const BoundRule& node, Active active, T* out) {
+    /// The numbers of a node for the cells of a row: where they are already, or in a room made for
+    /// them.
+    struct Operand {
+        const T* numbers;
+        bool is_one;  ///< one number for all cells
+    };
+
+    Operand operand(const BoundRule& node, Active active, T* room) {
         if (node.is_constant) {
-            std::fill_n(out, count_, static_cast<T>(node.number));
-            return store(node, out);
+            *room = static_cast<T>(node.number);
+            store(node, room, 1);
+            return {room, true};
         }
         // What the row does not change is one number for all of it.
         if (count_ > 1 && row_ != BoundRule::none && !uses_row(node) && !node.parts.empty()) {
-            if (!any(active)) return void(std::fill_n(out, count_, T{0}));
-            T one{};
-            numbers_along(BoundRule::none, 0, 1, node, nullptr, &one);
-            return void(std::fill_n(out, count_, one));
+            const auto ahead = ahead_.find(&node);
+            if (ahead != ahead_.end()) return {ahead->second.at(index_), true};
+            *room = T{0};
+            if (any(active)) numbers_along(BoundRule::none, 0, 1, node, nullptr, room);
+            return {room, true};
+        }
+        if (node.node->kind == Kind::cell && active == nullptr && count_ > 0) {
+            const std::optional<Line> line = line_of(node, 0, count_ - 1);
+            const T* cells = cells_.of(*node.tensor).data();
+            if (line && line->stride <= 1) return {cells + line->base, line->stride == 0};
         }
         // What is made of numbers and the place in the row alone is the same in every row.
         const bool is_same = row_ < 63 && node.uses == index_bit(row_) && !node.parts.empty();
-        if (!is_same || !plain_.contains(&node)) return work_out(node, active, out);
+        if (!is_same || !plain_.contains(&node)) {
+            work_out(node, active, room);
+            return {room, false};
+        }
         Same& same = same_[&node];
         if (same.start != start_ || same.cells.size() != count_) {
             same.start = start_;
             same.cells.resize(count_);
             work_out(node, nullptr, same.cells.data());
         }
-        std::ranges::copy(same.cells, out);
+        return {same.cells.data(), false};
+    }
+
+    /// The same with a number for each cell.
+    const T* row_of(const BoundRule& node, Active active, T* room) {
+        const Operand found = operand(node, active, room);
+        if (!found.is_one) return found.numbers;
+        std::fill_n(room, count_, T{*found.numbers});
+        return room;
+    }
+
+    void numbers(const BoundRule& node, Active active, T* out) {
+        if (count_ == 0) return;
+        const T* const row = row_of(node, active, out);
+        if (row != out) std::copy_n(row, count_, out);
     }
 
     void work_out(const BoundRule& node, Active active, T* out) {
@@ -186,11 +228,11 @@ private:
                 break;
             case Kind::reduce:
                 reduce(node, active, out);
-                store(node, out);
+                store(node, out, count_);
                 break;
             default:
                 calculate(node, active, out);
-                store(node, out);
+                store(node, out, count_);
         }
     }
 
@@ -202,28 +244,33 @@ private:
 
     /// Rounds a row to a 16-bit type, as libraries store what each operation makes and take a
     /// constant, but for whole numbers and truths; a sum is added up in float32 before.
-    void store(const BoundRule& node, T* row) const {
+    void store(const BoundRule& node, T* row, std::size_t count) const {
         if constexpr (std::is_same_v<T, float>) {
             const bool is_number = node.is_constant ? node.number != std::floor(node.number)
                                                     : node.node->type == RuleType::number;
             if (!is_16_bit(type_) || exact_.contains(&node)) return;
-            for (std::size_t r = 0; r < count_; ++r) {
+            for (std::size_t r = 0; r < count; ++r) {
                 row[r] = is_number ? stored(row[r]) : row[r] + 0;  // no whole number is -0
             }
         }
     }
 
     void calculate(const BoundRule& node, Active active, T* out) {
-        numbers(node.parts[0], active, out);
-        if (node.parts.size() == 1) return node.function->row(out, out, count_);
+        const RuleFunction& function = *node.function;
+        if (node.parts.size() == 1) {
+            const T* const x = row_of(node.parts[0], active, out);
+            return function.row(x, x, false, out, count_);
+        }
         Row right(spare_, count_);
-        if (node.function->kind != RuleFunction::Kind::logic) {
-            numbers(node.parts[1], active, right.data());
-            return node.function->row(out, right.data(), count_);
+        if (function.kind != RuleFunction::Kind::logic) {
+            const T* const x = row_of(node.parts[0], active, out);
+            const Operand y = operand(node.parts[1], active, right.data());
+            return function.row(x, y.numbers, y.is_one, out, count_);
         }
         // The right side may read what the left one has asked for.
+        numbers(node.parts[0], active, out);
         const bool is_or = node.node->word == "or";
-        std::vector<char> open(count_);
+        Marks open(marks_, count_);
         for (std::size_t r = 0; r < count_; ++r) {
             open[r] = (active == nullptr || active[r]) && (out[r] != 0) != is_or;
         }
@@ -238,18 +285,23 @@ private:
         Row condition(spare_, count_);
         numbers(node.parts[0], active, condition.data());
         if (active == nullptr && choose_in_two(node, condition.data(), out)) return;
-        std::vector<char> yes(count_), no(count_);
-        for (std::size_t r = 0; r < count_; ++r) {
-            const bool asked = active == nullptr || active[r];
-            no[r] = asked && condition[r] == 0;
-            yes[r] = asked && condition[r] != 0;
+        Marks yes(marks_, count_), no(marks_, count_);
+        const T* const holds = condition.data();
+        const std::size_t count = count_;
+        for (std::size_t r = 0; r < count; ++r) yes[r] = holds[r] != 0;
+        for (std::size_t r = 0; r < count; ++r) no[r] = holds[r] == 0;
+        for (std::size_t r = 0; active != nullptr && r < count; ++r) {
+            yes[r] &= active[r];
+            no[r] &= active[r];
         }
         if (!any(no.data())) return numbers(node.parts[1], active, out);
-        if (any(yes.data())) numbers(node.parts[1], yes.data(), out);
-        Row other(spare_, count_);
-        numbers(node.parts[2], no.data(), other.data());
-        for (std::size_t r = 0; r < count_; ++r) {
-            if (!yes[r]) out[r] = other[r];
+        if (!any(yes.data())) return numbers(node.parts[2], active, out);
+        Row other(spare_, count);
+        const T* const left = row_of(node.parts[1], yes.data(), out);
+        const T* const right = row_of(node.parts[2], no.data(), other.data());
+        for (std::size_t r = 0; r < count; ++r) {
+            const T one = left[r], another = right[r];
+            out[r] = holds[r] != 0 ? one : another;
         }
     }
 
@@ -294,6 +346,10 @@ private:
     bool joins_ranges(const BoundRule& node) const;
     /// Whether all cells of the row join the same numbers, from a place to another.
     bool has_one_row(const BoundRule& node) const;
+    /// Works out sums within a sum that the row does not change, at all its places together, and
+    /// notes them in `found`: scores that a row of values is weighed by.
+    void look_ahead(const BoundRule& sum, const BoundRule& node, const SumRanges& ranges,
+                    std::vector<const BoundRule*>& found);
     /// All cells of the row at one place of the sum after another.
     void join_across(const BoundRule& node, const SumRanges& ranges, bool takes_all, T* out);
     /// Sums of the same numbers, each from a place to another: the numbers once, and what the
@@ -315,12 +371,13 @@ private:
 
     void read_cells(const BoundRule& node, Active active, T* out) {
         if (active != nullptr) std::fill_n(out, count_, T{0});
+        if (count_ == 0 || !any(active)) return;
         const T* cells = cells_.of(*node.tensor).data();
-        const bool is_whole = active == nullptr && count_ > 0;
-        const std::optional<Line> line =
-            is_whole ? line_of(node, 0, count_ - 1) : std::optional<Line>();
-        if (line && line->stride == 0) return void(std::fill_n(out, count_, cells[line->base]));
-        if (line && line->stride == 1) return void(std::copy_n(cells + line->base, count_, out));
+        const auto [first, last] = asked_between(active);
+        const std::optional<Line> line = line_of(node, first, last);
+        if (line && line->stride == 1) {  // what is not asked for between them does no harm
+            return void(std::copy_n(cells + line->base, last - first + 1, out + first));
+        }
         for_each_place(node, active, [&](std::size_t r, std::size_t at) { out[r] = cells[at]; });
     }
 
@@ -328,11 +385,13 @@ private:
     DType type_;
     std::vector<RuleOrder> loops_;
     RowPool<T> spare_;
+    RowPool<char> marks_;
     TypedCells<T> cells_;
     std::map<const BoundRule*, Kept> kept_;
     std::set<const BoundRule*> exact_;  ///< what products of matrices add up: not rounded
     std::set<const BoundRule*> plain_;  ///< made of indices and numbers alone, without sums
     std::map<const BoundRule*, Same> same_;
+    std::map<const BoundRule*, Ahead> ahead_;
     std::map<std::pair<const BoundRule*, std::vector<Index>>, std::vector<Grown>> grown_;
     std::size_t grown_size_ = 0;
     std::map<const BoundRule*, RankedBy> ranked_;

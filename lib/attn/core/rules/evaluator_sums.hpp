@@ -72,9 +72,9 @@ T Evaluator<T>::alone(const BoundRule& node) {
         count_ = static_cast<std::size_t>(std::min(length, end - at));
         index_[node.index] = at;
         count_work(count_, node);
-        Row cells(spare_, count_);
-        numbers(body, nullptr, cells.data());
-        join(node.node->word, &result, &best, cells.data(), count_, at, 0);
+        Row room(spare_, count_);
+        const T* const cells = row_of(body, nullptr, room.data());
+        join(node.node->word, &result, &best, cells, count_, at, 0);
     }
     std::tie(row_, count_, start_) = row;
     return node.node->word == "mean" ? stored(result) / static_cast<T>(end - first) : result;
@@ -118,7 +118,7 @@ void Evaluator<T>::reduce_cells(const BoundRule& node, Active active, T* out) {
     if (rank_along(node, out)) return;
     const SumRanges& ranges = ranges_of(node, active);
     const std::string& word = node.node->word;
-    for_each_active(active, [&](std::size_t r) { out[r] = static_cast<T>(start_of(word)); });
+    std::fill_n(out, count_, static_cast<T>(start_of(word)));
     if (has_one_row(node)) {
         join_along(node, ranges, out);
     } else {
@@ -178,18 +178,39 @@ bool Evaluator<T>::has_one_row(const BoundRule& node) const {
 }
 
 template <class T>
+void Evaluator<T>::look_ahead(const BoundRule& sum, const BoundRule& node, const SumRanges& ranges,
+                              std::vector<const BoundRule*>& found) {
+    const bool is_operation = node.node->kind == Kind::call || node.node->kind == Kind::operate;
+    if (is_operation && node.function->kind == RuleFunction::Kind::logic) return;
+    const bool is_alike = !uses_row(node) && (node.uses & index_bit(sum.index)) != 0;
+    if (is_alike && has_sum(node)) {
+        Ahead ahead{sum.index, ranges.least, {}};
+        ahead.cells.resize(static_cast<std::size_t>(ranges.most - ranges.least));
+        numbers_along(sum.index, ahead.first, ahead.cells.size(), node, nullptr,
+                      ahead.cells.data());
+        ahead_.insert_or_assign(&node, std::move(ahead));
+        found.push_back(&node);
+    } else if (is_operation) {
+        for (const BoundRule& part : node.parts) look_ahead(sum, part, ranges, found);
+    }
+}
+
+template <class T>
 void Evaluator<T>::join_across(const BoundRule& node, const SumRanges& ranges, bool takes_all,
                                T* out) {
     const std::string& word = node.node->word;
-    std::vector<char> within(count_);
+    Marks within(marks_, count_);
     Row row(spare_, count_), best(spare_, count_);
     std::fill_n(best.data(), count_, -std::numeric_limits<T>::infinity());
+    std::vector<const BoundRule*> ahead;
+    if (takes_all && count_ > 1 && index_.size() < 63)
+        look_ahead(node, node.parts[2], ranges, ahead);
     for (Index i = ranges.least; i < ranges.most; ++i) {
         count_work(count_, node);
         index_[node.index] = i;
         if (takes_all) {
-            numbers(node.parts[2], nullptr, row.data());
-            join(word, out, best.data(), row.data(), count_, i);
+            const T* const next = row_of(node.parts[2], nullptr, row.data());
+            join(word, out, best.data(), next, count_, i);
             continue;
         }
         for (std::size_t r = 0; r < count_; ++r) within[r] = ranges.has(r, i);
@@ -198,6 +219,7 @@ void Evaluator<T>::join_across(const BoundRule& node, const SumRanges& ranges, b
             if (within[r]) join(word, out + r, best.data() + r, row.data() + r, 1, i);
         }
     }
+    for (const BoundRule* each : ahead) ahead_.erase(each);
 }
 
 template <class T>

@@ -13,8 +13,13 @@ using Use = RuleFunction::Kind;
 using Terms = std::vector<const char*>;
 
 template <class T, class How>
-void each(T* x, const T* y, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<T>(How{}(x[i], y[i]));
+void each(const T* x, const T* y, bool has_one_y, T* values, std::size_t count) {
+    if (has_one_y) {
+        const T one = *y;
+        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(How{}(x[i], one));
+    } else {
+        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(How{}(x[i], y[i]));
+    }
 }
 
 template <class How>

@@ -24,16 +24,18 @@ struct RuleFunction {
     const char* torch;
     const char* numpy;
     double (*value)(double x, double y);
-    void (*row32)(float* x, const float* y, std::size_t count);
-    void (*row64)(double* x, const double* y, std::size_t count);
-
-    /// Puts the values in the place of x.
     template <class T>
-    void row(T* x, const T* y, std::size_t count) const {
+    using Row = void (*)(const T* x, const T* y, bool has_one_y, T* values, std::size_t count);
+    Row<float> row32;
+    Row<double> row64;
+
+    /// The values by each x with its y, or with the first y alone. They may take the place of x.
+    template <class T>
+    void row(const T* x, const T* y, bool has_one_y, T* values, std::size_t count) const {
         if constexpr (std::is_same_v<T, float>) {
-            row32(x, y, count);
+            row32(x, y, has_one_y, values, count);
         } else {
-            row64(x, y, count);
+            row64(x, y, has_one_y, values, count);
         }
     }
 };

@@ -24,7 +24,10 @@ void join(const std::string& word, T* all, T* best, const T* next, std::size_t c
     }
     if (word == "prod") {
         const RuleFunction& product = joins(word);
-        for (std::size_t r = 0; r < count; ++r) product.row(all + r * step, next + r, 1);
+        for (std::size_t r = 0; r < count; ++r) {
+            T& so_far = all[r * step];
+            product.row(&so_far, next + r, true, &so_far, 1);
+        }
         return;
     }
     const bool finds = word == "argmax", is_least = word == "min";
@@ -83,10 +86,11 @@ template <class T>
 std::size_t join_ranges(const std::string& word, const SumRanges& ranges, const T* along, T* out) {
     using Index = SumRanges::Index;
     std::size_t joined = 0;
+    const T nothing = static_cast<T>(start_of(word));
     T best{}, total{};
     const auto start = [&] {
         best = -std::numeric_limits<T>::infinity();
-        total = static_cast<T>(start_of(word));
+        total = nothing;
     };
     const auto add = [&](Index from, Index to) {
         const auto count = static_cast<std::size_t>(to - from);

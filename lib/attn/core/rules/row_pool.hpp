@@ -26,7 +26,7 @@ public:
         Row(const Row&) = delete;
         Row& operator=(const Row&) = delete;
         T* data() { return cells_.data(); }
-        T operator[](std::size_t r) const { return cells_[r]; }
+        T& operator[](std::size_t r) { return cells_[r]; }
 
     private:
         RowPool& pool_;

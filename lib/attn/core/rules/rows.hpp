@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
@@ -23,7 +24,7 @@ protected:
     }
 
     bool any(Active active) const {
-        return active == nullptr || std::any_of(active, active + count_, [](char c) { return c; });
+        return active == nullptr || std::memchr(active, 1, count_) != nullptr;
     }
 
     /// How far each cell of the row is read from the first. It is worked out once, and again only
@@ -43,6 +44,14 @@ protected:
         for_each_active(nullptr, [&](std::size_t r) { moves[r] = place_in(node); });
         for (std::size_t r = count_; r-- > 0;) moves[r] -= moves[0];
         return moves;
+    }
+
+    /// The first and the last cell of the row that are asked for, of some.
+    std::pair<std::size_t, std::size_t> asked_between(Active active) const {
+        std::size_t first = 0, last = count_ - 1;
+        while (active != nullptr && !active[first]) ++first;
+        while (active != nullptr && !active[last]) --last;
+        return {first, last};
     }
 
     template <class Visit>
@@ -74,15 +83,12 @@ protected:
         return line;
     }
 
-    /// Calls `visit` with each cell of the row that is asked for and the place in the tensor that
-    /// is read for it.
+    /// Calls `visit` with each cell of the row that is asked for, of some, and the place in the
+    /// tensor that is read for it.
     template <class Visit>
     void for_each_place(const BoundRule& node, Active active, Visit visit) {
-        if (count_ == 0 || !any(active)) return;
         const auto is_asked = [&](std::size_t r) { return active == nullptr || active[r]; };
-        std::size_t first = 0, last = count_ - 1;
-        while (!is_asked(first)) ++first;
-        while (!is_asked(last)) --last;
+        const auto [first, last] = asked_between(active);
         if (const std::optional<Line> line = line_of(node, first, last)) {
             for (std::size_t r = first; r <= last; ++r) {
                 if (is_asked(r)) visit(r, line->base + (r - first) * line->stride);

@@ -46,12 +46,17 @@ Ball rounded(const Tensor& tensor, const Rounding& rounding, double times = 1) {
 }  // namespace
 
 const Tensor* Bounds::exact(const std::string& name) {
-    const auto [place, is_new] = exact_.try_emplace(name, nullptr);
-    if (!is_new) return place->second;
+    const auto [place, is_new] = exact_.try_emplace(name);
+    std::optional<Tensor>& kept = place->second;
+    const auto found = [&] { return kept ? &*kept : nullptr; };
+    if (!is_new) return found();
     const Step& step = find_step(table_, name);
     const Tensor* const tensor = used_.find(name);
     if (tensor == nullptr || tensor->shape() != step.outline(plan_).shape) return nullptr;
-    if (!tensor->is_floating()) return place->second = tensor;
+    if (!tensor->is_floating()) {
+        kept = *tensor;
+        return found();
+    }
     if (step.kind == Step::Kind::detail) return nullptr;
     bool is_exact = !rounding_.kept_more;
     if (!is_exact) known_[name] = rounded(*tensor, rounding_);
@@ -62,7 +67,8 @@ const Tensor* Bounds::exact(const std::string& name) {
         const double times = step.chain == Chain::weights ? 2 : 1;
         if (!is_exact) known_[name] = rounded(*tensor, rounding_, times);
     }
-    return place->second = is_exact ? tensor : nullptr;
+    if (is_exact) kept = cast(*tensor, DType::float64);
+    return found();
 }
 
 const Ball* Bounds::known(const std::string& name) {

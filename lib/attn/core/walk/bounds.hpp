@@ -36,7 +36,7 @@ private:
     const StepTable& table_;
     const Ledger& used_;
     const Rounding rounding_;
-    std::map<std::string, const Tensor*> exact_;
+    std::map<std::string, std::optional<Tensor>> exact_;
     std::map<std::string, std::optional<Ball>> known_;
 };
 

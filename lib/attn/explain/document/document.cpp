@@ -58,8 +58,10 @@ std::optional<std::size_t> Document::picked_sequence(const Section& section) con
     return static_cast<std::size_t>(section.part.front().first);
 }
 
-Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
-    const std::vector<Ledger> chunks = noted_chunks(plan, ledger, table);
+Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table,
+                     bool has_notes) {
+    const std::vector<Ledger> chunks =
+        has_notes ? noted_chunks(plan, ledger, table) : std::vector<Ledger>();
     Document document;
     document.query_tokens = plan.query_tokens;
     document.key_tokens = plan.key_tokens;
@@ -78,8 +80,10 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         section.title = told_title({plan, table, step});
         section.formula = formula_of(step, plan, table);
         section.margin = step.mistake;
-        section.note = step_note({plan, table, step}, ledger, Excerpt(), chunks);
-        notes::say(section.note, overflow_note({plan, table, step}, ledger));
+        if (has_notes) {
+            section.note = step_note({plan, table, step}, ledger, Excerpt(), chunks);
+            notes::say(section.note, overflow_note({plan, table, step}, ledger));
+        }
         section.content = *tensor;
         section.shown = step.shown;
         section.detail = step.kind == Step::Kind::detail;

@@ -53,8 +53,8 @@ struct Section {
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};
 
-    /// The scores of which softmax is taken, where it is made of them cell by cell: keys at -inf are
-    /// hidden.
+    /// The scores of which softmax is taken, where it is made of them cell by cell: keys at -inf
+    /// are hidden.
     std::optional<Tensor> scores{};
 
     /// How far right code may be from each of its cells (attn/core/walk/bounds.hpp), where asked
@@ -99,7 +99,9 @@ struct Document {
 };
 
 /// The document of a walk: one section for each entry of the ledger, in the order of the table.
-Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table);
+/// What a note says is looked up in all cells, which files of numbers can do without.
+Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table,
+                     bool has_notes = true);
 
 /// The rules of the steps that are computed, completed (attn/core/rules/complete.hpp).
 void add_rules(Document& document, const Plan& plan, const StepTable& table);
