@@ -69,6 +69,17 @@ TEST_SUITE("app: attentions") {
         CHECK(squares.exit_code == 2);
         CHECK(has(squares.err, "of it for scores"));
     }
+    TEST_CASE("lengths of heads in a file that has none are told with their cause") {
+        const program::Result refused = run("--attention additive --heads 2");
+        CHECK(refused.exit_code == 2);
+        CHECK(refused.err.find("in w_of_query and 2 in query; this attention has one head: "
+                               "leave --heads out\n  query_part[q,a] = ") != refused.err.npos);
+        // Of one's own heads something else is wrong.
+        const program::Result other = run("--attention retention --heads 2 --rule 'decay[h] = x'");
+        CHECK(other.exit_code == 2);
+        CHECK(other.err.find("leave --heads out") == other.err.npos);
+    }
+
     TEST_CASE("a broken promise is a finding, and names the cell") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn";

@@ -50,7 +50,8 @@ public:
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             const std::string& name = steps_[i].rule.step;
             const bool replaces = is_there(name);
-            file_->at(steps_[i].line, [&] { replaces ? replace(i) : add(i); });
+            file_->at(steps_[i].line,
+                      [&] { with_heads_in_mind([&] { replaces ? replace(i) : add(i); }); });
             put_in_ = replaces ? std::string() : name;
         }
         for (const AttentionMistake& each : file_->mistakes) {
@@ -64,6 +65,30 @@ private:
                                         table_.begin());
     }
     bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
+
+    /// A file without a letter for heads may be of lengths that heads have not: says so where a
+    /// step cannot be.
+    template <class Make>
+    void with_heads_in_mind(Make make) const {
+        const auto has_heads = [](const std::vector<std::string>& letters) {
+            return std::ranges::count(letters, "h") > 0;
+        };
+        const bool has_none =
+            plan_.has_head &&
+            std::ranges::none_of(file_->parameters, has_heads, &AttentionParameter::letters) &&
+            std::ranges::none_of(steps_, has_heads,
+                                 [](const AttentionStep& step) { return step.rule.indices; });
+        try {
+            make();
+        } catch (const Error& error) {
+            std::string why = error.what();
+            if (has_none) {
+                why.insert(std::min(why.find('\n'), why.size()),
+                           "; this attention has one head: leave $heads out"_told);
+            }
+            throw ConfigError(why);
+        }
+    }
 
     void add_parameters() {
         std::size_t at = place_of(plan_.has_x() ? "b_qkv" : "value") + 1;  // as they are drawn
