@@ -72,7 +72,7 @@ TEST_SUITE("app: attentions") {
     TEST_CASE("lengths of heads in a file that has none are told with their cause") {
         const program::Result refused = run("--attention additive --heads 2");
         CHECK(refused.exit_code == 2);
-        CHECK(refused.err.find("in w_of_query and 2 in query; this attention has one head: "
+        CHECK(refused.err.find("c is 8 in w_of_query and 4 in query; this attention has one head: "
                                "leave --heads out\n  query_part[q,a] = ") != refused.err.npos);
         // Of one's own heads something else is wrong.
         const program::Result other = run("--attention retention --heads 2 --rule 'decay[h] = x'");
