@@ -100,7 +100,8 @@ std::string verdict_of(const attn::Diagnosis& diagnosis) {
 }
 
 /// Other settings that nothing has fixed: another mask, order of query, key and value in one
-/// weight, layout of a square one, number of heads, a rotation or slopes; the fewest changes first.
+/// weight, layout of a square one, number of heads, a rotation, slopes or a norm of x; the fewest
+/// changes first.
 struct OtherSetting {
     std::string flag;  ///< as it would be typed
     attn::WalkConfig config;
@@ -108,7 +109,8 @@ struct OtherSetting {
 
     /// Whether it is taken only where nothing is wrong with it: the search would be long.
     bool has_to_be_right() const {
-        return flag.find("--rope") != flag.npos || flag.find("alibi") != flag.npos ||
+        const auto says = [&](const char* word) { return flag.find(word) != flag.npos; };
+        return says("--rope") || says("alibi") || says("--x-norm") ||
                (changes > 1 && !flag.starts_with("--heads"));
     }
 };
@@ -165,6 +167,12 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
     if (has_no_positions) {
         also(still, "--position-bias alibi",
              [](attn::WalkConfig& other) { other.position_bias.emplace(); });
+    }
+    if (!config.x_norm && !asked.takes_projections) {
+        also(still, "--x-norm layer",
+             [](attn::WalkConfig& other) { other.x_norm = attn::NormKind::layer; });
+        also(still, "--x-norm rms",
+             [](attn::WalkConfig& other) { other.x_norm = attn::NormKind::rms; });
     }
     if (!asked.says_mask) {
         const std::vector<OtherSetting> unmasked = others;

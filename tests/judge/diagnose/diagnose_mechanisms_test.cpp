@@ -76,6 +76,42 @@ TEST_SUITE("explain: diagnose mechanisms") {
         }
     }
 
+    TEST_CASE("what was done to the numbers that a step reads is told as a rule") {
+        const std::string centred = "(x[t,c] - (sum j: x[t,j]) / C)";
+        const std::string spread = "((sum i: (x[t,i] - (sum j: x[t,j]) / C) ^ 2) / C + 1e-5)";
+        for (const auto& [rule, kind] : std::vector<std::pair<std::string, std::string>>{
+                 {"projected_value[t,o] = sum c: " + centred + " / " + spread +
+                      " ^ 0.5 * w_value[o,c]",
+                  "a norm more"},
+                 {"scores[h,q,k] = (sum f: query[h,q,f] * key[h,k,f]) / ((sum f: query[h,q,f] ^ 2) "
+                  "* sum f: key[h,k,f] ^ 2) ^ 0.5",
+                  "divided by its length"},
+                 {"context[h,q,f] = sum k: (sum n: weights[n,q,k]) / H * value[h,k,f]",
+                  "one number along an axis"},
+                 {"context[h,q,f] = sum k: weights[h,q,k] * x[k,h * D + f]", "another tensor read"},
+                 {"value[h,t,f] = gelu(projected_value[t,h * D + f])", "a function more"},
+                 {"weights[h,q,k] = exp(scores[h,q,k]) / (sum j: exp(scores[h,q,j])) + (if q == k "
+                  "then 1 else 0)",
+                  "an addend more"}}) {
+            for (const bool all : {true, false}) {
+                CAPTURE(rule);
+                CAPTURE(all);
+                const Diagnosis diagnosis = diagnosed(seeded(83), follows(rule.c_str()), all);
+                REQUIRE(!diagnosis.findings.empty());
+                CHECK(!diagnosis.findings[0].follows.empty());
+                if (all) CHECK(diagnosis.findings[0].followed_by == kind);
+            }
+        }
+        // The query alone was split by view: seen in the result.
+        const Diagnosis viewed = diagnosed(
+            seeded(83),
+            follows("query[h,t,f] = projected_query[(h * Tq * D + t * D + f) // C, (t * D + f + h "
+                    "* Tq * D) % C]"),
+            false);
+        REQUIRE(!viewed.findings.empty());
+        CHECK(viewed.findings[0].follows == "query = projected_query.view(3, 2, 7, 3)");
+    }
+
     TEST_CASE("a running softmax that keeps its sum as it is: sum and context have one name") {
         const Plan plan = resolve(seeded(61));
         const Ledger given = draw(plan);

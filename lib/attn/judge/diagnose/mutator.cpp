@@ -155,46 +155,168 @@ private:
                 }
             }
         }
-        for (const char* function : {"relu", "tanh", "sigmoid", "abs", "exp"}) {
-            add_seldom("a function more", call_node(function, {whole}));
+        if (const std::size_t axes = own.size();
+            axes > 1 && made_.shape[axes - 2] == made_.shape.back()) {
+            const RuleTree one = number_node(1), none = number_node(0);
+            const RuleTree is_own = operate_node("==", {own[axes - 2], own[axes - 1]});
+            add_seldom("an addend more",
+                       operate_node("+", {whole, choose_node(is_own, one, none)}));
         }
         add_seldom("2 in the place of e", changed(whole, [](const RuleNode& node) {
                        return node.kind == Kind::call && node.word == "exp"
                                   ? operate_node("^", {number_node(2), node.parts[0]})
                                   : nullptr;
                    }));
-        const RuleTree two = number_node(2), square = operate_node("^", {whole, two});
-        add_seldom("a function more", square);
-        const auto over = [&](std::size_t axis, const char* word, const RuleTree& body) {
-            const auto length = static_cast<double>(made_.shape[axis]);
-            // An index of its own: that of the axis stays bound outside.
-            const RuleTree other = changed(body, [&](const RuleNode& node) {
+        add_views();
+        const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
+            return changed(body, [&](const RuleNode& node) {
                 const bool is_it = node.kind == Kind::name && node.word == rule_.indices[axis];
-                return is_it ? name_node("along") : nullptr;
+                return is_it ? index : nullptr;
             });
-            return tree_of({.kind = Kind::reduce,
-                            .word = word,
-                            .index = "along",
-                            .parts = {number_node(0), number_node(length), other}});
         };
-        for (std::size_t axis = 0; axis < rule_.indices.size(); ++axis) {
+        for (const Done& done : done_more(whole, made_.shape, turned)) {
+            add_seldom(done.kind, done.tree);
+        }
+        change_inputs();
+    }
+
+    /// Whether a sum over that index stands in a tree.
+    static bool is_summed(const RuleNode& node, const std::string& index) {
+        return (node.kind == Kind::reduce && node.index == index) ||
+               std::ranges::any_of(node.parts,
+                                   [&](const RuleTree& part) { return is_summed(*part, index); });
+    }
+
+    /// What may have been done to numbers beside what should be.
+    struct Done {
+        const char* kind;
+        RuleTree tree;
+    };
+
+    /// `turned` puts another index in the place of that of an axis.
+    template <class Turned>
+    static std::vector<Done> done_more(const RuleTree& numbers, const Shape& shape,
+                                       const Turned& turned) {
+        std::vector<Done> all;
+        for (const char* function : {"relu", "tanh", "sigmoid", "abs", "exp", "gelu", "silu"}) {
+            all.push_back({"a function more", call_node(function, {numbers})});
+        }
+        const RuleTree two = number_node(2), square = operate_node("^", {numbers, two});
+        all.push_back({"a function more", square});
+        const auto over = [&](std::size_t axis, const char* word, const RuleTree& body) {
+            const char* const index = is_summed(*body, "along") ? "within" : "along";
+            return reduce_node(word, index, number_node(0),
+                               number_node(static_cast<double>(shape[axis])),
+                               turned(body, axis, name_node(index)));
+        };
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
             for (const char* word : {"mean", "sum", "max"}) {
-                add_seldom("one number along an axis", over(axis, word, whole));
+                all.push_back({"one number along an axis", over(axis, word, numbers)});
             }
         }
-        const std::size_t last = rule_.indices.size() - 1;
-        const auto features = static_cast<double>(made_.shape.back());
-        add_seldom("a scale more", operate_node("/", {whole, number_node(std::sqrt(features))}));
-        const RuleTree centred = operate_node("-", {whole, over(last, "mean", whole)});
-        const auto divided = [&](const RuleTree& left, const RuleTree& right) {
-            return operate_node("/", {left, right});
+        const std::size_t last = shape.size() - 1;
+        const auto over_root = [](const RuleTree& left, const RuleTree& right) {
+            return operate_node("/", {left, call_node("sqrt", {right})});
         };
-        add_seldom("divided by its length",
-                   divided(whole, call_node("sqrt", {over(last, "sum", square)})));
-        add_seldom("divided by its sum", divided(whole, over(last, "sum", whole)));
-        add_seldom("its mean taken away", centred);
+        all.push_back(
+            {"a scale more", over_root(numbers, number_node(static_cast<double>(shape.back())))});
+        const RuleTree centred = operate_node("-", {numbers, over(last, "mean", numbers)});
+        all.push_back({"divided by its length", over_root(numbers, over(last, "sum", square))});
+        all.push_back(
+            {"divided by its sum", operate_node("/", {numbers, over(last, "sum", numbers)})});
+        all.push_back({"its mean taken away", centred});
         const RuleTree variance = over(last, "mean", operate_node("^", {centred, two}));
-        add_seldom("a norm more", divided(centred, call_node("sqrt", {variance})));
+        const RuleTree mean_square = over(last, "mean", square);
+        for (const double eps : {0.0, 1e-5, 1e-6}) {
+            const auto above = [&](const RuleTree& number) {
+                return eps > 0 ? operate_node("+", {number, number_node(eps)}) : number;
+            };
+            all.push_back({"a norm more", over_root(centred, above(variance))});
+            all.push_back({"a norm more", over_root(numbers, above(mean_square))});
+        }
+        return all;
+    }
+
+    /// Something more done to what the rule reads, alone and to all of it.
+    void change_inputs() {
+        const auto is_input = [&](const RuleNode& node) {
+            return node.kind == Kind::cell && node.type == RuleType::number &&
+                   !node.parts.empty() && node.word != rule_.step && read_.has(node.word);
+        };
+        const auto done_to = [](const RuleNode& cell) {
+            const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
+                return changed(body, [&](const RuleNode& node) -> RuleTree {
+                    const bool is_it = node.kind == Kind::cell && node.word == cell.word &&
+                                       same_tree(*node.parts[axis], *cell.parts[axis]);
+                    return is_it ? with_part(node, axis, index) : nullptr;
+                });
+            };
+            return done_more(tree_of(cell), cell.outline->shape, turned);
+        };
+        const auto add = [&](const char* kind, std::size_t which, const std::string& name) {
+            add_seldom(kind, changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
+                           if (!is_input(node) || (!name.empty() && node.word != name)) {
+                               return nullptr;
+                           }
+                           const std::vector<Done> all = done_to(node);
+                           return which < all.size() ? all[which].tree : tree_of(node);
+                       }));
+        };
+        std::vector<std::string> names = tensors_read(rule_);
+        std::erase_if(names, [&](const std::string& name) {
+            const RuleNode* const cell = cell_of(*rule_.value, name);
+            return cell == nullptr || !is_input(*cell);
+        });
+        const auto axes_of = [&](const std::string& name) { return read_[name].dimension(); };
+        const bool are_alike =
+            names.size() > 1 && std::ranges::all_of(names, [&](const auto& name) {
+                return axes_of(name) == axes_of(names[0]);
+            });
+        for (const std::string& name : names) {
+            const RuleNode* const cell = cell_of(*rule_.value, name);
+            const std::vector<Done> all = done_to(*cell);
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                add(all[i].kind, i, name);
+                if (are_alike && name == names[0]) add(all[i].kind, i, "");
+            }
+        }
+    }
+
+    static const RuleNode* cell_of(const RuleNode& node, const std::string& name) {
+        if (node.kind == Kind::cell && node.word == name) return &node;
+        for (const RuleTree& part : node.parts) {
+            if (const RuleNode* const found = cell_of(*part, name)) return found;
+        }
+        return nullptr;
+    }
+
+    /// A tensor of as many cells read in the order in which these are stored, as `view` does.
+    void add_views() {
+        RuleTree flat = name_node(rule_.indices[0]);
+        for (std::size_t i = 1; i < rule_.indices.size(); ++i) {
+            const RuleTree length = number_node(static_cast<double>(made_.shape[i]));
+            flat =
+                operate_node("+", {operate_node("*", {flat, length}), name_node(rule_.indices[i])});
+        }
+        for (const Ledger::Entry& entry : read_.entries()) {
+            const Shape shape = entry.tensor.shape();
+            const bool is_like = shape != made_.shape && entry.tensor.is_floating() &&
+                                 shape.size() > 1 &&
+                                 element_count(shape) == element_count(made_.shape);
+            if (!is_like) continue;
+            std::vector<RuleTree> places;
+            std::size_t stride = element_count(shape);
+            for (const std::size_t length : shape) {
+                stride /= length;
+                const RuleTree row =
+                    operate_node("//", {flat, number_node(static_cast<double>(stride))});
+                places.push_back(
+                    operate_node("%", {row, number_node(static_cast<double>(length))}));
+            }
+            add_seldom("a view in the place of a transpose", cell_node(entry.name, places));
+            seldom_.back().told =
+                rule_.step + " = " + entry.name + ".view" + shape_text(made_.shape);
+        }
     }
 
     /// Another row read: the first, the last, the one before or after, all in the other order; of
@@ -276,6 +398,23 @@ private:
         }
     }
 
+    /// The places in a tensor (..., t, h * D + f) that hold what a cell [..., h, t, f] reads; none
+    /// in tensors of another shape.
+    static std::vector<RuleTree> split_places(const RuleNode& cell, const Shape& whole) {
+        const Shape& shape = cell.outline->shape;
+        const std::size_t head = shape.size() - 3, token = head + 1, feature = head + 2;
+        if (shape.size() < 3) return {};
+        Shape joined(shape.begin(), shape.end() - 3);
+        joined.insert(joined.end(), {shape[token], shape[head] * shape[feature]});
+        if (whole != joined) return {};
+        std::vector<RuleTree> places(cell.parts.begin(), cell.parts.end() - 3);
+        const RuleTree width = number_node(static_cast<double>(shape[feature]));
+        places.push_back(cell.parts[token]);
+        places.push_back(
+            operate_node("+", {operate_node("*", {cell.parts[head], width}), cell.parts[feature]}));
+        return places;
+    }
+
     template <class Add>
     void change_cell(const RuleNode& node, const Add& add) {
         const Shape& shape = node.outline->shape;
@@ -295,14 +434,17 @@ private:
                 if (!is_it) add("another index", with_part(node, a, name_node(other)));
             }
         }
+        if (node.word == rule_.step || !read_.has(node.word)) return;
         for (const Ledger::Entry& entry : read_.entries()) {
-            const bool is_like = entry.name != node.word && entry.tensor.shape() == shape &&
-                                 node.word != rule_.step && read_.has(node.word) &&
-                                 entry.tensor.dtype() == read_[node.word].dtype();
-            if (!is_like) continue;
-            RuleNode copy = node;
-            copy.word = entry.name;
-            add("another tensor read", tree_of(std::move(copy)));
+            if (entry.name == node.word || entry.tensor.dtype() != read_[node.word].dtype()) {
+                continue;
+            }
+            if (entry.tensor.shape() == shape) {
+                add("another tensor read", cell_node(entry.name, node.parts));
+            } else if (const std::vector<RuleTree> split = split_places(node, entry.tensor.shape());
+                       !split.empty()) {
+                add("another tensor read", cell_node(entry.name, split));
+            }
         }
     }
 
