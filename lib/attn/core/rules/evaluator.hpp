@@ -177,6 +177,14 @@ private:
             if (any(active)) numbers_along(BoundRule::none, 0, 1, node, nullptr, room);
             return {room, true};
         }
+        // One side for all cells.
+        const bool asks_once =
+            node.node->kind == Kind::choose && count_ > 1 && !uses_row(node.parts[0]);
+        if (asks_once && any(active)) {
+            T holds{};
+            numbers_along(BoundRule::none, 0, 1, node.parts[0], nullptr, &holds);
+            return operand(node.parts[holds != 0 ? 1 : 2], active, room);
+        }
         if (node.node->kind == Kind::cell && active == nullptr && count_ > 0) {
             const std::optional<Line> line = line_of(node, 0, count_ - 1);
             const T* cells = cells_.of(*node.tensor).data();
