@@ -112,6 +112,18 @@ TEST_SUITE("explain: diagnose mechanisms") {
         CHECK(viewed.findings[0].follows == "query = projected_query.view(3, 2, 7, 3)");
     }
 
+    TEST_CASE("what was added to all numbers, or to each feature, is read off") {
+        const auto of_query = [](const std::string& more) {
+            const std::string rule = "query[h,t,f] = projected_query[t,h * D + f] " + more;
+            return diagnosed(seeded(84), follows(rule.c_str()), true);
+        };
+        CHECK(says(of_query("- 0.75"), "every number is 0.75 less than it should be"));
+        CHECK(says(of_query("+ f * 0.5 - 0.3"),
+                   "each feature has an addend of its own: -0.3, 0.2, 0.7"));
+        CHECK(says(of_query("* (0.2 + 0.5 * f)"),
+                   "each feature has a factor of its own: 0.2, 0.7, 1.2"));
+    }
+
     TEST_CASE("a running softmax that keeps its sum as it is: sum and context have one name") {
         const Plan plan = resolve(seeded(61));
         const Ledger given = draw(plan);

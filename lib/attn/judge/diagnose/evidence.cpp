@@ -147,6 +147,23 @@ std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected
     return ratio && *ratio != 0 ? ratio : std::nullopt;
 }
 
+namespace {
+
+/// What was added to every number.
+std::optional<double> addend_between(const Tensor& theirs, const Tensor& expected) {
+    std::optional<double> addend;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const double apart = theirs.at(i) - expected.at(i);
+        if (!std::isfinite(apart)) continue;
+        if (!addend) addend = apart;
+        // What adding rounds is a share of the numbers, not of what is left of them.
+        if (std::abs(apart - *addend) > 1e-5 * (1 + std::abs(theirs.at(i)))) return std::nullopt;
+    }
+    return addend;
+}
+
+}  // namespace
+
 std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
                                      const Tensor& expected) {
     std::vector<std::string> found;
@@ -167,6 +184,10 @@ std::vector<std::string> evidence_of(const std::string& step, const Tensor& thei
     if (step == "weights") sums_of_weights(theirs, found);
     if (const auto ratio = ratio_between(theirs, expected); ratio && !near(*ratio, 1)) {
         found.push_back("every number is " + brief(*ratio) + " times what it should be");
+    }
+    if (const auto addend = addend_between(theirs, expected); addend && std::abs(*addend) > 1e-3) {
+        found.push_back("every number is " + brief(std::abs(*addend)) +
+                        (*addend > 0 ? " more" : " less") + " than it should be");
     }
     same_numbers_elsewhere(theirs, expected, found);
     if (step.find("scores") != std::string::npos || step == "weights") {

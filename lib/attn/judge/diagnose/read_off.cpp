@@ -32,25 +32,53 @@ std::string listed(const Numbers& numbers, std::size_t most = 6) {
     return joined(words) + (numbers.size() > most ? ", ..." : "");
 }
 
+/// What makes theirs of the right numbers, one number for each place of an axis; nothing where a
+/// place needs several, or all are the same.
+template <class Between>
+std::optional<Numbers> one_for_each(const Tensor& theirs, const Tensor& right, std::size_t axis,
+                                    const Between& between) {
+    const auto [outer, length, inner] = axis_view(theirs.shape(), axis);
+    Numbers found(length, std::nan(""));
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const double number = between(theirs.at(i), right.at(i));
+        if (std::isnan(number)) continue;
+        double& known = found[i / inner % length];
+        if (std::isnan(known)) known = number;
+        if (!alike(number, known)) return std::nullopt;
+    }
+    const bool differ =
+        std::ranges::any_of(found, [&](double number) { return !alike(number, found.front()); });
+    const bool are_known =
+        std::ranges::none_of(found, [](double number) { return std::isnan(number); });
+    return differ && are_known && inner * outer > 1 ? std::optional(found) : std::nullopt;
+}
+
+/// A factor or an addend for each place of one axis.
+std::string of_its_own(const Tensor& theirs, const Tensor& right, std::size_t axis) {
+    const std::string& name = theirs.axes()[axis];
+    const auto factor = [](double a, double b) {
+        return std::abs(b) < 1e-6 || !std::isfinite(b) ? std::nan("") : a / b;
+    };
+    const auto addend = [](double a, double b) { return std::isfinite(b) ? a - b : std::nan(""); };
+    if (const auto factors = one_for_each(theirs, right, axis, factor)) {
+        return "each " + name + " has a factor of its own: " + listed(*factors);
+    }
+    if (const auto addends = one_for_each(theirs, right, axis, addend)) {
+        return "each " + name + " has an addend of its own: " + listed(*addends);
+    }
+    return {};
+}
+
 /// Along one axis: the first places that are right, or each with a factor of its own.
 std::string along(const Tensor& theirs, const Tensor& right, std::size_t axis) {
+    std::string own = of_its_own(theirs, right, axis);
+    if (!own.empty() || axis + 1 == theirs.dimension()) return own;
     const auto [outer, length, inner] = axis_view(theirs.shape(), axis);
     const std::string& name = theirs.axes()[axis];
-    std::vector<bool> is_right(length, true), is_one(length, true);
-    Numbers factors(length, std::nan(""));
+    std::vector<bool> is_right(length, true);
     for (std::size_t i = 0; i < theirs.size(); ++i) {
-        const std::size_t at = i / inner % length;
-        const double a = theirs.at(i), b = right.at(i);
-        is_right[at] = is_right[at] && alike(a, b);
-        if (std::abs(b) < 1e-6 || !std::isfinite(b)) continue;
-        if (std::isnan(factors[at])) factors[at] = a / b;
-        is_one[at] = is_one[at] && alike(a / b, factors[at]);
+        if (!alike(theirs.at(i), right.at(i))) is_right[i / inner % length] = false;
     }
-    const bool each = inner * outer > 1 && std::ranges::count(is_one, false) == 0 &&
-                      std::ranges::none_of(factors, [](double f) { return std::isnan(f); });
-    const bool differ = std::ranges::any_of(
-        factors, [&](double factor) { return !alike(factor, factors.front()); });
-    if (each && differ) return "each " + name + " has a factor of its own: " + listed(factors);
     Numbers wrong;
     for (std::size_t i = 0; i < length; ++i) {
         if (!is_right[i]) wrong.push_back(static_cast<double>(i));
@@ -314,7 +342,7 @@ void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, R
         return;
     }
     const Tensor ours = *right;
-    for (std::size_t axis = 0; axis + 1 < theirs.dimension(); ++axis) {
+    for (std::size_t axis = 0; axis < theirs.dimension(); ++axis) {
         if (theirs.shape()[axis] < 2) continue;
         if (std::string line = along(theirs, ours, axis); !line.empty()) {
             evidence.push_back(std::move(line));
