@@ -229,7 +229,37 @@ bool try_other_settings(const Arguments& arguments, const Asked& asked,
     return true;
 }
 
-/// The same where gradients alone tell of the walk: the first setting under which they are right.
+bool is_open_end(const attn::Diagnosis& diagnosis) {
+    return std::ranges::any_of(diagnosis.findings, [](const attn::Finding& finding) {
+        return finding.mistake == nullptr && finding.follows.empty();
+    });
+}
+
+/// Where nothing explains the numbers by the first form of an attention, another form of it may:
+/// what was done to a state shows in the recurrent one alone.
+void try_other_forms(const Arguments& arguments, const Asked& asked,
+                     const attn::DiagnoseOptions& options, attn::Diagnosis& diagnosis) {
+    if (arguments.has(flags::form) || diagnosis.steps.empty() || !is_open_end(diagnosis)) return;
+    for (const auto& file : asked.config.attentions) {
+        for (const std::string& form : file->forms) {
+            attn::WalkConfig other = asked.config;
+            other.form = form;
+            attn::Diagnosis tried;
+            try {
+                const attn::Plan plan = attn::resolve(std::move(other));
+                tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
+            } catch (const attn::Error&) {
+                continue;  // that form is too large, or these tensors do not fit it
+            }
+            if (is_right(tried) || is_open_end(tried)) continue;
+            diagnosis = std::move(tried);
+            diagnosis.remarks.push_back("told by the form " + form + ": --form " + form);
+            return;
+        }
+    }
+}
+
+/// Other settings where gradients alone tell of the walk: the first under which they are right.
 bool try_other_ways_back(const Arguments& arguments, const Asked& asked,
                          const GradientsApart& apart, const attn::DiagnoseOptions& options,
                          attn::Diagnosis& diagnosis, attn::GradientDiagnosis& back) {
@@ -283,6 +313,7 @@ int run_diagnose(const Arguments& typed) {
     tell_cost_of_mistakes(plan);
     attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
     bool is_open = !is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis);
+    try_other_forms(arguments, asked, options, diagnosis);
     attn::GradientDiagnosis back = diagnose_back(arguments, apart, options, diagnosis);
     if (diagnosis.steps.empty() && !back.right()) {
         is_open = try_other_ways_back(arguments, asked, apart, options, diagnosis, back);
@@ -296,10 +327,7 @@ int run_diagnose(const Arguments& typed) {
         }
     }
     diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
-    const bool is_open_end = std::ranges::any_of(diagnosis.findings, [](const auto& finding) {
-        return finding.mistake == nullptr && finding.follows.empty();
-    });
-    if (is_open_end && !options.pairs) {
+    if (is_open_end(diagnosis) && !options.pairs) {
         diagnosis.remarks.emplace_back("no mistake alone explains it: --pairs tries two at once");
     }
     for (const std::string& size : attn::sizes_told(asked.config, plan)) {

@@ -383,6 +383,16 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(result.out, "k_cache, q, v_cache are taken as they are"));
     }
 
+    TEST_CASE("a mistake of the recurrent form is named though the walk has the parallel one") {
+        TheirFile theirs("--attention gated-linear --form recurrent --bug gate-on-values");
+        theirs.save("out", "context");
+        const std::string given = " --given " + (theirs.folder / "walk.npz");
+        const program::Result result = theirs.diagnose("--attention gated-linear" + given);
+        CHECK_MESSAGE(result.exit_code == 1, result.out);
+        CHECK(guess_tells(result.out, "context: gate-on-values"));
+        CHECK(guess_tells(result.out, "told by the form recurrent: --form recurrent"));
+    }
+
     TEST_CASE("slopes that nobody told are tried, and asked about") {
         TheirFile theirs(
             "--heads 2 --projection none --seq-len 5 --head-dim 4 --mask causal --position-bias "

@@ -137,6 +137,10 @@ TEST_SUITE("app: probe") {
         REQUIRE(run("probe --preset qwen3 -o " + probe).exit_code == 0);
         CHECK(run("--preset qwen3 --seq-len 3 --weights " + probe + " --only g_query -q").out ==
               "tensor([0.5000, 1.2500, 2.0000, 1.0000])\n");
+        // Biases that training begins at 0 with, too: one that is left out shows.
+        REQUIRE(run("probe --attention forgetting -o " + probe).exit_code == 0);
+        CHECK(run("--attention forgetting --weights " + probe + " --only b_forget -q").out ==
+              "tensor([-0.5000,  0.2500])\n");
         const std::string code = folder / "mine.py";
         REQUIRE(run("probe --code torch --preset llama3 -o " + code).exit_code == 0);
         const std::string text = program::read_file(code);

@@ -74,9 +74,82 @@ Diagnosis diagnosed(const Retention& how) {
     return diagnose(plan, given, theirs, options);
 }
 
+/// Attention with a slope and a window of a head, as somebody writes it.
+struct Sloped {
+    bool exchanges = false, takes_elu = false, reads_other_head = false, fills_with_zero = false;
+};
+
+constexpr const char* sloped_file =
+    "attention sloped\n"
+    "parameter slope[h] = 0.3 + 0.2 * h\n"
+    "parameter base[h] = 1.5 + h\n"
+    "step plain[h,q,k] = (sum f: relu(queries[h,q,f]) * relu(keys[h,k,f])) * queries[0,q,0]\n"
+    "step kept[h,q,k] = if abs(q - k) < 3 then plain[h,q,k] - slope[h] * log(base[h] + abs(q - k)) "
+    "else -inf\n"
+    "step weights[h,q,k] = exp(kept[h,q,k]) / sum j: exp(kept[h,q,j])\n";
+
+Tensor weights_of(const Ledger& walk, const Sloped& how) {
+    const Tensor &query = walk["query"], &key = walk["key"];
+    const Shape shape = query.shape();
+    const std::size_t heads = shape[1], tokens = shape[2], width = shape[3];
+    Array<float> weights = empty_array<float>({shape[0], heads, tokens, tokens});
+    const auto relu = [&](double x) {
+        if (how.takes_elu) return x > 0 ? x + 1 : std::exp(x);
+        return x > 0 ? x : 0;
+    };
+    for (std::size_t row = 0; row < shape[0] * heads * tokens; ++row) {
+        const std::size_t sample = row / tokens / heads, h = row / tokens % heads, q = row % tokens;
+        double slope = 0.3 + 0.2 * static_cast<double>(h), base = 1.5 + static_cast<double>(h);
+        if (how.exchanges) std::swap(slope, base);
+        std::vector<double> scores(tokens);
+        double sum = 0;
+        for (std::size_t k = 0; k < tokens; ++k) {
+            const double apart = std::abs(static_cast<double>(q) - static_cast<double>(k));
+            const std::size_t other = sample * heads + (how.reads_other_head ? 1 : 0);
+            double score = 0;
+            for (std::size_t f = 0; f < width; ++f) {
+                score += relu(query.at(row * width + f)) *
+                         relu(key.at((row / tokens * tokens + k) * width + f));
+            }
+            score *= query.at((other * tokens + q) * width);
+            score -= slope * std::log(base + apart);
+            if (apart >= 3) score = how.fills_with_zero ? 0 : -HUGE_VAL;
+            sum += scores[k] = std::exp(score);
+        }
+        for (std::size_t k = 0; k < tokens; ++k) {
+            weights.data()[row * tokens + k] = static_cast<float>(scores[k] / sum);
+        }
+    }
+    return {{"batch", "head", "query", "key"}, std::move(weights)};
+}
+
 }  // namespace
 
 TEST_SUITE("explain: diagnose attentions") {
+    TEST_CASE("parameters exchanged, other features, another row or filling are told as rules") {
+        WalkConfig config = causal_config();
+        config.mask = {};
+        config.attentions = {
+            std::make_shared<const AttentionFile>(parse_attention(sloped_file, "sloped.attn"))};
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        for (const auto& [how, rule] : std::vector<std::pair<Sloped, std::string>>{
+                 {{}, ""},
+                 {{.exchanges = true}, "base[h] * log(slope[h] + abs(q - k))"},
+                 {{.takes_elu = true}, "(elu(query[b,h,q,f]) + 1) * (elu(key[b,h,k,f]) + 1)"},
+                 {{.reads_other_head = true}, "query[b,1,q,0]"},
+                 {{.fills_with_zero = true}, "else 0"}}) {
+            Ledger theirs;
+            theirs.record("attn", weights_of(walk(plan, given), how));
+            const Diagnosis diagnosis = diagnose(plan, given, theirs);
+            CAPTURE(rule);
+            REQUIRE(diagnosis.findings.size() == (rule.empty() ? 0 : 1));
+            if (rule.empty()) continue;
+            INFO(diagnosis.findings[0].follows);
+            CHECK(diagnosis.findings[0].follows.find(rule) != std::string::npos);
+        }
+    }
+
     TEST_CASE("right code is right, and a mistake of the file is named by its result alone") {
         CHECK(diagnosed({}).findings.empty());
         const Diagnosis late = diagnosed({.forgets_late = true});

@@ -167,6 +167,7 @@ private:
                                   ? operate_node("^", {number_node(2), node.parts[0]})
                                   : nullptr;
                    }));
+        add_exchanged();
         add_views();
         const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
             return changed(body, [&](const RuleNode& node) {
@@ -290,6 +291,32 @@ private:
         return nullptr;
     }
 
+    /// Two tensors of one shape, each in the place of the other; one function in the place of
+    /// another wherever that stands.
+    void add_exchanged() {
+        const std::vector<std::string> names = tensors_read(rule_);
+        for (std::size_t a = 0; a < names.size(); ++a) {
+            for (std::size_t b = a + 1; b < names.size(); ++b) {
+                const bool are_like = read_.has(names[a]) && read_.has(names[b]) &&
+                                      read_[names[a]].shape() == read_[names[b]].shape();
+                if (!are_like) continue;
+                add_seldom("two tensors exchanged",
+                           changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
+                               const bool is_a = node.word == names[a];
+                               if (node.kind != Kind::cell || (!is_a && node.word != names[b])) {
+                                   return nullptr;
+                               }
+                               return cell_node(is_a ? names[b] : names[a], node.parts);
+                           }));
+            }
+        }
+        // The features of linear attention.
+        add_seldom("another function", changed(rule_.value, [](const RuleNode& node) -> RuleTree {
+                       if (node.kind != Kind::call || node.word != "relu") return nullptr;
+                       return operate_node("+", {call_node("elu", node.parts), number_node(1)});
+                   }));
+    }
+
     /// A tensor of as many cells read in the order in which these are stored, as `view` does.
     void add_views() {
         RuleTree flat = name_node(rule_.indices[0]);
@@ -327,7 +354,14 @@ private:
             const auto back = [&](RuleTree other) {
                 return around(with_part(node, a, std::move(other)));
             };
-            if (shape[a] < 2 || index->kind == Kind::number) continue;
+            if (shape[a] < 2) continue;
+            if (index->kind == Kind::number) {
+                for (std::size_t row = 0; row < std::min<std::size_t>(shape[a], 4); ++row) {
+                    const auto other = static_cast<double>(row);
+                    if (other != index->number) add_seldom("another row", back(number_node(other)));
+                }
+                continue;
+            }
             change_row(index, shape[a], back);
             if (index->kind == Kind::name && node.type == RuleType::number) {
                 // A row that is not there yet is 0.
@@ -440,7 +474,17 @@ private:
                 continue;
             }
             if (entry.tensor.shape() == shape) {
-                add("another tensor read", cell_node(entry.name, node.parts));
+                const RuleTree other = cell_node(entry.name, node.parts);
+                add("another tensor read", other);
+                for (std::size_t a = 0; a < node.parts.size(); ++a) {
+                    for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
+                        const RuleTree index = name_node(rule_.indices[i]);
+                        const bool is_like = made_.shape[i] == shape[a] && shape[a] > 1;
+                        if (is_like && !same_tree(*node.parts[a], *index)) {
+                            add("another tensor read", with_part(*other, a, index));
+                        }
+                    }
+                }
             } else if (const std::vector<RuleTree> split = split_places(node, entry.tensor.shape());
                        !split.empty()) {
                 add("another tensor read", cell_node(entry.name, split));
@@ -452,6 +496,9 @@ private:
     void change_operation(const RuleNode& node, const Add& add) {
         const std::string& word = node.word;
         if (node.parts.size() == 1) {
+            if (word == "-" && is_number(*node.parts[0], HUGE_VAL)) {
+                add("another number", number_node(0));
+            }
             add(word == "not" ? "a condition turned round" : "a sign turned", node.parts[0]);
             return;
         }

@@ -141,6 +141,17 @@ WalkConfig probe_config() {
     return config;
 }
 
+namespace {
+
+bool all_are(const Tensor& tensor, double number) {
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (tensor.at(i) != number) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
 WalkConfig probe_config(WalkConfig asked) {
     if (std::holds_alternative<RandomInput>(asked.input)) {
         if (!asked.batch) asked.batch = 3;
@@ -154,15 +165,21 @@ WalkConfig probe_config(WalkConfig asked) {
         const double factor = std::sqrt(0.3 * plan.config.softcap / loudest);
         if (factor > 1) asked.input = times(*x, factor);
     }
-    std::size_t gains = 0;  // each of its own numbers: one for another shows
-    for (const auto& [name, ones] : drawn.entries()) {
-        if (!name.starts_with("g_") || asked.parameters.has(name)) continue;
-        Array<double> gain = empty_array<double>(ones.shape());
-        for (std::size_t i = 0; i < gain.size(); ++i) {
-            gain.data()[i] = 0.5 + 0.25 * static_cast<double>((i * 3 + gains) % 7);
+    // Gains of 1 and biases of 0, as training begins with, each get numbers of their own: one left
+    // out shows, and one for another.
+    std::size_t uneven = 0;
+    for (const auto& [name, even] : drawn.entries()) {
+        const double first = even.size() > 0 ? even.at(0) : 2;
+        const bool is_even = (first == 0 || first == 1) && even.is_floating() &&
+                             all_are(even, first) && !asked.parameters.has(name);
+        if (!is_even) continue;
+        Array<double> cells = empty_array<double>(even.shape());
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            const auto step = static_cast<double>((i * 3 + uneven) % 7);
+            cells.data()[i] = first - 0.5 + 0.25 * step;
         }
-        ++gains;
-        asked.parameters.record(name, {ones.axes(), std::move(gain)});
+        ++uneven;
+        asked.parameters.record(name, {even.axes(), std::move(cells)});
     }
     return asked;
 }
