@@ -22,6 +22,15 @@ constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
 /// in memory.
 constexpr std::size_t rows_near = 32;
 
+/// Lays rows of `length` numbers as columns into a matrix whose own rows are `stride` long.
+template <class Number>
+void lay_as_columns(const Number* rows, std::size_t count, std::size_t length, Number* columns,
+                    std::size_t stride) {
+    for (std::size_t i = 0; i < length; ++i) {
+        for (std::size_t o = 0; o < count; ++o) columns[i * stride + o] = rows[o * length + i];
+    }
+}
+
 /// Errors  ShapeError when rows have another number of features.
 void require_width(const Shape& rows, std::size_t features) {
     if (rows.size() == 2 && rows[1] == features) return;
@@ -53,11 +62,8 @@ Array<Real> input_major(const Array<Real>& matrix) {
     const std::size_t rows = matrix.shape(0), columns = matrix.shape(1);
     Array<Real> result = empty_array<Real>({columns, rows});
     for (std::size_t first = 0; first < rows; first += rows_near) {
-        for (std::size_t i = 0; i < columns; ++i) {
-            for (std::size_t o = first; o < std::min(first + rows_near, rows); ++o) {
-                result(i, o) = matrix(o, i);
-            }
-        }
+        lay_as_columns(matrix.data() + first * columns, std::min(rows_near, rows - first), columns,
+                       result.data() + first, rows);
     }
     return result;
 }
@@ -97,11 +103,7 @@ bool StoredMatrix::pack(const Array<float>& matrix, unsigned shift, float factor
             simd::kernels_for().float32.widen(row, shift, factor, again.data(), rows());
             if (std::memcmp(again.data(), numbers, rows() * sizeof(float)) != 0) return false;
         }
-        for (std::size_t i = 0; i < rows(); ++i) {
-            for (std::size_t o = 0; o < count; ++o) {
-                kept[i * columns() + first + o] = some[o * rows() + i];
-            }
-        }
+        lay_as_columns(some.data(), count, rows(), kept.data() + first, columns());
     }
     numbers_ = std::move(kept);
     shift_ = shift;

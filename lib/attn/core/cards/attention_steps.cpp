@@ -70,19 +70,16 @@ private:
     /// step cannot be.
     template <class Make>
     void with_heads_in_mind(Make make) const {
-        const auto has_heads = [](const std::vector<std::string>& letters) {
-            return std::ranges::count(letters, "h") > 0;
-        };
-        const bool has_none =
-            plan_.has_head &&
-            std::ranges::none_of(file_->parameters, has_heads, &AttentionParameter::letters) &&
-            std::ranges::none_of(steps_, has_heads,
-                                 [](const AttentionStep& step) { return step.rule.indices; });
         try {
             make();
         } catch (const Error& error) {
+            const auto has_heads = [](const std::vector<std::string>& letters) {
+                return std::ranges::count(letters, "h") > 0;
+            };
+            const auto left_side = [](const AttentionStep& step) { return step.rule.indices; };
             std::string why = error.what();
-            if (has_none) {
+            if (plan_.has_head && std::ranges::none_of(steps_, has_heads, left_side) &&
+                std::ranges::none_of(file_->parameters, has_heads, &AttentionParameter::letters)) {
                 why.insert(std::min(why.find('\n'), why.size()),
                            "; this attention has one head: leave $heads out"_told);
             }

@@ -383,10 +383,14 @@ private:
         const T* cells = cells_.of(*node.tensor).data();
         const auto [first, last] = asked_between(active);
         const std::optional<Line> line = line_of(node, first, last);
-        if (line && line->stride == 1) {  // what is not asked for between them does no harm
-            return void(std::copy_n(cells + line->base, last - first + 1, out + first));
+        if (!line) {
+            return for_each_place(node, active,
+                                  [&](std::size_t r, std::size_t at) { out[r] = cells[at]; });
         }
-        for_each_place(node, active, [&](std::size_t r, std::size_t at) { out[r] = cells[at]; });
+        // What is not asked for between them does no harm.
+        for (std::size_t r = first; r <= last; ++r) {
+            out[r] = cells[line->base + (r - first) * line->stride];
+        }
     }
 
     BoundTree tree_;

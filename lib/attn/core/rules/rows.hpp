@@ -83,17 +83,11 @@ protected:
         return line;
     }
 
-    /// Calls `visit` with each cell of the row that is asked for, of some, and the place in the
-    /// tensor that is read for it.
+    /// Calls `visit` with each cell of the row that is asked for and the place in the tensor that
+    /// is read for it, where they are on no line.
     template <class Visit>
     void for_each_place(const BoundRule& node, Active active, Visit visit) {
-        const auto is_asked = [&](std::size_t r) { return active == nullptr || active[r]; };
-        const auto [first, last] = asked_between(active);
-        if (const std::optional<Line> line = line_of(node, first, last)) {
-            for (std::size_t r = first; r <= last; ++r) {
-                if (is_asked(r)) visit(r, line->base + (r - first) * line->stride);
-            }
-        } else if (active == nullptr && row_ != BoundRule::none && index_.size() < 63) {
+        if (active == nullptr && row_ != BoundRule::none && index_.size() < 63) {
             const std::vector<std::size_t>& moves = moves_of(node);
             index_[row_] = start_;
             const std::size_t base = place_in(node);

@@ -19,14 +19,14 @@ bool has_note(const PlannedStep& of) {
 
 std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
     using Mistakes = std::map<std::string, std::string>;
-    std::map<std::string, Mistakes> after;
+    std::map<std::string, Mistakes> before;
     std::map<Chain, std::string> latest;
     for (const Step& step : of.table) {
         if (!step.applies(of.plan)) continue;
-        Mistakes& mistakes = after[step.name];
+        Mistakes& mistakes = before[step.name];
         for (const Input& input : step.reads(of.plan)) {
             const std::string& name = input.chain == Chain::none ? input.step : latest[input.chain];
-            mistakes.merge(Mistakes(after[name]));
+            mistakes.merge(Mistakes(before[name]));
         }
         if (step.name == of.step.name) return mistakes;
         if (!step.mistake.empty()) mistakes[step.name] = step.mistake_ids;

@@ -21,7 +21,7 @@ struct Subject : PlannedStep {
 
 }  // namespace notes
 
-/// The steps after a step that mistakes have replaced, with the ids of these.
+/// The steps before a step that mistakes have replaced, with the ids of these.
 std::map<std::string, std::string> mistakes_behind(const PlannedStep& of);
 
 /// The title of a step, which says what mistakes it follows.

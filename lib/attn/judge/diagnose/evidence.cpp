@@ -44,6 +44,19 @@ void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
     }
 }
 
+/// What was added to every number.
+std::optional<double> addend_between(const Tensor& theirs, const Tensor& expected) {
+    std::optional<double> addend;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const double apart = theirs.at(i) - expected.at(i);
+        if (!std::isfinite(apart)) continue;
+        if (!addend) addend = apart;
+        // What adding rounds is a share of the numbers, not of what is left of them.
+        if (std::abs(apart - *addend) > 1e-5 * (1 + std::abs(theirs.at(i)))) return std::nullopt;
+    }
+    return addend;
+}
+
 }  // namespace
 
 std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
@@ -146,23 +159,6 @@ std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected
     }
     return ratio && *ratio != 0 ? ratio : std::nullopt;
 }
-
-namespace {
-
-/// What was added to every number.
-std::optional<double> addend_between(const Tensor& theirs, const Tensor& expected) {
-    std::optional<double> addend;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        const double apart = theirs.at(i) - expected.at(i);
-        if (!std::isfinite(apart)) continue;
-        if (!addend) addend = apart;
-        // What adding rounds is a share of the numbers, not of what is left of them.
-        if (std::abs(apart - *addend) > 1e-5 * (1 + std::abs(theirs.at(i)))) return std::nullopt;
-    }
-    return addend;
-}
-
-}  // namespace
 
 std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
                                      const Tensor& expected) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "attn/core/rules/complete.hpp"
@@ -167,6 +168,11 @@ private:
                                   ? operate_node("^", {number_node(2), node.parts[0]})
                                   : nullptr;
                    }));
+        // The features of linear attention.
+        add_seldom("another function", changed(whole, [](const RuleNode& node) -> RuleTree {
+                       if (node.kind != Kind::call || node.word != "relu") return nullptr;
+                       return operate_node("+", {call_node("elu", node.parts), number_node(1)});
+                   }));
         add_exchanged();
         add_views();
         const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
@@ -238,61 +244,53 @@ private:
         return all;
     }
 
-    /// Something more done to what the rule reads, alone and to all of it.
+    /// What may have been done more to each cell that a tree reads.
+    using DoneToCells = std::map<const RuleNode*, std::vector<Done>>;
+    void find_inputs(const RuleNode& tree, DoneToCells& inputs) const {
+        const bool is_input = tree.kind == Kind::cell && tree.type == RuleType::number &&
+                              !tree.parts.empty() && tree.word != rule_.step &&
+                              read_.has(tree.word);
+        for (const RuleTree& part : tree.parts) find_inputs(*part, inputs);
+        if (!is_input) return;
+        const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
+            return changed(body, [&](const RuleNode& node) -> RuleTree {
+                const bool is_it = node.kind == Kind::cell && node.word == tree.word &&
+                                   same_tree(*node.parts[axis], *tree.parts[axis]);
+                return is_it ? with_part(node, axis, index) : nullptr;
+            });
+        };
+        inputs.emplace(&tree, done_more(tree_of(tree), tree.outline->shape, turned));
+    }
+
+    /// Something more done to what the rule reads, to one tensor and to all of it.
     void change_inputs() {
-        const auto is_input = [&](const RuleNode& node) {
-            return node.kind == Kind::cell && node.type == RuleType::number &&
-                   !node.parts.empty() && node.word != rule_.step && read_.has(node.word);
-        };
-        const auto done_to = [](const RuleNode& cell) {
-            const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
-                return changed(body, [&](const RuleNode& node) -> RuleTree {
-                    const bool is_it = node.kind == Kind::cell && node.word == cell.word &&
-                                       same_tree(*node.parts[axis], *cell.parts[axis]);
-                    return is_it ? with_part(node, axis, index) : nullptr;
-                });
-            };
-            return done_more(tree_of(cell), cell.outline->shape, turned);
-        };
+        DoneToCells inputs;
+        find_inputs(*rule_.value, inputs);
+        std::map<std::string, const std::vector<Done>*> by_name;
+        std::set<std::size_t> counts;
+        for (const auto& [cell, all] : inputs) {
+            by_name.emplace(cell->word, &all);
+            counts.insert(all.size());
+        }
         const auto add = [&](const char* kind, std::size_t which, const std::string& name) {
             add_seldom(kind, changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
-                           if (!is_input(node) || (!name.empty() && node.word != name)) {
-                               return nullptr;
-                           }
-                           const std::vector<Done> all = done_to(node);
-                           return which < all.size() ? all[which].tree : tree_of(node);
+                           const auto found = inputs.find(&node);
+                           const bool is_it =
+                               found != inputs.end() && (name.empty() || node.word == name);
+                           return is_it ? found->second[which].tree : nullptr;
                        }));
         };
-        std::vector<std::string> names = tensors_read(rule_);
-        std::erase_if(names, [&](const std::string& name) {
-            const RuleNode* const cell = cell_of(*rule_.value, name);
-            return cell == nullptr || !is_input(*cell);
-        });
-        const auto axes_of = [&](const std::string& name) { return read_[name].dimension(); };
-        const bool are_alike =
-            names.size() > 1 && std::ranges::all_of(names, [&](const auto& name) {
-                return axes_of(name) == axes_of(names[0]);
-            });
-        for (const std::string& name : names) {
-            const RuleNode* const cell = cell_of(*rule_.value, name);
-            const std::vector<Done> all = done_to(*cell);
-            for (std::size_t i = 0; i < all.size(); ++i) {
-                add(all[i].kind, i, name);
-                if (are_alike && name == names[0]) add(all[i].kind, i, "");
+        for (const auto& [name, all] : by_name) {
+            for (std::size_t i = 0; i < all->size(); ++i) {
+                add((*all)[i].kind, i, name);
+                // Tensors of as many axes have as much that can be done to them.
+                const bool is_first = name == by_name.begin()->first && by_name.size() > 1;
+                if (is_first && counts.size() == 1) add((*all)[i].kind, i, "");
             }
         }
     }
 
-    static const RuleNode* cell_of(const RuleNode& node, const std::string& name) {
-        if (node.kind == Kind::cell && node.word == name) return &node;
-        for (const RuleTree& part : node.parts) {
-            if (const RuleNode* const found = cell_of(*part, name)) return found;
-        }
-        return nullptr;
-    }
-
-    /// Two tensors of one shape, each in the place of the other; one function in the place of
-    /// another wherever that stands.
+    /// Two tensors of one shape, each in the place of the other.
     void add_exchanged() {
         const std::vector<std::string> names = tensors_read(rule_);
         for (std::size_t a = 0; a < names.size(); ++a) {
@@ -310,11 +308,6 @@ private:
                            }));
             }
         }
-        // The features of linear attention.
-        add_seldom("another function", changed(rule_.value, [](const RuleNode& node) -> RuleTree {
-                       if (node.kind != Kind::call || node.word != "relu") return nullptr;
-                       return operate_node("+", {call_node("elu", node.parts), number_node(1)});
-                   }));
     }
 
     /// A tensor of as many cells read in the order in which these are stored, as `view` does.

@@ -141,17 +141,6 @@ WalkConfig probe_config() {
     return config;
 }
 
-namespace {
-
-bool all_are(const Tensor& tensor, double number) {
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        if (tensor.at(i) != number) return false;
-    }
-    return true;
-}
-
-}  // namespace
-
 WalkConfig probe_config(WalkConfig asked) {
     if (std::holds_alternative<RandomInput>(asked.input)) {
         if (!asked.batch) asked.batch = 3;
@@ -166,13 +155,16 @@ WalkConfig probe_config(WalkConfig asked) {
         if (factor > 1) asked.input = times(*x, factor);
     }
     // Gains of 1 and biases of 0, as training begins with, each get numbers of their own: one left
-    // out shows, and one for another.
+    // out shows, and one for another. Matrices are what the flags say.
     std::size_t uneven = 0;
     for (const auto& [name, even] : drawn.entries()) {
-        const double first = even.size() > 0 ? even.at(0) : 2;
-        const bool is_even = (first == 0 || first == 1) && even.is_floating() &&
-                             all_are(even, first) && !asked.parameters.has(name);
-        if (!is_even) continue;
+        const bool learns = find_step(kept_table(plan), name).kind == Step::Kind::parameter;
+        const std::vector<double> all = even.numbers();
+        const double first = all.empty() ? 2 : all[0];
+        const bool is_even =
+            (first == 0 || first == 1) &&
+            std::ranges::count(all, first) == static_cast<std::ptrdiff_t>(all.size());
+        if (!learns || !is_even || name.starts_with("w_") || asked.parameters.has(name)) continue;
         Array<double> cells = empty_array<double>(even.shape());
         for (std::size_t i = 0; i < cells.size(); ++i) {
             const auto step = static_cast<double>((i * 3 + uneven) % 7);
