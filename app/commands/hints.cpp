@@ -4,7 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
-#include "attn/core/plan/plan.hpp"
+#include "attn/core/cards/step_table.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/lint/lint.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 bool is_worth_linting(const attn::Plan& plan, const attn::Ledger& ledger) {
     constexpr double small = 5e7;
-    if (plan.fused() || attn::bytes_needed(plan) > small) return false;
+    if (plan.fused() || attn::room_of(plan).bytes > small) return false;
     return std::ranges::any_of(attn::lint(plan, ledger), [](const attn::LintFinding& finding) {
         return finding.rule->severity != attn::Severity::info;
     });

@@ -137,7 +137,7 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
     return arguments.has(flags::only) && !wants_bounds(arguments) && !wants_code(arguments) &&
-           attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
+           attn::room_of(plan).bytes > small && attn::can_walk_parts(plan, given, table);
 }
 
 /// Whether what is written has a place for notes.
@@ -251,7 +251,7 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
                const attn::Ledger& ledger, attn::Document& document) {
     constexpr double large = 5e7;
     const bool is_others = !plan.config.rules.empty() || !bugs_of(arguments, plan).empty();
-    if (is_others || attn::bytes_needed(plan) > large) return;
+    if (is_others || attn::room_of(plan).bytes > large) return;
     std::vector<attn::JsonText> off;
     for (const attn::FormComparison& each :
          attn::compare_forms(plan, given, ledger, attn::FormBounds::where_far)) {
@@ -278,7 +278,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     const Arguments arguments = hides ? without_mistake(typed) : typed;
     const bool is_page = format_of(arguments).answers;
     const attn::Ledger given = attn::draw(plan);
-    double numbers = attn::bytes_needed(plan) / (plan.dtype == attn::DType::float64 ? 8 : 4);
+    double numbers = attn::room_of(plan).bytes / plan.number_bytes();
     const std::vector<std::string> left_out =
         is_page ? left_out_of_page(arguments, table, given) : std::vector<std::string>();
     for (const std::string& name : left_out) numbers -= static_cast<double>(given[name].size());

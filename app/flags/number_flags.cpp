@@ -1,4 +1,5 @@
 #include "app/flags/setting.hpp"
+#include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/ground/tensor/tensor.hpp"
@@ -61,7 +62,7 @@ bool follows_build(const Plan& plan) {
 
 bool start_apart(const Plan& a, const Plan& b) {
     constexpr double large = 5e7;
-    if (attn::bytes_needed(a) > large) return true;
+    if (attn::room_of(a).bytes > large) return true;
     const attn::Ledger left = attn::draw(a);
     const attn::Ledger right = attn::draw(b);
     return std::ranges::any_of(left.entries(), [&](const attn::Ledger::Entry& entry) {

@@ -7,7 +7,6 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
-#include "attn/core/plan/memory.hpp"
 #include "attn/core/plan/tokenize.hpp"
 #include "attn/explain/backward/backward.hpp"
 #include "attn/files/io/read_tensor.hpp"
@@ -230,12 +229,9 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
 bool asks_for_parts(const Arguments& arguments) {
     if (arguments.has_any({flags::list_steps, flags::list_rules})) return true;
     if (!arguments.has(flags::only)) return false;
-    const attn::StepTable& table = attn::step_table();
-    const auto scores = std::ranges::find(table, attn::Chain::scores, &attn::Step::chain);
+    const auto whole = attn::steps_before_rows(attn::step_table());
     return std::ranges::all_of(wanted_parts(arguments), [&](const attn::WantedPart& part) {
-        return part.sliced || std::any_of(table.begin(), scores, [&](const attn::Step& step) {
-                   return step.name == part.name;
-               });
+        return part.sliced || std::ranges::find(whole, part.name, &attn::Step::name) != whole.end();
     });
 }
 
@@ -322,7 +318,12 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     const bool is_large =
         std::max(config.query_len.value_or(0), config.key_len.value_or(0)) > large;
     const bool has_other_steps = !config.attentions.empty();
-    if (is_large && !has_other_steps && !asks_for_parts(arguments)) attn::require_memory(config);
+    if (is_large && !has_other_steps) {
+        const attn::Plan plan = attn::resolve_unnamed(config);
+        const attn::StepTable& table = attn::step_table(plan);
+        asks_for_parts(arguments) ? attn::require_room(attn::steps_before_rows(table), plan)
+                                  : attn::require_room(table, plan);
+    }
     const bool learns = arguments.has(flags::learn) && arguments.has(flags::backward);
     return learns ? after_learning(arguments, std::move(config)) : config;
 }

@@ -7,7 +7,7 @@ using program::run;
 TEST_SUITE("app: long inputs") {
     TEST_CASE(
         "tensors too large for any memory are refused with their sizes and what to do instead") {
-        check_refused("--seq-len 16384 --heads 8 --embed-dim 512", "45.0 GB");
+        check_refused("--seq-len 16384 --heads 8 --embed-dim 512", "34.7 GB");
         check_refused("--seq-len 16384 --heads 8 --embed-dim 512", "--only 'weights[0,5],context'");
         check_refused("--seq-len 100000 --batch 2", "--only 'weights[0,5],context'");
         check_refused("--seq-len 100000 --only weights", "would need");

@@ -31,7 +31,8 @@ TEST_SUITE("app: walk") {
         check_refused("--text a --ids 1", "--text and --ids are two sources");
         check_refused("--ids 9 --vocab-size 5", "pass --vocab-size 10 or more");
         check_refused("--ids '1,2;1,2,3'", "pass --pad-id");
-        check_refused("--seq-len 1000000000", "448.0 GB");
+        check_refused("--seq-len 1000000000", "96.0 GB");
+        check_refused("--seq-len 1000000000 --only context[5]", "96.0 GB");
         check_refused("--seq-len -3", "--seq-len must be at least 1, not -3");
         check_refused("--heads 0", "--heads must be at least 1, not 0");
         check_refused("--batch abc", "--batch: 'abc' is not a whole number");

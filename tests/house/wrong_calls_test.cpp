@@ -7,7 +7,6 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
-#include "attn/core/plan/memory.hpp"
 #include "attn/core/steps/heads.hpp"
 #include "attn/core/steps/softmax.hpp"
 #include "attn/core/walk/walk.hpp"
@@ -102,7 +101,8 @@ const std::vector<WrongCall>& wrong_calls() {
         configured("16 million cells a side",
                    [](WalkConfig& c) {
                        c.query_len = 1 << 24;
-                       require_memory(c);
+                       const Plan plan = resolve_unnamed(c);
+                       require_room(step_table(plan), plan);
                    }),
     };
     return all;

@@ -89,7 +89,6 @@ void LayerWalk::prepare(std::size_t tokens) {
     config.query_len = static_cast<std::int64_t>(tokens);
     if (past_ > 0) config.past = static_cast<std::int64_t>(past_);
     plan_ = resolve(std::move(config));
-    require_memory(*plan_);
     StepTable table = step_table(*plan_);
     if (mistake_ != nullptr && mistake_->entry != nullptr) {
         table = mistake_->entry->apply(std::move(table), *plan_);
@@ -102,6 +101,8 @@ void LayerWalk::prepare(std::size_t tokens) {
         if (!step.applies(*plan_)) continue;
         (step.kind == Step::Kind::parameter ? first : steps_).push_back(std::move(step));
     }
+    require_room(first, *plan_);
+    require_room(steps_, *plan_, Details::skipped);
     perform(first, first, *plan_, plan_->config.parameters, Details::skipped, parameters_);
 }
 

@@ -284,11 +284,11 @@ TEST_SUITE("walk") {
         WalkConfig config;
         config.query_len = 1'000'000'000;
         config.head_dim = 1000;
-        CHECK_THROWS_WITH_AS(resolve(config), doctest::Contains("12.0 TB"), ConfigError);
+        CHECK_THROWS_WITH_AS(resolve(config), doctest::Contains("4.1 TB"), ConfigError);
         config.head_dim = 1;
         config.query_len = 1'000'000;
         const Plan plan = resolve(config);
-        CHECK_THROWS_WITH_AS(walk(plan, {}), doctest::Contains("24.0 TB"), ConfigError);
+        CHECK_THROWS_WITH_AS(walk(plan, {}), doctest::Contains("16.0 TB"), ConfigError);
         CHECK_THROWS_WITH_AS(walk(plan, {}), doctest::Contains("variant fused"), ConfigError);
     }
 

@@ -14,10 +14,7 @@ namespace {
 bool masks(const Plan& plan) { return keeps_scores(plan) && plan.masks(); }
 
 /// The mask has no more axes than it needs: a causal one has those of the queries and the keys.
-Outline mask_outline(const Plan& plan) {
-    const Visibility visibility(plan);
-    return {visibility.mask_axes(), visibility.mask_shape()};
-}
+Outline mask_outline(const Plan& plan) { return {mask_axes(plan), mask_shape(plan)}; }
 
 Tensor compute_mask(const Plan& plan, const Ledger&) { return Visibility(plan).mask(); }
 

@@ -94,6 +94,8 @@ const StepTable& step_table(const Plan& plan) {
     return tables.emplace(std::move(key), std::move(made)).first->second;
 }
 
+Room room_of(const Plan& plan) { return room_of(step_table(plan), plan); }
+
 Ledger walk(const Plan& plan, const Ledger& given) { return walk(plan, given, step_table(plan)); }
 
 }  // namespace attn

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "attn/core/rules/rule.hpp"
-#include "attn/core/walk/walk.hpp"
+#include "attn/core/walk/room.hpp"
 
 namespace attn {
 
@@ -16,6 +16,9 @@ const StepTable& step_table();
 ///
 /// Errors  ConfigError as with_rules.
 const StepTable& step_table(const Plan& plan);
+
+/// What the tensors of a walk take together.
+Room room_of(const Plan& plan);
 
 /// Walks the reference table.
 Ledger walk(const Plan& plan, const Ledger& given);

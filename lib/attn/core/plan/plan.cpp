@@ -377,15 +377,13 @@ Plan sized(WalkConfig config) {
     resolve_sequences(plan);
     resolve_dimensions(plan);
     resolve_projection(plan);
-    require_bytes(plan, bytes_needed(plan, Kept::inputs));
+    require_inputs(plan);
     return plan;
 }
 
 }  // namespace
 
-void require_memory(const WalkConfig& config) { require_memory(sized(config)); }
-
-Plan resolve(WalkConfig config) {
+Plan resolve_unnamed(WalkConfig config) {
     Plan plan = sized(std::move(config));
     repeat_lone_sequence(plan.config.input, plan.batch);
     if (plan.config.memory) repeat_lone_sequence(*plan.config.memory, plan.batch);
@@ -398,6 +396,11 @@ Plan resolve(WalkConfig config) {
     plan.arithmetic.threads = static_cast<std::size_t>(plan.config.threads);
     plan.attention_arithmetic = plan.arithmetic;
     plan.attention_arithmetic.single_chain = plan.config.single_chain;
+    return plan;
+}
+
+Plan resolve(WalkConfig config) {
+    Plan plan = resolve_unnamed(std::move(config));
     plan.query_tokens =
         token_names(plan.config.input, plan.config.names, plan.batch, plan.query_len);
     plan.key_tokens = plan.config.memory

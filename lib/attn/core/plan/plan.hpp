@@ -34,6 +34,8 @@ struct Plan {
     DType default_dtype() const {
         return is_16_bit(compute_dtype) ? DType::float32 : compute_dtype;
     }
+    /// Bytes of a number in its tensors, which hold 16-bit types as float32.
+    double number_bytes() const { return compute_dtype == DType::float64 ? 8 : 4; }
     bool merges = true;
     ScaleFactor scale;                ///< divide by 1 when there is no scaling
     Arithmetic arithmetic;            ///< of the projections
@@ -130,6 +132,8 @@ struct Plan {
 /// Errors  ConfigError or ShapeError, naming the settings and what to change; also when the walk
 ///         would need more memory than the machine has.
 Plan resolve(WalkConfig config);
+/// The same before its tokens have names.
+Plan resolve_unnamed(WalkConfig config);
 
 /// Makes a plan with a past that of the `tokens` after `past` earlier ones; the names of the
 /// tokens stay as they are.
@@ -150,27 +154,5 @@ struct PrefillChunk {
 
 /// The tokens of x in chunks of config.prefill; one of all without it.
 std::vector<PrefillChunk> prefill_chunks(const Plan& plan);
-
-/// The part of a walk that is held: what grows with the tokens, or also a cell for each query and
-/// key.
-enum class Kept { inputs, everything };
-
-/// How many bytes the tensors of the walk take together. With --variant fused there are no cells
-/// for each query and key.
-double bytes_needed(const Plan& plan, Kept kept = Kept::everything);
-
-/// The tensor that takes most.
-struct LargestTensor {
-    std::string name{};
-    double bytes = 0;
-};
-
-/// Refuses what would not fit into this machine's memory, or nobody would read.
-///
-/// Errors  ConfigError with the size needed, the size there is, and what to ask for instead.
-void require_bytes(const Plan& plan, double needed, const LargestTensor& largest = {});
-
-/// The same for a walk that holds everything.
-void require_memory(const Plan& plan);
 
 }  // namespace attn

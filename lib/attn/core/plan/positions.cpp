@@ -73,7 +73,7 @@ void resolve_position_table(Plan& plan) {
                                                     std::to_string(*config.position_rows) +
                                                     ": pass other $positions, or a larger "
                                                     "table"_told);
-    require_bytes(plan, bytes_needed(plan, Kept::inputs));
+    require_inputs(plan);
 }
 
 void resolve_rotary(Plan& plan) {

@@ -33,20 +33,17 @@ Array<bool> cells_of(const Plan& plan, const Shape& shape, const Hides& hides) {
 
 Visibility::Visibility(const Plan& plan) : plan_(plan) {
     std::vector<const MaskKind*> by_cells;
-    Shape cells;
     view_.heads = plan.heads;
     for (const MaskKind& kind : mask_kinds()) {
         if (!kind.chosen(plan.config.mask)) continue;
-        shape_ = broadcast_shape(shape_, kind.shape(plan));
         if (kind.limit) {
             kind.limit(plan, view_);
         } else {
             by_cells.push_back(&kind);
-            cells = broadcast_shape(cells, kind.shape(plan));
         }
     }
     if (by_cells.empty()) return;
-    cells_ = cells_of(plan, cells, [&](const ScoreCell& cell) {
+    cells_ = cells_of(plan, mask_shape(plan, false), [&](const ScoreCell& cell) {
         return std::any_of(by_cells.begin(), by_cells.end(),
                            [&](const MaskKind* kind) { return kind->hides(plan, cell); });
     });
@@ -59,13 +56,22 @@ Visibility::Visibility(const Plan& plan) : plan_(plan) {
 }
 
 Tensor Visibility::mask() const {
-    return {mask_axes(),
-            cells_of(plan_, shape_, [this](const ScoreCell& cell) { return hides(cell); })};
+    return {mask_axes(plan_), cells_of(plan_, mask_shape(plan_),
+                                       [this](const ScoreCell& cell) { return hides(cell); })};
 }
 
-Axes Visibility::mask_axes() const {
-    const Axes axes = plan_.per_head_axes("query", "key");
-    return {axes.end() - static_cast<std::ptrdiff_t>(shape_.size()), axes.end()};
+Shape mask_shape(const Plan& plan, bool of_all_kinds) {
+    Shape shape;
+    for (const MaskKind& kind : mask_kinds()) {
+        if (!kind.chosen(plan.config.mask) || (kind.limit && !of_all_kinds)) continue;
+        shape = broadcast_shape(shape, kind.shape(plan));
+    }
+    return shape;
+}
+
+Axes mask_axes(const Plan& plan) {
+    const Axes axes = plan.per_head_axes("query", "key");
+    return {axes.end() - static_cast<std::ptrdiff_t>(mask_shape(plan).size()), axes.end()};
 }
 
 MaskView view_of(const Array<bool>& mask, const Plan& plan) {

@@ -21,15 +21,17 @@ public:
 
     /// The mask as a tensor, with no more axes and lengths than it needs.
     Tensor mask() const;
-    Axes mask_axes() const;
-    const Shape& mask_shape() const { return shape_; }
 
 private:
     const Plan& plan_;
-    Shape shape_;
     Array<bool> cells_;  ///< of the kinds that have no limits
     MaskView view_;
 };
+
+/// The lengths of the mask, and the last axes of the scores that they are of. Of the kinds alone
+/// that are no range of keys: of the cells that are held one by one.
+Shape mask_shape(const Plan& plan, bool of_all_kinds = true);
+Axes mask_axes(const Plan& plan);
 
 /// The cells of a mask of this walk, which outlive the view.
 ///

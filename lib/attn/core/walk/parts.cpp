@@ -5,6 +5,7 @@
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/plan/words.hpp"
+#include "attn/core/walk/room.hpp"
 #include "attn/core/walk/states.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -21,12 +22,6 @@ struct QueryRange {
 
 bool is_row_axis(const Step& step, const std::string& axis) {
     return axis == "query" || (axis == "token" && step.tokens == "query");
-}
-
-/// Where the steps begin that work on each query alone.
-std::size_t first_of_rows(const StepTable& table) {
-    return static_cast<std::size_t>(std::ranges::find(table, Chain::scores, &Step::chain) -
-                                    table.begin());
 }
 
 /// Errors  ConfigError for a part without a number.
@@ -77,7 +72,7 @@ Plan plan_of_queries(const Plan& whole, const QueryRange& queries) {
 class RowsOfWalk {
 public:
     RowsOfWalk(const Plan& plan, const Ledger& given, const StepTable& table)
-        : plan_(plan), given_(given), table_(table), begin_(first_of_rows(table)) {}
+        : plan_(plan), given_(given), table_(table), begin_(steps_before_rows(table).size()) {}
 
     /// The part of a step, and what its note looks at.
     WalkPart part(const Step& step, const WantedPart& wanted) {
@@ -115,9 +110,9 @@ private:
         const std::span<const Step> steps(table_);
         const bool of_rows = place_of(step) >= begin_;
         const Plan plan = of_rows ? plan_of_queries(plan_, queries) : plan_;
-        if (of_rows) require_memory(plan);
+        if (of_rows) require_room(steps.first(place_of(step) + 1), plan);
         if (shared_.entries().empty()) {
-            require_bytes(plan_, bytes_needed(plan_, Kept::inputs));
+            require_room(steps.first(begin_), plan_);
             shared_ = Ledger(chains_of(table_));
             perform(steps.first(begin_), table_, plan_, given_, Details::kept, shared_);
         }
@@ -172,6 +167,10 @@ std::vector<WalkPart> parts_of_file(const Plan& plan, const Ledger& given, const
 
 }  // namespace
 
+std::span<const Step> steps_before_rows(const StepTable& table) {
+    return {table.begin(), std::ranges::find(table, Chain::scores, &Step::chain)};
+}
+
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table) {
     if (plan.config.softmax_axis != SoftmaxAxis::key || plan.config.prefill) return false;
     const std::span<const Step> steps(table);
@@ -186,9 +185,10 @@ bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& tabl
             return step.applies(plan) && !has_step(without, plan, step.name);
         });
     }
-    return std::ranges::none_of(steps.subspan(first_of_rows(table)), [&](const Step& step) {
-        return step.kind != Step::Kind::parameter && given.has(step.name);
-    });
+    return std::ranges::none_of(
+        steps.subspan(steps_before_rows(table).size()), [&](const Step& step) {
+            return step.kind != Step::Kind::parameter && given.has(step.name);
+        });
 }
 
 std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,

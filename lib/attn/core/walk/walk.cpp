@@ -4,6 +4,7 @@
 
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/rules/products.hpp"
+#include "attn/core/walk/room.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 
@@ -53,24 +54,6 @@ Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
     return evaluate_rule(rule_in(of), axes, shape, type, scope);
 }
 
-/// What an attention of a file takes is what its steps do, which need no scores.
-void require_room(const Plan& plan, const StepTable& table, Details details) {
-    if (plan.config.attentions.empty()) return require_memory(plan);
-    double needed = 0;
-    LargestTensor largest;
-    for (const Step& step : table) {
-        const bool is_made = step.kind != Step::Kind::detail || details == Details::kept;
-        if (!is_made || !step.outline || !step.applies(plan)) continue;
-        double bytes = plan.compute_dtype == DType::float64 ? 8 : 4;
-        for (const std::size_t length : step.outline(plan).shape) {
-            bytes *= static_cast<double>(length);
-        }
-        needed += bytes;
-        if (bytes > largest.bytes) largest = {step.name, bytes};
-    }
-    require_bytes(plan, needed, largest);
-}
-
 }  // namespace
 
 RoundedAt rounded_at(const PlannedStep& of) {
@@ -108,7 +91,7 @@ void perform(std::span<const Step> steps, const StepTable& table, const Plan& pl
 }
 
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Details details) {
-    require_room(plan, table, details);
+    require_room(table, plan, details);
     Ledger ledger(chains_of(table));
     perform(table, table, plan, given, details, ledger);
     return ledger;

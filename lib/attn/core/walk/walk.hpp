@@ -57,6 +57,9 @@ struct WalkPart {
 /// tensor stands between.
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table);
 
+/// The steps before those that work on each query alone.
+std::span<const Step> steps_before_rows(const StepTable& table);
+
 /// Performs no more of a walk than the parts that are asked for need: the steps up to query, key
 /// and value, and the others for those queries alone that a part touches, from its first to its
 /// last. The steps are those of the whole walk, with fewer rows.

@@ -1,0 +1,58 @@
+#include "attn/core/walk/room.hpp"
+
+#include <algorithm>
+
+#include "attn/core/plan/memory.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+double cell_bytes(const Step& step, const Plan& plan) {
+    return step.holds == RuleType::truth   ? 1
+           : step.holds == RuleType::whole ? 8
+                                           : plan.number_bytes();
+}
+
+bool has_cell_for_each_pair(const Step& step, const Plan& plan) {
+    const Axes axes = step.outline(plan).axes;
+    const auto has = [&](const char* axis) { return std::ranges::find(axes, axis) != axes.end(); };
+    return has("query") && has("key");
+}
+
+}  // namespace
+
+Room room_of(std::span<const Step> steps, const Plan& plan, Details details) {
+    Room room;
+    for (const Step& step : steps) {
+        const bool is_made = step.kind != Step::Kind::detail || details == Details::kept;
+        if (!is_made || !step.outline || !step.applies(plan)) continue;
+        double bytes = cell_bytes(step, plan);
+        for (const std::size_t length : step.outline(plan).shape) {
+            bytes *= static_cast<double>(length);
+        }
+        room.bytes += bytes;
+        if (bytes <= room.largest_bytes) continue;
+        room.largest = &step;
+        room.largest_bytes = bytes;
+    }
+    return room;
+}
+
+void require_room(std::span<const Step> steps, const Plan& plan, Details details) {
+    const Room room = room_of(steps, plan, details);
+    std::string most, other_ways;
+    if (room.largest != nullptr) {
+        const std::string size = ", " + memory_text(room.largest_bytes);
+        if (!plan.config.attentions.empty()) {
+            most = size + " of it for " + room.largest->name;
+        } else if (has_cell_for_each_pair(*room.largest, plan)) {
+            most = size + " for each tensor of a cell for every query and key";
+            other_ways = "ask for parts ($only 'weights["_told + (plan.has_batch ? "0," : "") +
+                         (plan.has_head ? "0," : "") + "5],context'), use $variant fused, or "_told;
+        }
+    }
+    require_bytes(room.bytes + token_bytes(plan), most, other_ways);
+}
+
+}  // namespace attn

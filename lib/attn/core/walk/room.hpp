@@ -1,0 +1,21 @@
+#pragma once
+#include <span>
+
+#include "attn/core/walk/walk.hpp"
+
+namespace attn {
+
+/// What the tensors of some steps take together, by their outlines.
+struct Room {
+    double bytes = 0;
+    const Step* largest = nullptr;  ///< among the steps
+    double largest_bytes = 0;
+};
+Room room_of(std::span<const Step> steps, const Plan& plan, Details details = Details::kept);
+
+/// Refuses steps that, with the names of the tokens, would need more memory than the machine has.
+///
+/// Errors  ConfigError with both sizes, and what to ask for instead.
+void require_room(std::span<const Step> steps, const Plan& plan, Details details = Details::kept);
+
+}  // namespace attn
