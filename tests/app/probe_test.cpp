@@ -131,6 +131,20 @@ TEST_SUITE("app: probe") {
         CHECK(other.err.find("--heads") == std::string::npos);
     }
 
+    TEST_CASE("an attention whose form reads no values, or no keys, has a probe too") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz", mine = folder / "mine.npz";
+        for (const std::string form : {"expanded", "absorbed"}) {
+            CAPTURE(form);
+            const std::string walk = "--attention latent --form " + form;
+            REQUIRE(run("probe " + walk + " -o " + probe).exit_code == 0);
+            REQUIRE(run(walk + " --batch 3 --seq-len 7 --weights " + probe + " -o " + mine)
+                        .exit_code == 0);
+            const program::Result result = run("diagnose " + mine + " --given " + probe);
+            CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
+        }
+    }
+
     TEST_CASE("gains of a probe differ within a pair, and flags it cannot take are refused") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";

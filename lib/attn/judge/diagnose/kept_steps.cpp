@@ -91,13 +91,18 @@ Outline outline_of(const KeptStep& kept, const Plan& plan) {
 }
 
 bool is_kept_in(const KeptStep& kept, const Plan& plan) {
-    const KeptStep* const of = kept_step(kept.of);
-    const bool has_it =
-        of != nullptr ? is_kept_in(*of, plan) : has_step(step_table(plan), plan, kept.of);
+    const StepTable& table = step_table(plan);
+    const auto is_there = [&](const std::string& name) {
+        if (const KeptStep* const other = kept_step(name)) return is_kept_in(*other, plan);
+        const Chain chain = chain_called(name);
+        if (chain == Chain::none) return has_step(table, plan, name);
+        return std::ranges::any_of(
+            table, [&](const Step& step) { return step.chain == chain && step.applies(plan); });
+    };
     const std::vector<std::string> read = tensors_read(kept.rule(plan));
-    const bool has_sums = std::ranges::count(read, "exponentials") == 0 ||
-                          has_step(step_table(plan), plan, "row_sum");
-    return has_it && has_sums && (!kept.applies || kept.applies(plan));
+    const bool has_sums = std::ranges::count(read, "exponentials") == 0 || is_there("row_sum");
+    return is_there(kept.of) && std::ranges::all_of(read, is_there) && has_sums &&
+           (!kept.applies || kept.applies(plan));
 }
 
 Step card_of(const KeptStep& kept) {
