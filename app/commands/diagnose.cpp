@@ -242,8 +242,7 @@ void try_other_forms(const Arguments& arguments, const Asked& asked,
     if (arguments.has(flags::form) || diagnosis.steps.empty() || !is_open_end(diagnosis)) return;
     for (const auto& file : asked.config.attentions) {
         for (const std::string& form : file->forms) {
-            const std::string& said = asked.config.form;
-            if (form == (said.empty() ? file->forms.front() : said)) continue;  // tried already
+            if (form == file->walked_form(asked.config.form)) continue;  // tried already
             attn::WalkConfig other = asked.config;
             other.form = form;
             attn::Diagnosis tried;

@@ -249,9 +249,15 @@ void answer(const std::vector<std::string>& left_out, const attn::Plan& plan,
 /// Says where another form of the attention makes another tensor than its file promises.
 void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                const attn::Ledger& ledger, attn::Document& document) {
-    constexpr double large = 5e7;
-    const bool is_others = !plan.config.rules.empty() || !bugs_of(arguments, plan).empty();
-    if (is_others || attn::room_of(plan).bytes > large) return;
+    if (!plan.config.rules.empty() || !bugs_of(arguments, plan).empty()) return;
+    const auto is_large = [form_of = plan](const std::string& form) mutable {
+        constexpr double large = 5e7;
+        form_of.config.form = form;
+        return attn::room_of(form_of).bytes > large;
+    };
+    for (const auto& file : plan.config.attentions) {
+        if (std::ranges::any_of(file->forms, is_large)) return;
+    }
     std::vector<attn::JsonText> off;
     for (const attn::FormComparison& each :
          attn::compare_forms(plan, given, ledger, attn::FormBounds::where_far)) {

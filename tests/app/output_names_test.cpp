@@ -169,7 +169,8 @@ TEST_SUITE("app: output names") {
               run("--rng numpy --seq-len 3 --only scores,weights -q").out);
         CHECK(python("--dtype float64 --seq-len 3 --precision 9 --code torch --only context").out ==
               run("--dtype float64 --seq-len 3 --precision 9 --only context -q").out);
-        const std::string back = "--ids 1,2,3 --projection none --backward --only d_x,d_key,d_query ";
+        const std::string back =
+            "--ids 1,2,3 --projection none --backward --only d_x,d_key,d_query ";
         CHECK(python(back + "--code torch").out == run(back + "-q").out);
         CHECK(python("notebook 000 --code torch --only query_shape").out ==
               run("notebook 000 -q --only query_shape").out);

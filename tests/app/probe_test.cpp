@@ -138,8 +138,9 @@ TEST_SUITE("app: probe") {
             CAPTURE(form);
             const std::string walk = "--attention latent --form " + form;
             REQUIRE(run("probe " + walk + " -o " + probe).exit_code == 0);
-            REQUIRE(run(walk + " --batch 3 --seq-len 7 --weights " + probe + " -o " + mine)
-                        .exit_code == 0);
+            REQUIRE(
+                run(walk + " --batch 3 --seq-len 7 --weights " + probe + " -o " + mine).exit_code ==
+                0);
             const program::Result result = run("diagnose " + mine + " --given " + probe);
             CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
         }

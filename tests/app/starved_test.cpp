@@ -45,9 +45,10 @@ TEST_SUITE("app: starved") {
                 continue;
             }
             std::ofstream(folder / "line") << line;
-            const auto result = program::shell(in + "sh starve '" ATTN_STARVED
-                                                    "' 20 \"$(cat line)\" 'attn-explain: error: not "
-                                                    "enough memory: make the dimensions smaller'");
+            const auto result =
+                program::shell(in + "sh starve '" ATTN_STARVED
+                                    "' 20 \"$(cat line)\" 'attn-explain: error: not "
+                                    "enough memory: make the dimensions smaller'");
             CHECK(result.exit_code == 0);
             CHECK(result.out == "");
         }

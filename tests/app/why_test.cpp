@@ -9,7 +9,8 @@ TEST_SUITE("app: why") {
         const program::Result result = run("why 'weights[short,eat]' --variant loop");
         CHECK(result.exit_code == 0);
         CHECK(result.out.find("'short' looks at 'eat'") != std::string::npos);
-        CHECK(result.out.find("exp(scaled_scores[q,k] - row_max[q]) / row_sum[q]") != std::string::npos);
+        CHECK(result.out.find("exp(scaled_scores[q,k] - row_max[q]) / row_sum[q]") !=
+              std::string::npos);
         CHECK(result.out.find("sum 1.0000") != std::string::npos);
         CHECK(std::count(result.out.begin(), result.out.end(), '\n') <= 25);
     }

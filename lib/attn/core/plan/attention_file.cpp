@@ -396,10 +396,14 @@ void AttentionFile::refuse(std::size_t number, const std::string& message) const
     throw InputError(label + ":" + std::to_string(number) + ": " + first + shown);
 }
 
+std::string AttentionFile::walked_form(const std::string& asked) const {
+    const bool has_it = std::ranges::find(forms, asked) != forms.end();
+    return has_it ? asked : forms.empty() ? std::string() : forms.front();
+}
+
 std::vector<AttentionStep> AttentionFile::steps_of(const std::string& form) const {
     std::vector<AttentionStep> chosen;
-    const bool has_it = std::ranges::find(forms, form) != forms.end();
-    const std::string meant = has_it ? form : forms.empty() ? std::string() : forms.front();
+    const std::string meant = walked_form(form);
     for (const AttentionStep& step : steps) {
         if (step.form.empty() || step.form == meant) chosen.push_back(step);
     }

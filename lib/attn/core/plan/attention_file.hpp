@@ -66,7 +66,9 @@ struct AttentionFile {
     std::size_t same_line = 0;
     std::vector<AttentionMistake> mistakes{};
 
-    /// The steps of a form and those of all; of the first form where it has none of that name.
+    /// The form that is walked: the first where it has none of that name.
+    std::string walked_form(const std::string& asked) const;
+    /// The steps of that form and those of all.
     std::vector<AttentionStep> steps_of(const std::string& form) const;
     /// Calls `make`; what it refuses is said with the file and the line.
     template <class Make>
@@ -79,6 +81,9 @@ struct AttentionFile {
     }
     [[noreturn]] void refuse(std::size_t line, const std::string& message) const;
 };
+
+/// `$form recurrent or $form chunked`: the forms of the walk's attentions beside the one walked.
+std::string other_forms(const Plan& plan);
 
 /// Reads a file, line by line: a word and what it says; `#` begins a remark.
 ///

@@ -129,4 +129,15 @@ void list_attention_parameters(const Plan& plan, DrawList& list) {
     }
 }
 
+std::string other_forms(const Plan& plan) {
+    std::vector<std::string> others;
+    for (const auto& file : plan.config.attentions) {
+        const std::string walked = file->walked_form(plan.config.form);
+        for (const std::string& form : file->forms) {
+            if (form != walked) others.push_back("$form "_told + form);
+        }
+    }
+    return joined(others, " or ");
+}
+
 }  // namespace attn

@@ -142,12 +142,13 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
         Array<T> array = empty_array<T>(made.shape);
         T* const cells = array.data();
         const Tensor own(made.axes, std::move(array));  // whose rows are read as they are made
-        const RuleScope with_own{[&](const std::string& name) -> const Tensor& {
-                                     if (is_own(name)) return own;
-                                     const Tensor* const product = products.find(name);
-                                     return product != nullptr ? *product : scope.tensor(name);
-                                 },
-                                 scope.settings};
+        RuleScope with_own{[&](const std::string& name) -> const Tensor& {
+                               if (is_own(name)) return own;
+                               const Tensor* const product = products.find(name);
+                               return product != nullptr ? *product : scope.tensor(name);
+                           },
+                           scope.settings};
+        with_own.too_much = scope.too_much;
         fill(Filling<T>{left, bind_rule(left, made.axes, made.shape, with_own), dtype,
                         Loops::of(rule, orders, made.shape)},
              scope.threads, cells);

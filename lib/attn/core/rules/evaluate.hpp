@@ -21,6 +21,7 @@ struct RuleScope {
     /// every machine; unset: by the kernels of the machine.
     std::optional<Arithmetic> dots{};
     std::size_t threads = 1;  ///< at most so many share large work; 0: one for each core
+    std::string too_much = "shorten its sums";  ///< what to do where it works out too many numbers
 };
 
 /// Makes the tensor of a rule, by its definition: cell by cell, sums from left to right.

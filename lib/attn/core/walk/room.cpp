@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/memory.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -46,6 +47,8 @@ void require_room(std::span<const Step> steps, const Plan& plan, Details details
         const std::string size = ", " + memory_text(room.largest_bytes);
         if (!plan.config.attentions.empty()) {
             most = size + " of it for " + room.largest->name;
+            const std::string forms = other_forms(plan);
+            if (!forms.empty()) other_ways = "take another form (" + forms + "), or ";
         } else if (has_cell_for_each_pair(*room.largest, plan)) {
             most = size + " for each tensor of a cell for every query and key";
             other_ways = "ask for parts ($only 'weights["_told + (plan.has_batch ? "0," : "") +

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/completed_rule.hpp"
 #include "attn/core/rules/print.hpp"
@@ -92,6 +93,9 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
     };
     RuleScope scope{by_chain, rule_settings(plan)};
     scope.threads = plan.arithmetic.threads;
+    if (const std::string forms = other_forms(plan); !forms.empty()) {
+        scope.too_much += ", or take another form: " + forms;
+    }
     if (names_steps) {
         scope.tensor = by_step;  // and goes back by kernels, as PyTorch does, whichever way it came
     } else if (plan.config.variant == Variant::loop) {

@@ -105,9 +105,8 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
     std::vector<FormComparison> all;
     const WalkedForm walked{plan, step_table(plan), ledger};
     for (const auto& file : plan.config.attentions) {
-        const bool has_it = std::ranges::find(file->forms, plan.config.form) != file->forms.end();
         if (file->same.empty()) continue;
-        const std::string own = has_it ? plan.config.form : file->forms.front();
+        const std::string own = file->walked_form(plan.config.form);
         for (const std::string& form : file->forms) {
             if (form == own) continue;
             Plan other = plan;
