@@ -385,6 +385,56 @@ TEST_SUITE("rules") {
                           {"query", "key"}, {tokens, tokens}, DType::float32, scope);
         CHECK(weights.at(tokens + 1) == doctest::Approx(1.0 / tokens));
     }
+    TEST_CASE("a product with an index of its own is read where that says, and nowhere else") {
+        const std::size_t queries = 5, keys = 7, features = 3;
+        std::map<std::string, Tensor> tensors;
+        tensors.emplace("query", Tensor({"query", "feature"}, drawn<double>({queries, features})));
+        tensors.emplace("place", Tensor({"place", "feature"}, drawn<double>({keys, features})));
+        tensors.emplace("offset", Tensor({"feature"}, drawn<double>({features})));
+        tensors.emplace("large", Tensor({"row", "feature"}, drawn<double>({900, features})));
+        const RuleScope scope{
+            [&](const std::string& name) -> const Tensor& { return tensors.at(name); }, {}};
+        const auto dot = [&](std::size_t q, const std::string& table, std::size_t row,
+                             bool is_offset = false) {
+            double sum = 0;
+            for (std::size_t f = 0; f < features; ++f) {
+                const double of_query = tensors.at("query").at(q * features + f);
+                const double more = is_offset ? tensors.at("offset").at(f) : 0;
+                sum += (of_query + more) * tensors.at(table).at(row * features + f);
+            }
+            return sum;
+        };
+        const auto apart = [](std::size_t q, std::size_t k) { return q > k ? q - k : k - q; };
+        struct Case {
+            std::string rule;
+            std::function<double(std::size_t, std::size_t)> number;
+        };
+        const std::vector<Case> cases{
+            {"sum f: query[q,f] * place[abs(q - k),f]",
+             [&](std::size_t q, std::size_t k) { return dot(q, "place", apart(q, k)); }},
+            {"sum f: place[abs(k - q),f] * query[q,f]",
+             [&](std::size_t q, std::size_t k) { return dot(q, "place", apart(q, k)); }},
+            {"if k > q then 0 else sum f: query[q,f] * place[q - k,f]",
+             [&](std::size_t q, std::size_t k) { return k > q ? 0 : dot(q, "place", q - k); }},
+            {"sum f: (query[q,f] + offset[f]) * place[(q + k) % 7,f]",
+             [&](std::size_t q, std::size_t k) { return dot(q, "place", (q + k) % 7, true); }},
+            {"sum f: query[(q + 1) % 5,f] * place[(k + q) % 7,f]",
+             [&](std::size_t q, std::size_t k) { return dot((q + 1) % 5, "place", (k + q) % 7); }},
+            {"sum f: query[q,f] * query[abs(q - k) % 5,f]",
+             [&](std::size_t q, std::size_t k) { return dot(q, "query", apart(q, k) % 5); }},
+            // A table of which few rows are read.
+            {"sum f: query[q,f] * large[100 * q + k,f]",
+             [&](std::size_t q, std::size_t k) { return dot(q, "large", 100 * q + k); }}};
+        for (const auto& [rule, number] : cases) {
+            CAPTURE(rule);
+            const Tensor made = evaluate_rule(parse_rule("scores[q,k] = " + rule), {"query", "key"},
+                                              {queries, keys}, DType::float64, scope);
+            for (std::size_t i = 0; i < made.size(); ++i) {
+                CAPTURE(i);
+                CHECK(made.at(i) == doctest::Approx(number(i / keys, i % keys)).epsilon(1e-12));
+            }
+        }
+    }
     TEST_CASE("ranges of one row of numbers are joined as loops join them, and ranks are counted") {
         const std::size_t n = 7;
         const std::vector<double> line{2, -1, 2, 0.5, -INFINITY, 3, 2};

@@ -23,31 +23,87 @@ bool has(const Letters& letters, const std::string& letter) {
 /// How far the letters of a rule go.
 using Lengths = std::map<std::string, std::size_t>;
 
+/// Whether an expression adds and subtracts cells and numbers alone, and the letters of the cells,
+/// each over no more than its axis.
+bool adds_cells(const RuleNode& node, const Lengths& known, const RuleScope& scope,
+                Letters& letters) {
+    if (node.kind == Kind::number) return true;
+    if (is_operation(node, "+") || is_operation(node, "-")) {
+        return std::ranges::all_of(node.parts, [&](const RuleTree& part) {
+            return adds_cells(*part, known, scope, letters);
+        });
+    }
+    if (node.kind != Kind::cell) return false;
+    const Tensor& tensor = scope.tensor(node.word);
+    if (!tensor.is_floating()) return false;
+    for (std::size_t axis = 0; axis < node.parts.size(); ++axis) {
+        const std::string& letter = node.parts[axis]->word;
+        const auto said = known.find(letter);
+        const bool fits = node.parts[axis]->kind == Kind::name && said != known.end() &&
+                          said->second <= tensor.shape()[axis];
+        if (!fits) return false;
+        if (!has(letters, letter)) letters.push_back(letter);
+    }
+    return true;
+}
+
 /// A cell whose indices are whole multiples of letters, each of which occurs once:
-/// `w_key_value[h * 12 + g, f]`; or its absolute value.
+/// `w_key_value[h * 12 + g, f]`; or its absolute value. Another index that does not depend on what
+/// is summed up, `place_key[h, distance[q,k], f]`, has a letter of its own, which goes over all of
+/// its axis.
 struct Factor {
+    std::string side;  ///< of the two
     const Tensor* tensor = nullptr;
     bool is_absolute = false;
     Letters letters{};
     Shape lengths{}, strides{};  ///< of the letters
     std::size_t offset = 0;
+    std::map<std::string, RuleTree> places{};  ///< the indices that have a letter of their own
+    RuleTree sum{};                            ///< of cells, in the place of one
+    std::shared_ptr<const Tensor> worked_out{};
 
-    static std::optional<Factor> of(const RuleNode& node, const Lengths& known,
+    static std::optional<Factor> of(const std::string& side, const RuleNode& node,
+                                    const Letters& sums, const Lengths& known,
                                     const RuleScope& scope) {
         const bool is_absolute = node.kind == Kind::call && node.word == "abs";
         const RuleNode& cell = is_absolute ? *node.parts[0] : node;
         if (cell.kind != Kind::cell) return std::nullopt;
-        Factor factor{&scope.tensor(cell.word), is_absolute};
+        Factor factor{side, &scope.tensor(cell.word), is_absolute};
         if (!factor.tensor->is_floating()) return std::nullopt;
         const Shape shape = factor.tensor->shape(), strides = row_strides(shape);
         for (std::size_t axis = 0; axis < cell.parts.size(); ++axis) {
-            const RuleNode& index = *cell.parts[axis];
-            const bool fits = index.kind == Kind::name
-                                  ? factor.add_letter(index.word, known, shape[axis], strides[axis])
-                                  : factor.add_letters(index, known, shape[axis], strides[axis]);
-            if (!fits) return std::nullopt;
+            const RuleTree& index = cell.parts[axis];
+            Factor next = factor;
+            const bool fits = index->kind == Kind::name
+                                  ? next.add_letter(index->word, known, shape[axis], strides[axis])
+                                  : next.add_letters(*index, known, shape[axis], strides[axis]);
+            if (fits) {
+                factor = std::move(next);
+            } else if (!factor.add_place(index, sums, shape[axis], strides[axis])) {
+                return std::nullopt;
+            }
         }
         return factor;
+    }
+
+    /// A sum of cells: `queries[h,q,f] + offset[h,f]`.
+    static std::optional<Factor> of_sum(const std::string& side, const RuleTree& node,
+                                        const Lengths& known, const RuleScope& scope) {
+        Factor factor{side};
+        if (!adds_cells(*node, known, scope, factor.letters)) return std::nullopt;
+        for (const std::string& letter : factor.letters) {
+            factor.lengths.push_back(known.at(letter));
+        }
+        factor.strides = row_strides(factor.lengths);
+        factor.sum = node;
+        return factor;
+    }
+
+    void work_out(DType dtype, const RuleScope& scope) {
+        if (sum == nullptr) return;
+        worked_out = std::make_shared<const Tensor>(evaluate_completed(
+            Rule("", "factor", letters, sum), {letters, lengths}, dtype, {scope.tensor, {}}));
+        tensor = worked_out.get();
     }
 
     std::size_t place(const std::string& letter) const {
@@ -104,6 +160,15 @@ private:
         offset += static_cast<std::size_t>(linear->constant()) * stride;
         return last < static_cast<double>(length);
     }
+
+    bool add_place(const RuleTree& index, const Letters& sums, std::size_t length,
+                   std::size_t stride) {
+        const auto holds = [&](const std::string& letter) { return holds_index(*index, letter); };
+        if (index->kind == Kind::name || std::ranges::any_of(sums, holds)) return false;
+        const std::string letter = side + std::to_string(places.size());
+        places.emplace(letter, index);
+        return add_letter(letter, {}, length, stride);
+    }
 };
 
 /// The products of rows of `a` and of `b`, matrix by matrix.
@@ -131,7 +196,8 @@ struct Product {
     Factor left, right;
     Letters shared{}, rows{}, columns{}, sums{};
 
-    static std::optional<Product> of(const RuleNode& sum, Lengths lengths, const RuleScope& scope) {
+    static std::optional<Product> of(const RuleNode& sum, Lengths lengths, DType dtype,
+                                     const RuleScope& scope) {
         Letters sums;
         const RuleNode* node = &sum;
         for (; node->kind == Kind::reduce; node = node->parts.back().get()) {
@@ -143,8 +209,14 @@ struct Product {
             lengths[node->index] = static_cast<std::size_t>(end.number);
         }
         if (sums.empty() || !is_operation(*node, "*")) return std::nullopt;
-        const auto left = Factor::of(*node->parts[0], lengths, scope);
-        const auto right = Factor::of(*node->parts[1], lengths, scope);
+        const auto factor = [&](const std::string& side, const RuleTree& part) {
+            auto one = Factor::of(side, *part, sums, lengths, scope);
+            // In 16 bits each sum is rounded, and the factors of a product are not.
+            const bool may_add = !one && !is_16_bit(dtype);
+            return may_add ? Factor::of_sum(side, part, lengths, scope) : one;
+        };
+        const auto left = factor("left ", node->parts[0]);
+        const auto right = factor("right ", node->parts[1]);
         if (!left || !right) return std::nullopt;
         Product product{*left, *right};
         for (const std::string& letter : sums) {
@@ -169,7 +241,24 @@ struct Product {
         // What has no rows or no columns is a sum of cells, which is added up from left to right.
         const bool is_matrix = !product.rows.empty() && !product.columns.empty();
         const bool sums_all = product.sums.size() == sums.size();
-        return is_matrix && sums_all ? std::optional(product) : std::nullopt;
+        if (!is_matrix || !sums_all || !product.is_worth_it(*node, lengths)) return std::nullopt;
+        product.left.work_out(dtype, scope);
+        product.right.work_out(dtype, scope);
+        return product;
+    }
+
+    /// Whether it has not many more cells than are read of it, as of a table of which few rows are.
+    bool is_worth_it(const RuleNode& factors, const Lengths& known) const {
+        if (left.places.empty() && right.places.empty()) return true;
+        double read = 4;
+        for (const auto& [letter, length] : known) {
+            if (!has(sums, letter) && holds_index(factors, letter)) {
+                read *= static_cast<double>(length);
+            }
+        }
+        double cells = 1;
+        for (const std::size_t length : shape()) cells *= static_cast<double>(length);
+        return cells <= read;
     }
 
     Letters letters() const {
@@ -179,17 +268,32 @@ struct Product {
         return all;
     }
 
-    Tensor made(DType dtype, const std::optional<Arithmetic>& dots) const {
-        Shape shape;
+    Shape shape() const {
+        Shape lengths;
         for (const Letters* part : {&shared, &rows}) {
-            for (const std::string& letter : *part) shape.push_back(left.length(letter));
+            for (const std::string& letter : *part) lengths.push_back(left.length(letter));
         }
-        for (const std::string& letter : columns) shape.push_back(right.length(letter));
+        for (const std::string& letter : columns) lengths.push_back(right.length(letter));
+        return lengths;
+    }
+
+    /// The cell that the sum is.
+    RuleTree cell_of(const std::string& tensor) const {
+        std::vector<RuleTree> indices;
+        for (const std::string& letter : letters()) {
+            const auto& places = letter.starts_with(left.side) ? left.places : right.places;
+            const auto place = places.find(letter);
+            indices.push_back(place == places.end() ? name_node(letter) : place->second);
+        }
+        return cell_node(tensor, indices);
+    }
+
+    Tensor made(DType dtype, const std::optional<Arithmetic>& dots) const {
         return with_floating(dtype, [&]<class T>(T) -> Tensor {
             const Array<T> a = left.laid<T>(shared, rows, sums);
             const Array<T> b = right.laid<T>(shared, columns, sums);
             Array<T> result = dots ? dot_products(a, b, *dots) : matmul(a, b, Second::transposed);
-            result.reshape(shape);
+            result.reshape(shape());
             return cast({letters(), std::move(result)}, dtype);
         });
     }
@@ -213,13 +317,11 @@ Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
     }
     Rule left = rule;
     left.value = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
-        const std::optional<Product> product = Product::of(node, lengths, scope);
+        const std::optional<Product> product = Product::of(node, lengths, dtype, scope);
         if (!product) return nullptr;
         const std::string name = "product " + std::to_string(made_.size());
         made_.emplace(name, product->made(dtype, scope.dots));
-        std::vector<RuleTree> indices;
-        for (const std::string& letter : product->letters()) indices.push_back(name_node(letter));
-        return cell_node(name, indices);
+        return product->cell_of(name);
     });
     return left;
 }
