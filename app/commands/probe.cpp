@@ -87,22 +87,21 @@ std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
     return "# Runs attention on a probe and saves its tensors for attn-explain diagnose.\n"
            "import math\nimport pathlib\n\nimport numpy as np\n" +
            imports +
-           "\nhere = pathlib.Path(__file__).resolve().parent\nwith np.load(here / \"PROBE\") as "
+           "\nhere = pathlib.Path(__file__).resolve().parent\nwith np.load(here / \"{probe}\") as "
            "file:\n    p = {name: " +
            read + " for name in file.files}\n" + inputs +
            "\n# ---- your own code from here on; any names and layouts will do ----\n" + steps +
            back + "# ---- to here: name everything that your code makes ----\n\ntensors = dict(" +
-           names + ")\nnp.savez(here / \"MINE\", **{name: np.asarray(" + cells +
+           names + ")\nnp.savez(here / \"{mine}\", **{name: np.asarray(" + cells +
            ") for name, t in " + all +
-           ".items()})\nprint(\"now: attn-explain diagnose MINE --given PROBE\")\n";
+           ".items()})\nprint(\"now: attn-explain diagnose {mine} --given {probe}\")\n";
 }
 
-/// Writes the program; PROBE and MINE become the names of its two files.
+/// Writes the program; `{probe}` and `{mine}` become the names of its two files.
 void write_program(attn::OutputSet& set, const std::string& path, const std::string& text) {
     const std::string name = path.substr(path.find_last_of('/') + 1);
-    attn::write_file(set.file(path),
-                     attn::replaced_all(text, {{"PROBE", beside(name, ".npz")},
-                                               {"MINE", beside(name, "_mine.npz")}}));
+    attn::write_file(set.file(path), attn::filled(text, {{"probe", beside(name, ".npz")},
+                                                         {"mine", beside(name, "_mine.npz")}}));
 }
 
 /// Whether a file is of our making, so that another in its place loses nothing.

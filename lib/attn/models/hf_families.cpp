@@ -195,9 +195,8 @@ Config completed(const Config& said, const Family& family) {
     all.update(family.facts.part("defaults").json());
     if (const std::string unknown = unknown_in(config.json(), all, family); !unknown.empty()) {
         const std::string& label = config.label();
-        throw InputError(
-            label + ": " +
-            replaced_all(unknown, "{folder}", label.substr(0, label.find_last_of('/'))));
+        throw InputError(label + ": " +
+                         filled(unknown, {{"folder", label.substr(0, label.find_last_of('/'))}}));
     }
     all.update(config.json());
     return config.with(all);

@@ -5,6 +5,7 @@
 
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -43,19 +44,10 @@ std::string meaning(const std::string& word, const StepLines& of) {
 }  // namespace
 
 std::string filled(std::string_view text, const StepLines& of, Words own) {
-    std::string all;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        const std::size_t end = text[at] == '{' ? text.find('}', at) : at;
-        if (end == at) {
-            all += text[at];
-            continue;
-        }
-        const std::string word(text.substr(at + 1, end - at - 1));
+    return filled(text, [&](std::string_view word) {
         std::optional<std::string> meant = own ? own(word, of) : std::nullopt;
-        all += meant ? *meant : meaning(word, of);
-        at = end;
-    }
-    return all;
+        return meant ? std::move(meant) : meaning(std::string(word), of);
+    });
 }
 
 std::string filled(std::span<const FieldLine> lines, const StepLines& of, Words own) {

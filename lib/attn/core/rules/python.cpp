@@ -199,7 +199,7 @@ Written Writer::call(const RuleNode& node, const Frame& frame, bool in_index) {
     const std::string_view said = name == nullptr ? "" : name;
     Text made{std::string(said) + "(" + first.text + ")", Binds::single, first.along};
     if (said.find("{}") != said.npos) {
-        made.text = replaced_all(std::string(said), "{}", first.held());
+        made.text = filled(said, {{"", first.held()}});
         if (!said.starts_with("np.") && !said.starts_with("torch.")) made.binds = Binds::multiplied;
     }
     if (parts->size() == 2) {

@@ -25,26 +25,28 @@ const Told* told_of(const Step& step) {
 }
 
 std::string file_note(const std::string& text, const Tensor& tensor) {
-    std::map<std::string, std::string> facts;
+    BraceWords facts;
     std::size_t largest = 0, smallest = 0;
     for (std::size_t i = 1; i < tensor.size(); ++i) {
         if (tensor.at(i) > tensor.at(largest)) largest = i;
         if (tensor.at(i) < tensor.at(smallest)) smallest = i;
     }
     const bool differ = tensor.size() > 0 && tensor.at(largest) > tensor.at(smallest);
-    for (const auto& [name, number] : {std::pair("largest", largest), {"smallest", smallest}}) {
-        if (!differ) break;
+    const auto place_of = [&](std::size_t number) {
         const std::vector<std::size_t> place = indices_of(number, tensor.shape());
-        facts[name] = place.size() == 1 ? std::to_string(place[0]) : index_text(place);
-        facts[std::string(name) + "_number"] = four_decimals(tensor.at(number));
+        return place.size() == 1 ? std::to_string(place[0]) : index_text(place);
+    };
+    if (differ) {
+        facts = {{"largest", place_of(largest)},
+                 {"largest_number", four_decimals(tensor.at(largest))},
+                 {"smallest", place_of(smallest)},
+                 {"smallest_number", four_decimals(tensor.at(smallest))}};
     }
     std::string said;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find(". ", at), text.size() - 1) + 1;
         std::string sentence = text.substr(at, end - at);
-        for (const auto& [name, fact] : facts) {
-            sentence = replaced_all(sentence, "{" + name + "}", fact);
-        }
+        sentence = filled(sentence, facts);
         if (sentence.find('{') == sentence.npos) said += (said.empty() ? "" : " ") + sentence;
         at = end + 1;
     }

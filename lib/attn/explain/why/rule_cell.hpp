@@ -5,6 +5,7 @@
 #include "attn/core/plan/ledger.hpp"
 #include "attn/core/rules/indices.hpp"
 #include "attn/core/walk/step.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 
@@ -73,17 +74,9 @@ private:
 /// The text with each place `{1}` filled in by `of(cell 1)`.
 template <class Of>
 std::string filled(const std::string& text, const std::vector<ReadCell>& cells, Of of) {
-    std::string result;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        if (text[at] != '{') {
-            result += text[at];
-            continue;
-        }
-        std::size_t number = 0;
-        while (text[++at] != '}') number = number * 10 + static_cast<std::size_t>(text[at] - '0');
-        result += of(cells[number]);
-    }
-    return result;
+    return filled(text, [&](std::string_view number) {
+        return std::optional<std::string>(of(cells[std::stoul(std::string(number))]));
+    });
 }
 
 }  // namespace attn

@@ -59,6 +59,26 @@ std::string replaced_all(std::string text,
     return text;
 }
 
+std::string filled(std::string_view text, const BraceWord& of) {
+    std::string all;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const std::size_t end = text[at] == '{' ? text.find('}', at) : text.npos;
+        const auto meant = end == text.npos ? std::nullopt : of(text.substr(at + 1, end - at - 1));
+        all += meant ? *meant : std::string(1, text[at]);
+        if (meant) at = end;
+    }
+    return all;
+}
+
+std::string filled(std::string_view text, const BraceWords& words) {
+    return filled(text, [&](std::string_view word) -> std::optional<std::string> {
+        for (const auto& [known, meant] : words) {
+            if (known == word) return meant;
+        }
+        return std::nullopt;
+    });
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,15 @@ bool has_name(std::string_view text, std::string_view name);
 std::string replaced_all(std::string text, std::string_view word, std::string_view by);
 std::string replaced_all(std::string text,
                          const std::vector<std::pair<std::string, std::string>>& words);
+
+/// What a word in braces stands for; nothing of others.
+using BraceWord = std::function<std::optional<std::string>(std::string_view word)>;
+/// The text with `{word}` filled in wherever that says what it stands for. What it stands for is
+/// not looked through; other braces stay.
+std::string filled(std::string_view text, const BraceWord& of);
+/// The same with these words.
+using BraceWords = std::vector<std::pair<std::string_view, std::string>>;
+std::string filled(std::string_view text, const BraceWords& words);
 
 /// The words one after another, with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");

@@ -22,7 +22,7 @@ std::string scale_number(const Plan& plan) {
 }
 
 /// The meaning of a name in the braces of a text.
-std::string meaning(const std::string& name, const Plan& plan) {
+std::optional<std::string> meaning(std::string_view name, const Plan& plan) {
     const auto factor = [&](const char* of_number, const char* of_root, auto number) {
         if (plan.config.scale.by == ScaleChoice::By::none) return std::string();
         return (plan.config.scale.by == ScaleChoice::By::number ? of_number : of_root) + number;
@@ -36,7 +36,7 @@ std::string meaning(const std::string& name, const Plan& plan) {
     if (name == "scale") return factor(" * ", " / ", scale_number(plan));
     if (name == "unscaled") return factor(" / ", " * ", scale_number(plan));
     if (name == "root") return factor(" * ", " / ", "sqrt(" + scale_number(plan) + ")");
-    throw std::logic_error("texts of mistakes have no place {" + name + "}");
+    return std::nullopt;
 }
 
 }  // namespace
@@ -47,14 +47,7 @@ Text::Text(std::string pattern) {
         return;
     }
     text_ = [pattern = std::move(pattern)](const Plan& plan) {
-        std::string text;
-        for (std::size_t i = 0; i < pattern.size(); ++i) {
-            const std::size_t end = pattern[i] == '{' ? pattern.find('}', i) : i;
-            text += end > i ? meaning(pattern.substr(i + 1, end - i - 1), plan)
-                            : std::string(1, pattern[i]);
-            i = end;
-        }
-        return text;
+        return filled(pattern, [&](std::string_view name) { return meaning(name, plan); });
     };
 }
 

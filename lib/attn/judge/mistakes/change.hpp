@@ -23,11 +23,11 @@ using StepEdit = std::function<Tensor(const Plan&, const Ledger&, const Compute&
 /// The plan that a step is made to follow instead of the true one.
 using PlanEdit = std::function<void(Plan&)>;
 
-/// Text that may depend on the plan. A name in braces stands for a number of it: `{B}` samples,
+/// Text that may depend on the plan. A name in braces is a number of it: `{B}` samples,
 /// `{Hc}` heads of contexts, `{r}` features that rotate, `{base}` of their frequencies, `{eps}` of
 /// the norms,
 /// `{W}` the window, `{scale}` what scores are divided by, `{unscaled}` the inverse, `{root}` for
-/// each of query and key.
+/// each of query and key. Others are filled in by who reads the text.
 class Text {
 public:
     Text() = default;
@@ -195,14 +195,15 @@ bool walk_has(const Plan& plan, std::string_view step);
 inline std::string angle_prefix(const Plan& plan, const std::string& step) {
     return step == "rotated_key" && plan.has_memory ? "memory_" : "";
 }
-/// A rule about the pairs that rotate, of the features from `first` on: `FIRST` and `END` of these,
-/// `PAIRS` how many there are, `PLACE` that of the feature, `IS_FIRST` of its pair, which is number
-/// `PAIR` and in the other pairing `OTHER`, `APART` its features.
+/// A rule about the pairs that rotate, of the features from `first` on: `{first}` and `{end}` of
+/// these, `{pairs}` how many there are, `{place}` that of the feature, `{is_first}` of its pair,
+/// which is number `{pair}` and in the other pairing `{other}`, `{apart}` its features.
 std::string of_pairs(const Plan& plan, const std::string& rule, std::size_t first,
                      std::size_t pairs);
-/// Both rotations by such a rule, for `STEP` of the latest of `CHAIN`, angles after `ANGLES_`.
-TableEdit rotations_follow(const Text& rule);
-/// The rule of a rotation: `left` is turned by `angle`, of which `PAIR` is the number of the pair.
+/// Both rotations by such a rule, for `{step}` of the latest of `{chain}`, with its `{sin}`.
+TableEdit rotations_follow(const std::string& rule);
+/// The rule of a rotation: `left` is turned by `angle`, of which `{pair}` is the number of the
+/// pair.
 std::string rotation_rule(const Plan& plan, const std::string& left, const std::string& right,
                           std::size_t first, std::size_t pairs, const std::string& angle);
 /// Whether a part of each head stays as it is.

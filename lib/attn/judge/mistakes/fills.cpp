@@ -39,7 +39,7 @@ void harmless_fill(std::vector<Mistake>& list, const std::string& id, const std:
           follows("masked_scores[q,k] = if mask[q,k] then " + cell + " else scores[q,k]"));
 }
 
-void filled(std::vector<Mistake>& list, double, const std::string& word) {
+void filled_with(std::vector<Mistake>& list, double, const std::string& word) {
     harmless_fill(list, "finite-fill=" + word, "Hidden scores hold " + word + " instead of -inf",
                   word);
 }
@@ -154,7 +154,7 @@ const Mistake& made_once(double number) {
 
 }  // namespace
 
-const Mistake& finite_fill(double fill) { return made_once<filled>(fill); }
+const Mistake& finite_fill(double fill) { return made_once<filled_with>(fill); }
 const Mistake& added_fill(double fill) { return made_once<added>(fill); }
 const Mistake& mistaken_addition(double fill) { return made_once<wrongly_added>(fill); }
 const Mistake& other_scale(double divisor) { return made_once<scaled_otherwise>(divisor); }

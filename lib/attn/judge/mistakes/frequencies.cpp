@@ -216,7 +216,7 @@ void concatenated(std::vector<Mistake>& list, bool harmless) {
 std::string rotated_values(const Plan& plan, const std::string& tensor) {
     const std::string prefix = plan.has_memory ? "memory_" : "";
     return rotation_rule(plan, tensor + "[t,f", tensor + "[t,f", 0, plan.rotary_pairs(),
-                         prefix + "positions[t] * inverse_frequencies[PAIR]");
+                         prefix + "positions[t] * inverse_frequencies[{pair}]");
 }
 
 /// The same of a step before the angles, which it works out.

@@ -12,19 +12,20 @@ namespace {
 // Heads that are split in another way, and heads that share keys.
 
 /// Query, key and value with their heads taken from other places of what they were split from, of
-/// which each sample has `H * W` features a token, `T` tokens: `at` is the place of (h, t, f).
+/// which each sample has `{heads} * {width}` features a token and `{tokens}`: `at` is the place of
+/// (h, t, f).
 TableEdit split_as(const std::string& at) {
     return for_each_step(head_steps, [=](const std::string& step) {
         return follows([=](const Plan& plan) {
             const Projected& part = projected_of(step.front());
             const std::size_t tokens = step == "query" ? plan.query_len : plan.new_keys();
-            std::string text =
+            const std::string text =
                 step + "[h,t,f] = " + step +
-                "[(AT) % (HEADS * WIDTH) / WIDTH, (AT) / (HEADS * WIDTH), (AT) % WIDTH]";
-            text = replaced_all(text, "AT", at);
-            text = replaced_all(text, "HEADS", std::to_string(part.heads(plan)));
-            text = replaced_all(text, "WIDTH", std::to_string(part.width(plan)));
-            return replaced_all(text, "TOKENS", std::to_string(tokens));
+                "[({at}) % ({heads} * {width}) / {width}, ({at}) / ({heads} * {width}), ({at}) % "
+                "{width}]";
+            return filled(filled(text, {{"at", at}}), {{"heads", std::to_string(part.heads(plan))},
+                                                       {"width", std::to_string(part.width(plan))},
+                                                       {"tokens", std::to_string(tokens)}});
         });
     });
 }
@@ -80,15 +81,17 @@ bool masks_causally_or_not(const Plan& plan) {
 /// halves with the number of query heads in the place of key heads.
 std::string rearranged_for_query_heads(const Plan& plan) {
     const bool is_split = !walk_has(plan, "projected_key");
-    // Neighbours of the file that become the two halves of a block of `BLOCK` features are, where
-    // that was done rightly, the two halves of a head.
-    std::string from = "(STORED - STORED % D + STORED % D / 2 + STORED % D % 2 * (D / 2))";
-    const std::string stored = "(AT - AT % BLOCK + 2 * (AT % BLOCK % HALF) + AT % BLOCK / HALF)";
-    const std::size_t block = plan.kv_heads * plan.head_dim / plan.heads;
-    from = replaced_all(from, "STORED", stored);
-    from = replaced_all(from, "AT", is_split ? "(h * D + f)" : "c");
-    from = replaced_all(from, "BLOCK", std::to_string(block));
-    from = replaced_all(from, "HALF", std::to_string(block / 2));
+    const std::string half = std::to_string(plan.kv_heads * plan.head_dim / plan.heads / 2);
+    // Neighbours of the file that become the two halves of a block are, where that was done
+    // rightly, the two halves of a head.
+    const std::string stored =
+        filled("({at} - {at} % {block} + 2 * ({at} % {block} % {half}) + {at} % {block} / {half})",
+               {{"at", is_split ? "(h * D + f)" : "c"},
+                {"block", std::to_string(plan.kv_heads * plan.head_dim / plan.heads)},
+                {"half", half}});
+    const std::string from =
+        filled("({stored} - {stored} % D + {stored} % D / 2 + {stored} % D % 2 * (D / 2))",
+               {{"stored", stored}});
     return is_split ? "key[h,t,f] = key[" + from + " / D, t, " + from + " % D]"
                     : "projected_key[t,c] = projected_key[t, " + from + "]";
 }
@@ -124,7 +127,7 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
           {splits,
            {[](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
             "with one token both shapes read memory alike"}},
-          split_as("(h * TOKENS + t) * WIDTH + f"));
+          split_as("(h * {tokens} + t) * {width} + f"));
     entry(list, "split-strided", "query", "Features were dealt out to the heads in turn",
           "head h holds features h, h + H, h + 2 H, ... instead of neighbours",
           Fix("q = q.view(B, T, H, D)  # not view(B, T, D, H)",
@@ -133,7 +136,7 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
           {splits,
            {[](const Plan& plan) { return plan.head_dim > 1 || plan.value_dim > 1; },
             "with one feature a head there is no difference"}},
-          split_as("(t * WIDTH + f) * HEADS + h"));
+          split_as("(t * {width} + f) * {heads} + h"));
     entry(list, "gqa-tile", "repeated_key", "The key heads were tiled instead of repeated",
           "head h reads key head h % kv_heads; only the heads where that is h / group are right",
           Fix("key = key.repeat_interleave(H // K, dim=1)  # not key.repeat(1, H // K, 1, 1)",

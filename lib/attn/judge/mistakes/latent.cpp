@@ -8,15 +8,15 @@ namespace {
 /// Features of a query that do not rotate.
 std::size_t unturned(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }
 
-/// Where the value of each head stands in front of its key, `WIDTH` features together.
-const std::string value_first = "o - o % WIDTH + (o % WIDTH + Dv) % WIDTH";
+/// Where the value of each head stands in front of its key, `{width}` features together.
+const std::string value_first = "o - o % {width} + (o % {width} + Dv) % {width}";
 /// Where (head, token) would hold what belongs to head h of token t.
-const std::string heads_first = "((o / WIDTH * Tk + t) * WIDTH + o % WIDTH)";
+const std::string heads_first = "((o / {width} * Tk + t) * {width} + o % {width})";
 
 /// A rule for that many features.
 auto of_head_width(const std::string& rule) {
     return [rule](const Plan& plan) {
-        return replaced_all(rule, "WIDTH", std::to_string(unturned(plan) + plan.value_dim));
+        return filled(rule, {{"width", std::to_string(unturned(plan) + plan.value_dim)}});
     };
 }
 
@@ -56,7 +56,7 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
             "with one head or one token both shapes read memory alike"}},
           reads({"key", "value"}, "projected_key_value",
                 of_head_width("projected_key_value[t,o] = projected_key_value[" + heads_first +
-                              " / (H * WIDTH), " + heads_first + " % (H * WIDTH)]")));
+                              " / (H * {width}), " + heads_first + " % (H * {width})]")));
     entry(list, "mla-norm-missing", "normed_latent", "The latent was not normalised",
           "keys and values are off by the length of each latent",
           Fix("kv = kv_b(kv_norm(latent))", "kv = norm(latent) @ w_key_value.T"),

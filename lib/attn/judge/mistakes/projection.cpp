@@ -143,7 +143,7 @@ void wrong_weight(std::vector<Mistake>& list, std::size_t part, std::size_t othe
 }
 
 /// The weight, or bias, of one part with the block of head 0 once for each head, and zeros around
-/// it. `FIRST` is where the features of the part begin, `WIDTH` how many of them a head has.
+/// it. `{first}` is where the features of the part begin, `{width}` how many of them a head has.
 std::string one_block(const Plan& plan, std::size_t part, bool bias) {
     const bool by_head = plan.config.projection == Projection::fused_by_head;
     const bool of_all = plan.one_weight() && !by_head;
@@ -154,17 +154,19 @@ std::string one_block(const Plan& plan, std::size_t part, bool bias) {
                                           : "D";
     const std::string name = plan.one_weight() ? "qkv" : part_names[part];
     const std::size_t in = part == 0 ? plan.embed_dim : plan.memory_dim;
-    std::string rule = "b_" + name + "[o] = b_" + name + "[FIRST + PLACE % WIDTH]";
+    std::string rule = "b_" + name + "[o] = b_" + name + "[{first} + {place} % {width}]";
     if (!bias) {
         const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
         rule = "w_" + name + (out_in ? "[o,i]" : "[i,o]") +
-               " = if floor(PLACE / WIDTH) == floor(i / IN) then w_" + name +
-               (out_in ? "[FIRST + PLACE % WIDTH, i % IN]" : "[i % IN, FIRST + PLACE % WIDTH]") +
+               " = if floor({place} / {width}) == floor(i / {in}) then w_" + name +
+               (out_in ? "[{first} + {place} % {width}, i % {in}]"
+                       : "[i % {in}, {first} + {place} % {width}]") +
                " else 0";
     }
-    rule = replaced_all(rule, "PLACE", of_all ? "(o - FIRST)" : "o");
-    rule = replaced_all(replaced_all(rule, "FIRST", of_all ? first : "0"), "WIDTH", width);
-    return replaced_all(rule, "IN", std::to_string(in / plan.heads));
+    return filled(rule, {{"first", of_all ? first : "0"},
+                         {"place", of_all ? "(o - " + first + ")" : "o"},
+                         {"width", width},
+                         {"in", std::to_string(in / plan.heads)}});
 }
 
 TableEdit share_one_block() {

@@ -65,7 +65,7 @@ TableEdit normed_as(const std::string& pattern, bool over_the_other_axes) {
             const std::string gain =
                 std::string(is_query ? "g_query" : "g_key") + (all ? "[h * D + f]" : "[f]");
             const std::string rule = step + cell + " = " + pattern + " * " + gain;
-            return Text(replaced_all(rule, {{"{x}", chain + cell}, {"{mean}", mean}}))(plan);
+            return Text(filled(rule, {{"x", chain + cell}, {"mean", mean}}))(plan);
         });
     });
 }

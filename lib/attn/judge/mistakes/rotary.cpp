@@ -10,28 +10,28 @@ namespace attn {
 std::string of_pairs(const Plan& plan, const std::string& rule, std::size_t first,
                      std::size_t pairs) {
     const bool half = plan.config.rotary.pairing == Pairing::half;
-    const char* const in_halves = "(PLACE % PAIRS)";
-    const char* const in_pairs = "floor(PLACE / 2)";
-    return replaced_all(rule, {{"IS_FIRST", half ? "PLACE < PAIRS" : "PLACE % 2 == 0"},
-                               {"PAIRS", std::to_string(pairs)},
-                               {"PAIR", half ? in_halves : in_pairs},
-                               {"OTHER", half ? in_pairs : in_halves},
-                               {"APART", half ? "PAIRS" : "1"},
-                               {"PLACE", first == 0 ? "f" : "(f - FIRST)"},
-                               {"FIRST", std::to_string(first)},
-                               {"PAIRS", std::to_string(pairs)},
-                               {"END", std::to_string(first + 2 * pairs)}});
+    const std::string count = std::to_string(pairs), start = std::to_string(first);
+    const std::string place = first == 0 ? "f" : "(f - " + start + ")";
+    const std::string in_halves = "(" + place + " % " + count + ")";
+    const std::string in_pairs = "floor(" + place + " / 2)";
+    return filled(rule, {{"is_first", place + (half ? " < " + count : " % 2 == 0")},
+                         {"pairs", count},
+                         {"pair", half ? in_halves : in_pairs},
+                         {"other", half ? in_pairs : in_halves},
+                         {"apart", half ? count : "1"},
+                         {"place", place},
+                         {"first", start},
+                         {"end", std::to_string(first + 2 * pairs)}});
 }
 
-TableEdit rotations_follow(const Text& rule) {
+TableEdit rotations_follow(const std::string& rule) {
     return for_each_step(rotated_steps, [=](const std::string& step) {
         return follows([=](const Plan& plan) {
             const bool is_query = step == "rotated_query";
             const std::size_t width = projected_of(is_query ? 'q' : 'k').width(plan);
-            const std::string text =
-                replaced_all(rule(plan), {{"STEP", step},
-                                          {"CHAIN", is_query ? "queries" : "keys"},
-                                          {"ANGLES_", angle_prefix(plan, step)}});
+            const std::string text = filled(rule, {{"step", step},
+                                                   {"chain", is_query ? "queries" : "keys"},
+                                                   {"sin", angle_prefix(plan, step) + "sin"}});
             return of_pairs(plan, text, plan.first_rotated(width), plan.rotary_pairs());
         });
     });
@@ -41,29 +41,30 @@ std::string rotation_rule(const Plan& plan, const std::string& left, const std::
                           std::size_t first, std::size_t pairs, const std::string& angle) {
     const double factor = plan.rotary_factor();
     const char* const rule =
-        "LEFT] = if f < FIRST or f >= END then X] else if IS_FIRST then X] * cos(BY)MORE - X + "
-        "APART] * sin(BY)MORE else X] * cos(BY)MORE + X - APART] * sin(BY)MORE";
+        "{left}] = if f < {first} or f >= {end} then {x}] else if {is_first} then {x}] * "
+        "cos({by}){more} - {x} + {apart}] * sin({by}){more} else {x}] * cos({by}){more} + {x} - "
+        "{apart}] * sin({by}){more}";
     return of_pairs(plan,
-                    replaced_all(rule, {{"LEFT", left},
-                                        {"X", right},
-                                        {"BY", angle},
-                                        {"MORE", factor == 1 ? "" : " * " + json_number(factor)}}),
+                    filled(rule, {{"left", left},
+                                  {"x", right},
+                                  {"by", angle},
+                                  {"more", factor == 1 ? "" : " * " + json_number(factor)}}),
                     first, pairs);
 }
 
 namespace {
 
-/// The named rotations rotate by the angles of other positions: `p[t]` is the right one.
+/// The named rotations rotate by the angles of other positions: `{p}[t]` is the right one.
 TableEdit moved(const std::vector<std::string>& steps, const Text& to) {
     std::vector<TableEdit> edits;
     for (const std::string& step : steps) {
         for (const std::string function : {"cos", "sin"}) {
             const auto name = [=](const Plan& plan) { return angle_prefix(plan, step) + function; };
             edits.push_back(reads({step}, name, [=](const Plan& plan) {
-                const std::string positions = angle_prefix(plan, step) + "positions[";
+                const std::string positions = angle_prefix(plan, step) + "positions";
                 const double factor = plan.rotary_factor();
                 return name(plan) + "[t,i] = " + function + "((" +
-                       replaced_all(to(plan), "p[", positions) + ") * inverse_frequencies[i])" +
+                       filled(to(plan), {{"p", positions}}) + ") * inverse_frequencies[i])" +
                        (factor == 1 ? "" : " * " + json_number(factor));
             }));
         }
@@ -82,7 +83,7 @@ TableEdit turned_by(const Text& angle, bool all_features) {
                 plan, step + letters, (is_query ? "queries" : "keys") + letters,
                 all_features ? 0 : plan.first_rotated(width),
                 all_features ? width / 2 : plan.rotary_pairs(),
-                replaced_all(angle(plan), "positions", angle_prefix(plan, step) + "positions"));
+                filled(angle(plan), {{"p", angle_prefix(plan, step) + "positions"}}));
         });
     });
 }
@@ -116,14 +117,14 @@ void all_moved_together(std::vector<Mistake>& list, bool harmless) {
                      "query and memory do not begin at the same position"};
     moved_together(list, harmless ? "positions-from-zero" : "rope-offset-both",
                    "All positions were counted from 0 again", harmless, {starts_late, alike},
-                   "p[t] - p[0]");
+                   "{p}[t] - {p}[0]");
     moved_together(list, harmless ? "positions-plus-one" : "rope-offset-drift=both",
-                   "All positions were counted one too far", harmless, {}, "p[t] + 1");
+                   "All positions were counted one too far", harmless, {}, "{p}[t] + 1");
     if (harmless) return;
     moved_together(list, "rope-offset-drift=twice", "The earlier tokens were counted twice", false,
                    {[](const Plan& plan) { return plan.past_len != 1; },
                     "one earlier token is the same as one too far"},
-                   "p[t] + P");
+                   "{p}[t] + P");
 }
 
 /// The sines of a step with the other sign.
@@ -136,9 +137,9 @@ TableEdit turned_back(const std::string& step) {
 /// Keys of the past rotate once more.
 std::string rotated_again(const Plan& plan) {
     const std::string cell = "present_key[k,f";
-    const std::string all =
-        rotation_rule(plan, cell, cell, plan.first_rotated(projected_of('k').width(plan)),
-                      plan.rotary_pairs(), "((positions[0] - P + k) * inverse_frequencies[PAIR])");
+    const std::string all = rotation_rule(
+        plan, cell, cell, plan.first_rotated(projected_of('k').width(plan)), plan.rotary_pairs(),
+        "((positions[0] - P + k) * inverse_frequencies[{pair}])");
     const std::string start = cell + "] = ";
     return start + "if k >= P then " + cell + "] else " + all.substr(start.size());
 }
@@ -150,7 +151,7 @@ void rotated_too_far(std::vector<Mistake>& list, double, const std::string& word
           "The query was rotated " + word + " positions too far",
           "every score is that of another distance", from_past,
           "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
-          moved({"rotated_query"}, "p[t] + " + word));
+          moved({"rotated_query"}, "{p}[t] + " + word));
 }
 
 void add_rotary_mistakes(std::vector<Mistake>& list) {
@@ -183,17 +184,17 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           "rotate_half(x) = torch.cat((-x2, x1), dim=-1)",
           "A rotation adds once and takes off once: (x1 c - x2 s, x2 c + x1 s).", needs_rope,
           rotations_follow(
-              "STEP[t,f] = if f >= FIRST and PLACE < 2 * PAIRS and IS_FIRST then STEP[t,f] + 2 * "
-              "CHAIN[t, f + APART] * ANGLES_sin[t, PAIR] else STEP[t,f]"));
+              "{step}[t,f] = if f >= {first} and {place} < 2 * {pairs} and {is_first} then "
+              "{step}[t,f] + 2 * {chain}[t, f + {apart}] * {sin}[t, {pair}] else {step}[t,f]"));
     entry(list, "rope-offset-q", "rotated_query",
           "The query was rotated as if it stood at position 0",
           "every score is that of another distance", "q = rotate(q, past_length + torch.arange(T))",
           "With a cache the new token stands behind it: its position is not its row.",
-          {needs_rope, starts_late}, moved({"rotated_query"}, "p[t] - p[0]"));
+          {needs_rope, starts_late}, moved({"rotated_query"}, "{p}[t] - {p}[0]"));
     entry(list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
           "every score is that of a distance larger by one", from_past,
           "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
-          moved({"rotated_query"}, "p[t] + 1"));
+          moved({"rotated_query"}, "{p}[t] + 1"));
     entry(list, "rope-partial-ignored", "rotated_query",
           "All features rotated, not the first ones alone",
           "features that should stay differ from those of query and key",
@@ -202,7 +203,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           {partial,
            {[](const Plan& plan) { return plan.head_dim % 2 == 0; },
             "a head of odd width does not rotate as a whole"}},
-          turned_by("positions[t] * (1 / {base} ^ (2 * PAIR / D))", true));
+          turned_by("{p}[t] * (1 / {base} ^ (2 * {pair} / D))", true));
     entry(list, "rope-table", "rotated_query",
           "Cosines and sines were laid out for the other pairing",
           "the two features of a pair rotate by two angles",
@@ -211,7 +212,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
               "emb = np.concatenate((angles, angles), axis=-1)  # neighbours: np.repeat(angles, 2, "
               "-1)"),
           "Halves need the angles one after the other, neighbours each angle twice.", needs_pairs,
-          turned_by("positions[t] * inverse_frequencies[OTHER]", false));
+          turned_by("{p}[t] * inverse_frequencies[{other}]", false));
     entry(list, "rope-cache", "present_key", "Cached keys were rotated again",
           "scores with cached keys are those of other distances, those among new tokens are right",
           "key = torch.cat([past_key, rotate(key)], dim=-2)  # the past has rotated",
@@ -229,7 +230,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
         "Say which axis holds the tokens: shape[1] is the heads once they were moved in front.",
         {needs_rope,
          {[](const Plan& plan) { return plan.has_head && plan.heads > 1; }, "there is one head"}},
-        turned_by("h * inverse_frequencies[PAIR]", false), "positions that cancel");
+        turned_by("h * inverse_frequencies[{pair}]", false), "positions that cancel");
     entry(
         list, "streaming-positions=sinks", "rotated_query",
         "Positions were not counted anew when tokens were evicted",
@@ -244,7 +245,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
         moved(rotated_steps, [](const Plan& plan) {
             // As many as StreamingLLM never evicts, or as there are but one.
             const std::size_t kept = std::min<std::size_t>(4, plan.query_len - 1);
-            return "p[t] + (if t >= " + std::to_string(kept) + " then 1 else 0)";
+            return "{p}[t] + (if t >= " + std::to_string(kept) + " then 1 else 0)";
         }));
     entry(list, "streaming-positions=new-key", "rotated_key",
           "The newest key was rotated for its place in the text, not in the cache",
@@ -252,7 +253,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           "key = rotate(key, torch.arange(cache_length))  # after the eviction",
           "When a token is evicted, all behind it move up: keys rotate by their new places.",
           {needs_rope, {several_tokens, "there is no newest of several keys"}},
-          moved({"rotated_key"}, "p[t] + (if t == Tq - 1 then 1 else 0)"));
+          moved({"rotated_key"}, "{p}[t] + (if t == Tq - 1 then 1 else 0)"));
     all_moved_together(list, false);
 }
 

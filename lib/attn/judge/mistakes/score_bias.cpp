@@ -33,13 +33,13 @@ const std::string slopes_of_any_number =
     "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h in range(n)]\n"
     "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]";
 
-/// Other slopes, one for each head; `N` is the power of two up to which they are regular.
+/// Other slopes, one for each head; `{n}` is the power of two up to which they are regular.
 void sloped(std::vector<Mistake>& list, const char* id, const char* title, const char* effect,
             const char* lesson, const Need& needs, const std::string& slope) {
     entry(list, id, "slopes", title, effect, Fix(slopes_of_any_number, slopes_of_any_number),
           lesson, needs, follows([slope](const Plan& plan) {
               return "slopes[h] = " +
-                     replaced_all(slope, "N", std::to_string(std::bit_floor(plan.heads)));
+                     filled(slope, {{"n", std::to_string(std::bit_floor(plan.heads))}});
           }));
 }
 
@@ -151,12 +151,12 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
            "heads have the slopes of other heads",
            "With a number of heads that is no power of two, slopes are not in order.",
            needs_odd_alibi,
-           "if h < 2 * (H - N) then 2 ^ (-8 * (h + 1) / (2 * N)) else 2 ^ (-8 * (h - (H - N) + 1) "
-           "/ N)");
+           "if h < 2 * (H - {n}) then 2 ^ (-8 * (h + 1) / (2 * {n})) else 2 ^ (-8 * (h - (H - "
+           "{n}) + 1) / {n})");
     sloped(list, "alibi-exponent", "The slopes begin one step too early",
            "every slope is too large by the same factor, the first is 1",
            "Heads count from 1 in the exponent.", needs_alibi,
-           "if h < N then 2 ^ (-8 * h / N) else 2 ^ (-8 * (h - N) / N)");
+           "if h < {n} then 2 ^ (-8 * h / {n}) else 2 ^ (-8 * (h - {n}) / {n})");
     sloped(list, "alibi-exponent=plain",
            "The slopes of a power of two were used for another number, one step too early",
            "the first slope is 1, and every head has another one than it should",

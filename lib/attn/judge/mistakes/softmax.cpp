@@ -21,14 +21,14 @@ const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum
 const Fix softmax_lines("weights = F.softmax(scores, dim=-1)",
                         "weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)");
 
-/// Weights, and what the sink takes, as a share: `CELL` is the score of the cell, or the sink.
+/// Weights, and what the sink takes, as a share: `{cell}` is the score of the cell, or the sink.
 TableEdit shared_out_by(const Text& share) {
     const auto rule = [share](const char* left, bool of_sink) {
         return [=](const Plan& plan) {
             const std::string head = plan.has_head ? "h," : "";
             const std::string cell = of_sink ? sink_cell(plan) : "scores[" + head + "q,k]";
             return left + ("[" + head) + (of_sink ? "q] = " : "q,k] = ") +
-                   replaced_all(share(plan), "CELL", cell);
+                   filled(share(plan), {{"cell", cell}});
         };
     };
     return all_of({follows(rule("weights", false)), follows(rule("sink_weight", true))});
@@ -47,7 +47,7 @@ TableEdit over_everything(bool heads_together) {
             const std::string sink = sums_heads ? "sink[g]" : sink_cell(plan);
             sum = "(" + sum + ") + Tq * " + heads + "exp(" + sink + " - " + most + ")";
         }
-        return "exp(CELL - " + most + ") / (" + sum + ")";
+        return "exp({cell} - " + most + ") / (" + sum + ")";
     });
 }
 
@@ -55,7 +55,7 @@ TableEdit over_everything(bool heads_together) {
 std::string never_shifted(const Plan& plan) {
     const std::string sum =
         std::string("(sum j: exp(scores[") + (plan.has_head ? "h," : "") + "q,j]))";
-    return "exp(CELL) / (" + sum + (plan.has_sink() ? " + exp(" + sink_cell(plan) + "))" : ")");
+    return "exp({cell}) / (" + sum + (plan.has_sink() ? " + exp(" + sink_cell(plan) + "))" : ")");
 }
 
 // Mistakes of softmax do not show where there is none.
@@ -159,7 +159,7 @@ void running_sum(std::vector<Mistake>& list, RunningSum how, double block,
         std::string term, summed;
     };
     const std::string last = how == RunningSum::averaged
-                                 ? "(if floor(k / " + word + ") == floor(OWN / " + word +
+                                 ? "(if floor(k / " + word + ") == floor({own} / " + word +
                                        ") then " + right + " else 0) * floor((Tk + " + word +
                                        " - 1) / " + word + ")"
                                  : right;
@@ -175,8 +175,8 @@ void running_sum(std::vector<Mistake>& list, RunningSum how, double block,
     const std::string sum = replaced_all(
         replaced_all(replaced_all(way.summed, "scores[q,k]", "scores[q,j]"), "floor(k", "floor(j"),
         "if k", "if j");
-    std::vector<TableEdit> rules{follows("weights[q,k] = " + way.term + " / (sum j: " +
-                                         replaced_all(sum, "OWN", "k") + ")")};
+    std::vector<TableEdit> rules{
+        follows("weights[q,k] = " + way.term + " / (sum j: " + filled(sum, {{"own", "k"}}) + ")")};
     // What such code keeps as its sum; where it takes means of blocks it has none.
     if (how != RunningSum::averaged) rules.push_back(follows("row_sum[q] = sum j: " + sum));
     entry(list, std::string("running-") + way.id + "=" + word, "weights",
@@ -233,7 +233,7 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
           "every weight is 1, and the context is the plain sum of the values",
           Fix(softmax_lines.torch, "weights = np.exp(scores) / np.exp(scores).sum(axis=0)"),
           "A number alone always gets a share of 1: look at the length of the axis.",
-          {key_axis, needs_keys}, shared_out_by("exp(CELL - CELL)"));
+          {key_axis, needs_keys}, shared_out_by("exp({cell} - {cell})"));
     const Need lays_along{key_axis,
                           needs_square,
                           {[](const Plan& plan) { return plan.query_len > 1 && !plan.has_sink(); },
