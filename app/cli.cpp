@@ -155,7 +155,7 @@ std::string asked_help(const Command& command, const Words& words) {
     return {};
 }
 
-/// Says what stands beside a request for help and is not read: another one, or a value.
+/// Says what is beside a request for help and is not read: another one, or a value.
 void note_beside_help(const Words& words) {
     const auto asks = [](const std::string& word) {
         return word == "--help" || word == "-h" || word == "--version";

@@ -177,7 +177,7 @@ std::vector<Compared> all_bugs(const Right& right) {
 }
 
 std::string table_of_bugs(const Arguments& arguments, const Right& right) {
-    // On a narrow terminal the texts stand in lines of their own, each below its mistake.
+    // On a narrow terminal the texts are in lines of their own, each below its mistake.
     const std::size_t place = terminal_columns(arguments).value_or(110) < 110 ? 80 : 46;
     std::string text =
         fmt::format("# {}\n{:20}{:>5}  {:{}}  {}\n", whole_text(right.model, right.written),

@@ -22,7 +22,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
-/// A program that runs the user's own attention on a probe; as it stands, it is right.
+/// A program that runs the user's own attention on a probe; as it is, it is right.
 extern "C" const char attn_probe_program[];
 
 namespace app {

@@ -48,7 +48,7 @@ public:
         namespace fs = std::filesystem;
         std::error_code ignored;
         if (fs::is_directory(path, ignored)) return watch_folder(path, "");
-        // A link is watched where it stands and where it leads.
+        // A link is watched where it is and where it leads.
         for (const fs::path& place : {fs::path(path), fs::canonical(path, ignored)}) {
             if (place.empty()) continue;
             const fs::path folder = place.parent_path();

@@ -61,7 +61,7 @@ std::string quoted(const attn::models::Model& model, std::int64_t id);
 /// How many bytes at the end of a text begin a character that is not whole yet.
 std::size_t unfinished(const std::string& text);
 
-/// Columns under their heads, each as wide as its longest word; numbers stand to the right, from
+/// Columns under their heads, each as wide as its longest word; numbers are to the right, from
 /// column `first_number` on.
 std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t first_number);
 

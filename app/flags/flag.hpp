@@ -65,7 +65,7 @@ struct Flag {
     Takes takes{};
     std::string usual{};            ///< the default, as it could be typed, or in words
     std::string letter{};           ///< `-o`
-    std::string group = "Options";  ///< the heading that it stands under in help
+    std::string group = "Options";  ///< the heading that it is under in help
     unsigned traits = 0;            ///< of Trait
     /// Others that are meant instead: a typed one puts those of a file aside.
     std::vector<Name> rivals{};
@@ -302,7 +302,7 @@ struct TypedWords {
 TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words,
                       bool flags_alone);
 
-// Words that may stand after a flag: the steps of the walk, in its order; the ids of the catalogue
+// Words that may be after a flag: the steps of the walk, in its order; the ids of the catalogue
 // of mistakes; the trained models that the program holds.
 std::vector<std::string> step_names();
 std::vector<std::string> mistake_ids();

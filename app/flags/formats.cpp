@@ -101,7 +101,7 @@ attn::AxisWords words_on(const Document& document, const attn::Section& section,
 }
 
 // A table with the parameters' axes too would be a table mostly of empty columns; for the same
-// reason tokens stand in the column of the queries or keys that are made of them. Their words come
+// reason tokens are in the column of the queries or keys that are made of them. Their words come
 // after the values.
 void render_csv(const Document& document, const TextChoices&, const Sink& sink) {
     Document table;

@@ -100,7 +100,7 @@ std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::s
 
 TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words,
                       bool flags_alone) {
-    // Tell CLI11 no more than the names: all that is checked and said of a flag stands in its row.
+    // Tell CLI11 no more than the names: all that is checked and said of a flag is in its row.
     CLI::App cli;
     cli.set_help_flag();
     cli.allow_extras();
@@ -126,7 +126,7 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
     std::vector<std::string> given = respelt(rows, words, flags_alone, typed.trouble);
     std::reverse(given.begin(), given.end());
     cli.parse(std::move(given));
-    // An option stands once in the order for each time that it was typed.
+    // An option is once in the order for each time that it was typed.
     std::map<const CLI::Option*, std::size_t> seen;
     for (const CLI::Option* option : cli.parse_order()) {
         const std::string text = option->results().at(seen[option]++);

@@ -80,7 +80,7 @@ std::string action(const Takes& takes) {
     return with_words(offer_of(takes).zsh, escaped(attn::joined(takes.words(), " "), ":"));
 }
 
-/// How zsh is told where the value stands: `--mask causal` and `--mask=causal`, `-o FILE` and
+/// How zsh is told where the value is: `--mask causal` and `--mask=causal`, `-o FILE` and
 /// `-oFILE`.
 std::string with_value(const std::string& name) { return name + (name[1] == '-' ? "=" : "+"); }
 
@@ -112,7 +112,7 @@ std::string arguments(const Command& command) {
 /// A string in single quotes.
 std::string fish_quoted(const std::string& text) { return "'" + escaped(text, "'\\") + "'"; }
 
-/// What can stand there, as flags of `complete`.
+/// What can be there, as flags of `complete`.
 std::string fish_offer(const Takes& takes) {
     return with_words(offer_of(takes).fish, escaped(attn::joined(takes.words(), " "), "'\\"));
 }

@@ -96,7 +96,7 @@ public:
 
     std::size_t columns() const { return columns_; }
 
-    /// The steps around the one looked at; dots stand where there are more.
+    /// The steps around the one looked at; dots are where there are more.
     std::vector<Line> lines(std::size_t rows) const {
         std::vector<Line> lines;
         std::size_t first = place_ > rows / 2 ? place_ - rows / 2 : 0;

@@ -33,7 +33,7 @@ using Line = std::vector<Span>;
 /// The content of a screen, from the top.
 struct Frame {
     std::vector<Line> lines;
-    std::optional<std::size_t> typing_column{};  ///< where the terminal's cursor stands, last line
+    std::optional<std::size_t> typing_column{};  ///< where the terminal's cursor is, last line
 };
 
 /// The line cut, or filled up with blanks, to exactly so many columns.
@@ -82,7 +82,7 @@ private:
     std::size_t revision_ = 0;
     std::string step_;
 
-    // Where the window stands.
+    // Where the window is.
     std::size_t first_row_ = 0, first_column_ = 0;
     std::size_t end_row_ = 0, end_column_ = 0;
     std::size_t cell_width_ = 1;

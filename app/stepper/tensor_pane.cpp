@@ -55,7 +55,7 @@ Line TensorPane::column_labels(std::size_t axis, std::size_t label_width, std::s
                                std::size_t count) const {
     Line line{{std::string(label_width, ' ')}};
     for (std::size_t i = first_column_; i < end_column_; ++i) {
-        // Dots stand where columns are left out.
+        // Dots are where columns are left out.
         const bool more_before = i == first_column_ && i > 0;
         const bool more_behind = i + 1 == end_column_ && end_column_ < count;
         line.push_back({(more_before ? "…" : " ") +

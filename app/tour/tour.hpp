@@ -30,7 +30,7 @@ void make_tour(const TourSetting& setting);
 std::string tour_handout(std::size_t first, const std::string& format);
 
 /// One screen of the tour: a question, what is said of it, the commands that answer it, and
-/// something to try. All of it stands in app/tour.md.
+/// something to try. All of it is in app/tour.md.
 struct TourPage {
     struct Block {
         bool is_command = false;
@@ -43,7 +43,7 @@ struct TourPage {
 
 struct TourDocument {
     std::vector<TourPage> pages;  ///< in their order
-    TourPage begin, end;          ///< what stands before the first and after the last
+    TourPage begin, end;          ///< what is before the first and after the last
 };
 const TourDocument& tour_document();
 /// A paragraph of Markdown as plain text.

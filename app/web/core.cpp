@@ -22,7 +22,7 @@ ATTN_EXPORT(attn_room) char* attn_room(std::size_t size) {
     return words.data();
 }
 
-/// Runs the words that stand there. Returns the exit code.
+/// Runs the words that are there. Returns the exit code.
 ATTN_EXPORT(attn_run) int attn_run() {
     attn::setting_prefix = "--";
     app::written.clear();

@@ -181,7 +181,7 @@ const utf8proc_property_t* utf8proc_get_property(utf8proc_int32_t point) {
     return &property;
 }
 
-/// A mark, a joiner and what stands after one go with the character before.
+/// A mark, a joiner and what is after one go with the character before.
 utf8proc_bool utf8proc_grapheme_break_stateful(utf8proc_int32_t before, utf8proc_int32_t point,
                                                utf8proc_int32_t*) {
     constexpr utf8proc_int32_t joiner = 0x200D;

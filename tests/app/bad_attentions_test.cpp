@@ -8,7 +8,7 @@ using program::run;
 
 namespace {
 
-/// What stands below `attention a` and `begins --mask causal`, and a part of what is said of it.
+/// What is below `attention a` and `begins --mask causal`, and a part of what is said of it.
 /// `S` is a step that would do.
 struct Bad {
     const char* text;

@@ -219,7 +219,7 @@ TEST_SUITE("app: config") {
         program::check_refused("--config " + path, "c.json:3: there is no setting 'embed-dimm'");
         std::ofstream(path) << "{\n  \"heads\": \"two\"\n}\n";
         program::check_refused("--config " + path, "c.json:2: --heads");
-        // The word stands elsewhere too: as a token, as another object's key.
+        // The word is elsewhere too: as a token, as another object's key.
         std::ofstream(path) << "{\n  \"text\": [\"heads\", \"a\"],\n  \"heads\": \"two\"\n}\n";
         program::check_refused("--config " + path, "c.json:3: --heads");
         std::ofstream(path)

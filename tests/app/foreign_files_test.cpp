@@ -97,7 +97,7 @@ TEST_SUITE("app: foreign files") {
         REQUIRE(page.exit_code == 0);
         for (std::size_t at = page.out.find("<script"); at != std::string::npos;
              at = page.out.find("<script", at + 1)) {
-            // Either it stands in code between two backticks, or in a Python string.
+            // Either it is in code between two backticks, or in a Python string.
             const std::size_t line = page.out.rfind('\n', at);
             const std::string before = page.out.substr(line, at - line);
             CAPTURE(before);

@@ -162,7 +162,7 @@ TEST_SUITE("app: generate") {
         program::check_refused("generate --all-bugs -q", "--no-notes has no effect");
     }
     TEST_CASE("the numbers part where the text was written, its prompt in one piece") {
-        // A query rotated as at position 0 is right as long as it stands in the prompt.
+        // A query rotated as at position 0 is right as long as it is in the prompt.
         const auto written =
             run("generate --text 'Once upon a time, there was a little girl' --bug rope-offset-q "
                 "--tokens 20");

@@ -58,7 +58,7 @@ TEST_SUITE("app: notebook") {
             CHECK(out == "as in the notebook | corrected\n64.0               | 24.0\n");
         }
         CHECK(run("notebook 003 --corrected -q --only head_weights_sum_corrected").out == "24.0\n");
-        // Where both forms are wider than the line they stand one above the other.
+        // Where both forms are wider than the line they are one above the other.
         const std::string wide =
             run("notebook 000 --corrected -q --only weights --linewidth 30").out;
         CHECK(wide.find(" | ") == std::string::npos);

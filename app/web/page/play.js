@@ -55,7 +55,7 @@ async function unpackedArchive(bytes) {
             const stream = new Blob([inside]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
             inside = new Uint8Array(await new Response(stream).arrayBuffer());
         }
-        // The part is stored, its size stands before it, and nothing follows its name.
+        // The part is stored, its size is before it, and nothing follows its name.
         about.setUint16(8, about.getUint16(8, true) & ~8, true);
         for (const place of [10, 30, 32]) about.setUint16(place, 0, true);
         about.setUint32(20, inside.length, true);

@@ -205,7 +205,7 @@ NextToken NextTokens::apart(std::int64_t id, std::optional<std::int64_t> other) 
 
 namespace {
 
-/// What the logits of one row say, and where a token stands among them.
+/// What the logits of one row say, and where a token is among them.
 Reading reading_of(std::span<const double> logits, std::size_t chosen) {
     const auto all = distribution<double>(logits);
     const auto best = std::ranges::max_element(logits);

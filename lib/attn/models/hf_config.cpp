@@ -112,7 +112,7 @@ Config rope_in(const Config& config, const Family& family, const char* kind) {
     return newer.empty() ? older : newer;
 }
 
-/// A number that may stand in the settings of the rotation or beside them, where it has other
+/// A number that may be in the settings of the rotation or beside them, where it has other
 /// names.
 double agreed(const Config& config, const Config& rope, const char* key,
               std::initializer_list<const char*> beside, double usual) {

@@ -123,7 +123,7 @@ private:
     std::string label_, advice_;
 };
 
-/// What stands beside a tensor of theirs: no bias, one always, or one where the configuration says
+/// What is beside a tensor of theirs: no bias, one always, or one where the configuration says
 /// so. Names that are `whole` have no .weight after them either.
 enum class Bias { none, always, attention, mlp, whole };
 

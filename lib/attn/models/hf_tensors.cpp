@@ -201,7 +201,7 @@ public:
     }
 
 private:
-    /// Buffers that are computed anew, and what stands beside the text model.
+    /// Buffers that are computed anew, and what is beside the text model.
     bool changes_nothing(std::string_view name) const {
         for (const std::string& end : listed("buffers")) {
             if (name == end || name.ends_with("." + end)) return true;

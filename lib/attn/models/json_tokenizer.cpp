@@ -113,7 +113,7 @@ private:
         bool begins = false;  ///< the whole text
     };
 
-    /// The added tokens of a text, before or after it was normalized, and what stands around them.
+    /// The added tokens of a text, before or after it was normalized, and what is around them.
     std::vector<Stretch> around_added(const std::string& text, bool normalized) const {
         static const Pattern blanks("\\s+"), letters("[" + std::string(word_letters) + "]");
         std::vector<Stretch> all;
@@ -199,7 +199,7 @@ private:
         all.insert(all.end(), made.begin(), made.end());
     }
 
-    /// Joins the neighbours whose merge stands first in the list, until there is none; what is no
+    /// Joins the neighbours whose merge is first in the list, until there is none; what is no
     /// piece then falls into bytes or is unknown, as the file says.
     void append_merged(std::vector<std::string> symbols, Ids& all) const {
         const auto merged = [this](const std::string& left, const std::string& right) {

@@ -125,7 +125,7 @@ private:
 ///     inner = (up + 1) * gate * sigmoid(1.702 gate),   up held within +-7, gate below 7
 ///
 /// Shapes  rows and result (tokens, embed_dim).
-/// Range   a token gets the same bits whatever tokens stand beside it.
+/// Range   a token gets the same bits whatever tokens are beside it.
 /// Why     only the experts that are chosen are read, one at a time: a layer of gpt-oss-20b has 32
 ///         of 100 MB each.
 /// Source  the modeling files of gpt-oss, Mixtral and Qwen 3 in transformers.

@@ -53,7 +53,7 @@ extern const std::string_view sorter_json;
 
 /// stories_bin and stories_tokenizer one after the other, as zlib packs them. Of each four bytes
 /// the bits are turned once to the left, so that the exponent of a float is a byte of its own, and
-/// then stand all first bytes, all second ones, and so on: exponents are much alike.
+/// then come all first bytes, all second ones, and so on: exponents are much alike.
 std::string packed_stories();
 
 /// A model of the Llama kind as Hugging Face's transformers keep it: config.json and tensors. Where

@@ -57,7 +57,7 @@ std::vector<LayerEdit> edits_of(const std::vector<Without>& without, const Archi
 ///     x = embedding[ids];  in each layer  x += attention(norm(x)),  x += mlp(norm(x));
 ///     logits = norm(x) embedding^T
 ///
-/// Why    attention is the step table, walked with these tokens as queries; what stands around it
+/// Why    attention is the step table, walked with these tokens as queries; what is around it
 ///        in a model is here.
 /// Range  tokens one at a time and all at once give the same numbers but for rounding.
 ///        Of parameters that are not kept one layer is in memory at a time, for one run over one

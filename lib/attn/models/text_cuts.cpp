@@ -54,7 +54,7 @@ Pattern pattern_in(const Json& part, const TextCuts& cuts) {
     return Pattern(text, cuts.label);
 }
 
-/// A part of a text that fits a pattern, or that stands between such.
+/// A part of a text that fits a pattern, or that is between such.
 struct Part {
     std::string text;
     bool fits;
@@ -117,7 +117,7 @@ Normalizer lower_case() {
     return [](const std::string& text) {
         std::string made;
         for (const auto& [point, character] : points_of(text)) {
-            // The one capital that becomes two letters, whatever stands beside it.
+            // The one capital that becomes two letters, whatever is beside it.
             made += point == 0x130 ? "i\u0307" : utf8_of(utf8proc_tolower(point));
         }
         return made;

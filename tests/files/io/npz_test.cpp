@@ -131,7 +131,7 @@ TEST_SUITE("npz") {
     }
 
     TEST_CASE("an entry that claims to unpack to more than deflate can give is refused") {
-        // The unpacked size stands at offset 24 of the directory's entry.
+        // The unpacked size is at offset 24 of the directory's entry.
         std::string bomb = fixture_bytes("deflated.npz");
         const std::size_t entry = bomb.find("PK\x01\x02");
         bomb.replace(entry + 24, 4, "\xFF\xFF\xFF\x7F");

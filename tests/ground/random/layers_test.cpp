@@ -77,7 +77,7 @@ void check_layer(Generator& generator, const Json& step) {
         std::vector<T> cells;
         for (const DrawnTensor& row : rows) {
             if (row.name.empty() || torch_name(row) != name) continue;
-            // Thirds of one bias stand one after the other.
+            // Thirds of one bias are one after the other.
             const Array<T>& part = layer[row.name].as<T>();
             cells.insert(cells.end(), part.begin(), part.end());
             const Shape part_shape = row.shape();

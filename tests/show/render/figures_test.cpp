@@ -76,7 +76,7 @@ void check_stays_text(const std::string& text) {
     CHECK(text.size() < 60000);
 }
 
-/// A page without what stands in fences, where no character starts anything.
+/// A page without what is in fences, where no character starts anything.
 std::string without_code(std::string text) {
     for (std::size_t at = text.find("```"); at != text.npos; at = text.find("```", at)) {
         const std::size_t ticks = text.find_first_not_of('`', at) - at;

@@ -43,7 +43,7 @@ const RopeScaling* stretching(const Plan& plan) {
     return scaling && scaling->kind != Kind::dynamic ? &*scaling : nullptr;
 }
 
-// positions: where the tokens stand.
+// positions: where the tokens are.
 
 std::optional<std::string> position_word(std::string_view word, const StepLines& of) {
     const Standing standing{of.step.tokens == "key"};

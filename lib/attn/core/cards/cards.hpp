@@ -40,7 +40,7 @@ StepTable difference_context_cards();
 StepTable expanded_cards();
 StepTable merged_cards();
 
-/// Where the tokens of x stand, or those of the memory.
+/// Where the tokens of x are, or those of the memory.
 Step positions_card(bool of_memory);
 
 /// The vectors added to the tokens of x for their positions, and x as the sum, under the title of

@@ -69,7 +69,7 @@ struct PlannedText {
     const char* text;
 };
 
-/// A rule or what stands beside it, for a card; empty where none is meant.
+/// A rule or what is beside it, for a card; empty where none is meant.
 template <std::size_t N>
 std::function<std::string(const PlannedStep&)> texts(const PlannedText (&rows)[N],
                                                      Words own = nullptr) {

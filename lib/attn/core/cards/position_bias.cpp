@@ -15,7 +15,7 @@ bool is_file(const Plan& plan) {
     return plan.biases() && plan.config.position_bias->kind == PositionBias::Kind::file;
 }
 
-// position_bias: what each query and key add for where they stand.
+// position_bias: what each query and key add for where they are.
 
 Outline position_bias_outline(const Plan& plan) {
     Axes axes{"query", "key"};

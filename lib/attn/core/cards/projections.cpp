@@ -132,7 +132,7 @@ std::vector<Input> projection_inputs(const Plan& plan, const Projected& part) {
 std::string product_rule(const Plan& plan, const std::string& left, const std::string& source,
                          const std::string& parameter, const std::string& out, bool has_bias) {
     const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
-    const std::size_t last = out.find_last_of(',') + 1;  // what stands before it is the head
+    const std::size_t last = out.find_last_of(',') + 1;  // what is before it is the head
     const std::string weight =
         out.substr(0, last) + (out_in ? out.substr(last) + ",c" : "c," + out.substr(last));
     const std::string sum = "sum c: " + source + "[t,c] * w_" + parameter + "[" + weight + "]";

@@ -56,7 +56,7 @@ void fused_attention(const double* query, const double* key, const double* value
                      const AttentionShape& shape, const FusedOptions& options,
                      const BiasView<double>& bias = {});
 
-/// The effect of one block of keys on one block of queries. Numbers of a query stand at its place
+/// The effect of one block of keys on one block of queries. Numbers of a query are at its place
 /// in the block, cells at (query, key) and features at (query, feature), each row by row.
 struct FusedBlock {
     std::size_t first_query, queries;

@@ -72,7 +72,7 @@ struct ScaleChoice {
     double number = 1;  ///< the factor for By::number
 };
 
-/// A number that is added to each score for where query and key stand.
+/// A number that is added to each score for where query and key are.
 struct PositionBias {
     enum class Kind { alibi, t5, file };
     Kind kind = Kind::alibi;

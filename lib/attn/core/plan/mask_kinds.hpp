@@ -16,7 +16,7 @@ struct ScoreCell {
     std::size_t batch, head, query, key;
 };
 
-/// One kind of mask: a row of the table. All that is said of it stands here.
+/// One kind of mask: a row of the table. All that is said of it is here.
 struct MaskKind {
     std::string_view word;       ///< as a line of settings names it
     std::string_view such_as{};  ///< with numbers, `chunk:4`; empty for a mask from a file
@@ -59,7 +59,7 @@ std::string mask_text(const MaskKind& kind, const MaskChoice& mask);
 /// All kinds, in the order in which formulas name them.
 std::span<const MaskKind> mask_kinds();
 
-/// How many keys stand before query 0's own: its position, from which those of the others follow.
+/// How many keys are before query 0's own: its position, from which those of the others follow.
 /// Queries are aligned at the start or at the end of the keys.
 std::ptrdiff_t causal_offset(const Plan& plan);
 

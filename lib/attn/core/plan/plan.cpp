@@ -88,7 +88,7 @@ SourceSizes sizes_of(const Source& source) {
     return {};
 }
 
-/// Earlier keys stand in front of those of x, whose queries go on where they end.
+/// Earlier keys are in front of those of x, whose queries go on where they end.
 void resolve_past(Plan& plan) {
     WalkConfig& config = plan.config;
     if (!config.past) return;

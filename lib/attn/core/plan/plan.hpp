@@ -17,7 +17,7 @@ struct Plan {
     std::size_t query_len = 0;
     std::size_t key_len = 0;   ///< of all keys: those of the past and those of x (or memory)
     std::size_t past_len = 0;  ///< keys and values of earlier tokens
-    /// Where the first query stands among the keys: of some rows of a walk
+    /// Where the first query is among the keys: of some rows of a walk
     /// (attn/core/walk/parts.hpp). Unset, the alignment of the causal mask says it.
     std::optional<std::ptrdiff_t> first_query;
     std::size_t embed_dim = 0;

@@ -40,7 +40,7 @@ struct Projected {
     std::size_t length(const Plan& plan) const {
         return number == 0 ? plan.query_len : plan.new_keys();
     }
-    /// `query` or, where one weight makes all three, `qkv`: what stands after w_ and b_.
+    /// `query` or, where one weight makes all three, `qkv`: what is after w_ and b_.
     std::string parameter(const Plan& plan) const { return plan.one_weight() ? "qkv" : name; }
 };
 

@@ -3,7 +3,7 @@
 
 namespace attn {
 
-/// Fills in where tokens stand and which features rotate, and checks that they and the norms of
+/// Fills in where tokens are and which features rotate, and checks that they and the norms of
 /// query and key fit the sizes, which the plan must have.
 ///
 /// Errors  ConfigError naming the setting.

@@ -36,7 +36,7 @@ struct Splitting {
 ///         2000, whose search could need more stack than there is.
 Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splitting = {});
 
-/// Where a word stands among the tokens of one sequence, in any case.
+/// Where a word is among the tokens of one sequence, in any case.
 std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word);
 
 /// The names of the tokens of a source, for each sequence: their words, or ids, with the given

@@ -21,7 +21,7 @@ struct BoundRule {
 
     const RuleNode* node = nullptr;
     const RuleFunction* function = nullptr;  ///< of a call or an operator
-    bool reads = false;                      ///< whether a cell stands in it
+    bool reads = false;                      ///< whether a cell is in it
     bool is_constant = false;
     double number = 0;
     std::size_t index = none;  ///< of a name, or of a reduction
@@ -36,7 +36,7 @@ inline std::uint64_t index_bit(std::size_t index) {
     return std::uint64_t{1} << std::min<std::size_t>(index, 63);
 }
 
-/// Whether a sum, product or extreme stands in it.
+/// Whether a sum, product or extreme is in it.
 inline bool has_sum(const BoundRule& node) {
     return node.node->kind == RuleNode::Kind::reduce || std::ranges::any_of(node.parts, has_sum);
 }

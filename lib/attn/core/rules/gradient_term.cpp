@@ -144,7 +144,7 @@ bool is_deviations(const GradientTerm& term, std::size_t place) {
            same_tree(*substituted(each, {{loop.index, name_node(mean.index)}}, {}), *mean.parts[2]);
 }
 
-/// The place of factors within the first loops: a factor stands before a sum that it does not
+/// The place of factors within the first loops: a factor is before a sum that it does not
 /// change with, but after the conditions under which there is such a cell.
 RuleTree nest(const GradientTerm& term, std::size_t level, const IndexSpans& spans,
               bool& negative) {

@@ -240,7 +240,7 @@ RuleTree compared_indices(const std::string& word, const Linear& left, const Lin
         if (!less && span.first >= equal) return truth(true);
         if (!less && span.last < equal) return truth(false);
     }
-    // Added terms stand on the left, subtracted ones on the right.
+    // Added terms are on the left, subtracted ones on the right.
     Linear first;
     Linear second;
     for (const Linear::Part& part : difference.parts()) {

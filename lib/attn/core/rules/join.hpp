@@ -81,7 +81,7 @@ struct SumRanges {
 };
 
 /// Joins `along`, the numbers from the least place on, for each cell over its own range, in order:
-/// a sum has the same last bit wherever it stands. Returns how many numbers were joined.
+/// a sum has the same last bit wherever it is. Returns how many numbers were joined.
 template <class T>
 std::size_t join_ranges(const std::string& word, const SumRanges& ranges, const T* along, T* out) {
     using Index = SumRanges::Index;

@@ -73,7 +73,7 @@ public:
     }
 
 private:
-    /// What stands after the end: mostly the index of a sum that there is not.
+    /// What is after the end: mostly the index of a sum that there is not.
     [[noreturn]] void refuse_rest() {
         const std::size_t end = text_.find_last_not_of(' ', at_ == 0 ? 0 : at_ - 1);
         std::size_t begin = end + 1;

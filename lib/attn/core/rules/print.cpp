@@ -30,7 +30,7 @@ class Printer {
 public:
     explicit Printer(bool in_index = false) : in_index_(in_index) {}
 
-    /// The text of a node where only what holds at least so tightly stands without brackets.
+    /// The text of a node where only what holds at least so tightly is without brackets.
     std::string text(const RuleNode& node, Rank least) const {
         if (node.word == "//") {
             const RuleTree quotient = operate_node("/", node.parts);

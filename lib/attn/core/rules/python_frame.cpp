@@ -17,7 +17,7 @@ using Whole = std::int64_t;
 /// The largest number of a whole one that may count cells.
 constexpr Whole largest = Whole{1} << 31;
 
-/// How tightly an operator holds what it stands between.
+/// How tightly an operator holds what it is between.
 Binds binds_of(const RuleNode& node) {
     if (node.kind != Kind::operate) return Binds::single;
     if (node.parts.size() == 1) return Binds::negated;

@@ -60,7 +60,7 @@ const char* attention_grammar();
 
 /// Reads a rule of that grammar.
 ///
-/// All that stands after `sum i:` or `else` belongs to it up to the end or a closing bracket.
+/// All that is after `sum i:` or `else` belongs to it up to the end or a closing bracket.
 /// `//` rounds down, and so does `/` within the indices of a cell and the ends of a range.
 /// Errors  ConfigError with a caret under the place.
 Rule parse_rule(std::string_view text);
@@ -97,7 +97,7 @@ RuleTree reduce_node(const std::string& word, const std::string& index, RuleTree
 bool is_operation(const RuleNode& node, const char* word);
 /// Whether both are written alike.
 bool same_tree(const RuleNode& a, const RuleNode& b);
-/// Whether the name stands in the expression, outside of a reduction that binds it anew.
+/// Whether the name is in the expression, outside of a reduction that binds it anew.
 bool holds_index(const RuleNode& node, const std::string& name);
 /// Whether an expression is a truth: `k > q`, or the mask.
 inline bool gives_truth(const RuleNode& node) { return node.type == RuleType::truth; }

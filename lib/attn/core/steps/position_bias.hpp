@@ -63,7 +63,7 @@ struct DistanceBias {
     }
 };
 
-/// Writes the bias of all distances that occur: that of query q and key k stands at column
+/// Writes the bias of all distances that occur: that of query q and key k is at column
 /// q + key_len - 1 - k of the row of its head, so that neighbours are neighbouring queries. `first`
 /// is the position of query 0. After the last column there is room for vectors to read beyond it.
 template <class T>
@@ -85,8 +85,8 @@ BiasView<T> bias_view(const Array<T>& bias, const Shape& scores);
 ///     ALiBi:  position_bias(h,q,k) = -|position(q) - position(k)| * slope(h)
 ///     T5:     position_bias(h,q,k) = table(bucket(position(k) - position(q)), h)
 ///
-/// Shapes  result (head, query, key); `first` is the position of query 0, keys stand at 0, 1, ...
-/// Why     scores do not know where tokens stand; distances say it without changing query or key.
+/// Shapes  result (head, query, key); `first` is the position of query 0, keys are at 0, 1, ...
+/// Why     scores do not know where tokens are; distances say it without changing query or key.
 template <class T>
 Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
                        std::size_t key_len);

@@ -17,7 +17,7 @@ namespace attn {
 ///         rotary_dim features from `first` on rotate, the others stay as they are.
 /// Range   a pair keeps its length (times factor); position 0 changes nothing.
 /// Errors  ShapeError when there is not one row of cosines for each token.
-/// Why     the dot product of two rotated rows depends on how far apart they stand, not on where.
+/// Why     the dot product of two rotated rows depends on how far apart they are, not on where.
 ///         The roundings are those of Hugging Face's models: three for an inverse frequency, one
 ///         for an angle, two products and a sum for a feature, none of them FMA.
 /// Source  Su et al. 2021, RoFormer, section 3.2.

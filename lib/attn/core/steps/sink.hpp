@@ -7,7 +7,7 @@ namespace attn {
 
 // An attention sink: a logit s of each head that joins the softmax of all its queries, as if a
 // further key had that score and a value of zero. What follows changes the parts of softmax
-// (attn/core/steps/softmax.hpp) between which it stands. `sink` has one number for each head;
+// (attn/core/steps/softmax.hpp) between which it is. `sink` has one number for each head;
 // matrix g is of head g % heads.
 
 /// The sink joins the largest score of each row, so that its exponential cannot overflow either.

@@ -40,7 +40,7 @@ private:
     std::map<std::string, std::optional<Ball>> known_;
 };
 
-/// How a tensor stands to its ball.
+/// How a tensor lies to its ball.
 struct WithinBall {
     double difference = 0;   ///< the largest
     double allowed = 0;      ///< at that cell

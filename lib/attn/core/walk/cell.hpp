@@ -13,7 +13,7 @@ struct Cell {
     std::string step;
     std::vector<std::size_t> indices;
     double value = 0;
-    std::vector<std::string> remarks{};  ///< on words that stand at several places
+    std::vector<std::string> remarks{};  ///< on words that are at several places
 };
 
 /// Where a cell lies, by the names of its axes.

@@ -111,7 +111,7 @@ Rule rule_as_written(const PlannedStep& of) {
     return has_rule ? of.step.rule(of) : Rule();
 }
 
-/// What is told in the place of words of a rule's text, by where they stand.
+/// What is told in the place of words of a rule's text, by where they are.
 class Told {
 public:
     Told(const PlannedStep& of, const Rule& rule)

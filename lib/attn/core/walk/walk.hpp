@@ -54,7 +54,7 @@ struct WalkPart {
 
 /// Whether each query of this walk goes its own way from the scores on, so that some rows can be
 /// had without the others: not with softmax over another axis, and not where a mistake or a given
-/// tensor stands between.
+/// tensor is between.
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table);
 
 /// The steps before those that work on each query alone.

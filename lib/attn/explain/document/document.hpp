@@ -48,7 +48,7 @@ struct Section {
     /// How it is made of a walk's ledger where it is not the part itself.
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
     Remake remake{};
-    std::string rule{};    ///< the formula so that all it needs stands in it; may be empty
+    std::string rule{};    ///< the formula so that all it needs is in it; may be empty
     bool changed = false;  ///< no longer what its notebook printed: other settings made it
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};

@@ -94,7 +94,7 @@ struct BlockCell {
 /// The first number after block 0 for which `wanted(before, now)` holds.
 template <class Wanted>
 std::optional<BlockCell> first_block_where(const Subject& subject, Wanted wanted) {
-    // Only of all blocks each stands after the one before it.
+    // Only of all blocks each is after the one before it.
     if (!subject.excerpt.has_all_in_order("block")) return std::nullopt;
     const Matrices matrices(subject.tensor);
     const Cells cells(subject.tensor);

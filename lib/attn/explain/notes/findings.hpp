@@ -87,7 +87,7 @@ std::string named(const Subject& subject, const Rows& rows);
 /// The heads that are looked at: of a tensor with all heads side by side, `width` features each.
 std::vector<std::size_t> heads_in(const Subject& subject, std::size_t width);
 
-/// `features 0 to 3 come from head 0, features 4 to 7 from head 1 and so on`: whose features stand
+/// `features 0 to 3 come from head 0, features 4 to 7 from head 1 and so on`: whose features are
 /// where, for the first two of these heads.
 std::string features_of_heads(const std::vector<std::size_t>& heads, std::size_t width,
                               const std::string& verb, const std::string& preposition);

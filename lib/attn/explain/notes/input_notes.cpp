@@ -55,7 +55,7 @@ std::string token_text(const Tokens& tokens, std::int64_t id) {
                                             : "id " + std::to_string(id);
 }
 
-/// Where padding stands and how much of it there is; empty without any.
+/// Where padding is and how much of it there is; empty without any.
 std::string padding_sentence(const Subject& subject, const Tokens& tokens) {
     if (!tokens.pad_id) return {};
     std::size_t count = 0;

@@ -26,7 +26,7 @@ bool has_right_to_left(std::string_view text) {
     return false;
 }
 
-/// The source whose tokens stand at the positions of that side; nullptr when it has none.
+/// The source whose tokens are at the positions of that side; nullptr when it has none.
 const Tokens* tokens_of(const Plan& plan, Side side) {
     const bool remembered = side == Side::key && plan.config.memory.has_value();
     return std::get_if<Tokens>(remembered ? &*plan.config.memory : &plan.config.input);
@@ -45,7 +45,7 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
     return quoted(token);
 }
 
-/// Where a key of the subject stands among all: those that are made of tokens come after the past.
+/// Where a key of the subject is among all: those that are made of tokens come after the past.
 std::size_t key_position(const Subject& subject, std::size_t key) {
     if (!subject.tensor.has_axis("token")) return subject.excerpt.index("key", key);
     return subject.plan.past_len + subject.excerpt.index("token", key);

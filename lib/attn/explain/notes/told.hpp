@@ -18,7 +18,7 @@ struct Told {
     std::function<std::string(const WalkView&)> remark{};
 };
 
-// The sentences stand under the names of their steps, one file for each group of cards.
+// The sentences are under the names of their steps, one file for each group of cards.
 using NoteTable = std::vector<Told>;
 NoteTable input_notes();
 NoteTable norm_notes();
@@ -38,7 +38,7 @@ inline std::function<std::string(const Subject&)> says(std::string note) {
 
 /// The sentences of an attention file whose facts there are: `{largest}` and `{smallest}` are
 /// places,
-/// `{largest_number}` and `{smallest_number}` what stands there.
+/// `{largest_number}` and `{smallest_number}` what is there.
 std::string file_note(const std::string& text, const Tensor& tensor);
 
 /// What is said of a step; nothing of one that mistakes or users have made, or without sentences.

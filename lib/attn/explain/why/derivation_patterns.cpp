@@ -78,7 +78,7 @@ MadeCell tellable(MadeCell made) {
         return each.form == AddendForm::other;
     };
     if (std::ranges::any_of(made.addends, is_other)) return {};
-    // The condition that chose a side stands after what is read there.
+    // The condition that chose a side is after what is read there.
     made.cells.insert(made.cells.end(), made.asked.begin(), made.asked.end());
     return made;
 }

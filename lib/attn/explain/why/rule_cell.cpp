@@ -162,7 +162,7 @@ void RuleCell::add_addend(const BoundRule& node, MadeCell& made) {
 }
 
 /// The expression with `{1}` in the place of cell 1, and numbers in the place of all that no cell
-/// stands in, and of sums.
+/// is in, and of sums.
 RuleTree RuleCell::written(const BoundRule& node, MadeCell& made, std::vector<ReadCell>& cells) {
     const BoundRule& it = node.node->kind == Kind::choose ? settled(node, made) : node;
     if (it.node->kind == Kind::cell) {

@@ -36,9 +36,9 @@ struct MadeCell {
     bool is_sum = false;
     std::vector<Addend> addends;  ///< of a sum
     std::string text;             ///< of what is no sum: with `{1}` in the place of cell 1
-    std::vector<ReadCell> cells;  ///< that stand in it
+    std::vector<ReadCell> cells;  ///< that are in it
     bool is_copy = false;         ///< it is another cell, as it was
-    bool takes_side = false;      ///< it stands on one side of an `if`
+    bool takes_side = false;      ///< it is on one side of an `if`
     std::vector<ReadCell> asked;  ///< cells that said which one
 };
 

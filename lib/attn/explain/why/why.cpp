@@ -239,7 +239,7 @@ std::string row_text(const Ledger& ledger, const Cell& cell) {
 
 namespace {
 
-/// The index that a word or a number names on one axis; a word that stands at several places is
+/// The index that a word or a number names on one axis; a word that is at several places is
 /// remarked on.
 std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, std::size_t axis,
                      const std::string& word, Cell& cell) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view between_fields{" \t\r"};
 
-// Where a comment starts, unless the # stands in quotes.
+// Where a comment starts, unless the # is in quotes.
 std::size_t comment_start(std::string_view text) {
     bool quoted = false;
     for (std::size_t i = 0; i < text.size(); ++i) {

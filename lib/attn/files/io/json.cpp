@@ -29,7 +29,7 @@ constexpr std::size_t deepest = 64;
 /// The string that stands for a not-a-number on the way to the parser: as long as NaN.
 constexpr std::string_view nan_letter{"\x7F"};
 
-/// JSON as Python writes it, as JSON whose letters stand where they stood.
+/// JSON as Python writes it, as JSON whose letters are where they were.
 std::string python_as_json(std::string_view text) {
     constexpr std::pair<std::string_view, std::string_view> words[] = {
         {"NaN", "\"\x7F\""}, {"Infinity", "\"inf\"   "}, {"-Infinity", "\"-inf\"   "}};

@@ -91,7 +91,7 @@ Tensor assembled(const Elements& elements, const std::vector<T>& values,
 // that of the axes when the table is read. Where that leaves a choice, the usual order decides.
 Axes table_axes(const std::vector<TensorRef>& tensors) {
     Axes left;
-    std::set<std::pair<std::string, std::string>> before;  // (a, b): a stands directly before b
+    std::set<std::pair<std::string, std::string>> before;  // (a, b): a is directly before b
     for (const TensorRef& each : tensors) {
         const Axes& axes = each.tensor.axes();
         for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -23,8 +23,8 @@ using Json = nlohmann::json;
                      ": save it anew with numpy.save");
 }
 
-/// A header, which is a Python dictionary written out, as JSON whose letters stand where they
-/// stood.
+/// A header, which is a Python dictionary written out, as JSON whose letters are where they
+/// were.
 ///
 ///     {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 std::string header_as_json(std::string_view header) {

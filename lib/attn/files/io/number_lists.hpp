@@ -22,7 +22,7 @@ public:
     void add(double number);
     void add_integer(std::int64_t integer);
     void add_truth(bool truth);
-    /// What stands in quotes: "nan", "inf" and "-inf", for which JSON has no number.
+    /// What is in quotes: "nan", "inf" and "-inf", for which JSON has no number.
     /// Errors  NotATensor for any other text.
     void add_quoted(std::string_view text);
 
@@ -52,7 +52,7 @@ private:
     const std::string& label_;
     Shape shape_;
     std::vector<bool> closed_;  // which lengths in shape_ are known, as such a list has ended
-    Shape open_;                // how much stands in each list that is open
+    Shape open_;                // how much is in each list that is open
     bool depth_is_known_ = false;
     std::vector<Leaf> leaves_;
     std::size_t booleans_ = 0;

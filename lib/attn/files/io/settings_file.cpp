@@ -18,13 +18,13 @@ std::string text_of(const nlohmann::json& value) {
     return text;
 }
 
-/// The lines on which the keys of an object stand. `place` leads to it: the keys of the objects
+/// The lines on which the keys of an object are. `place` leads to it: the keys of the objects
 /// that it lies in, the first of which, the whole text, has none.
 std::map<std::string, std::size_t> lines_of_keys(std::string_view text,
                                                  const std::vector<std::string>& place) {
     std::map<std::string, std::size_t> lines;
     std::vector<std::string> here;
-    std::string last;  // string that was read, and where it stood
+    std::string last;  // string that was read, and where it was
     std::size_t last_line = 1;
     std::size_t line = 1;
     for (std::size_t i = 0; i < text.size(); ++i) {

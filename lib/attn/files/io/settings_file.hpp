@@ -9,7 +9,7 @@ namespace attn {
 struct FileSetting {
     std::string key;
     std::vector<std::string> values;  ///< one, or those of a list
-    std::size_t line = 0;             ///< where its key stands, from 1
+    std::size_t line = 0;             ///< where its key is, from 1
     bool is_text = false;             ///< a string: `"none"`, not true
     bool is_object = false;           ///< which tells of x or memory, and is no setting
     bool is_null = false;             ///< says nothing: no values
@@ -19,7 +19,7 @@ struct FileSetting {
 struct FileSettings {
     std::vector<FileSetting> all{};
     /// Of what this program prints with `--format json`, where `all` is what was said, under `said`
-    /// in its `config`: every setting of the walk that was made of it, which stands beside.
+    /// in its `config`: every setting of the walk that was made of it, which is beside it.
     std::vector<FileSetting> beside_said{};
 };
 

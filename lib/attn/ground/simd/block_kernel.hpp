@@ -87,7 +87,7 @@ private:
     static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
 
     /// The queries transposed, so that lanes are queries, times scale and log2(e): the exponentials
-    /// below are powers of two, and no score is ever multiplied. With a cap, tanh stands between:
+    /// below are powers of two, and no score is ever multiplied. With a cap, tanh is between:
     /// it takes the scores as parts of the cap.
     template <std::size_t width>
     static void pack_queries(const QueryBlock<Real>& block, Real* queries) {

@@ -20,12 +20,12 @@ std::string lower(std::string_view text);
 /// `nan`, `inf`.
 std::optional<double> parse_number(std::string_view text);
 
-/// Whether a character may stand in a name: a letter, a digit, `_`.
+/// Whether a character may be in a name: a letter, a digit, `_`.
 bool is_of_name(char c);
 /// Whether the text has the name, with no more letters on either side.
 bool has_name(std::string_view text, std::string_view name);
 
-/// The text with a word in the place of another, wherever it stands; several, one after the other.
+/// The text with a word in the place of another, wherever it is; several, one after the other.
 std::string replaced_all(std::string text, std::string_view word, std::string_view by);
 std::string replaced_all(std::string text,
                          const std::vector<std::pair<std::string, std::string>>& words);

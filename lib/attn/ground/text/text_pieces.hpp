@@ -53,7 +53,7 @@ std::string gathered_text(Write&& write) {
 }
 
 /// Escape sequences before and after words that a terminal highlights; empty where there are no
-/// colours. What a colour means stands in words too.
+/// colours. What a colour means is in words too.
 struct Ink {
     std::string_view heading{};
     std::string_view formula{};

@@ -187,7 +187,7 @@ private:
         change_inputs();
     }
 
-    /// Whether a sum over that index stands in a tree.
+    /// Whether a sum over that index is in a tree.
     static bool is_summed(const RuleNode& node, const std::string& index) {
         return (node.kind == Kind::reduce && node.index == index) ||
                std::ranges::any_of(node.parts,

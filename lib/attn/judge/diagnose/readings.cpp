@@ -118,7 +118,7 @@ bool splits_axes(const Shape& theirs, const Shape& ours) {
                        [](std::size_t length) { return length == 1; });
 }
 
-/// The keys of each query's window alone, its own one last: what stands before the first key says
+/// The keys of each query's window alone, its own one last: what is before the first key says
 /// what a key beyond the window has.
 std::optional<Reading> widened(const Tensor& theirs, const Axes& axes, const Shape& shape,
                                const Shape& lengths) {
@@ -170,7 +170,7 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         }
         return true;
     };
-    // How far back a number stands that this one repeats.
+    // How far back a number is that this one repeats.
     const auto repeats = [&](std::size_t i, std::size_t back) {
         return theirs.at(i) == theirs.at(i - back * inner);
     };

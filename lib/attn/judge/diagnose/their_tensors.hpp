@@ -47,7 +47,7 @@ std::vector<std::string> known_steps(const std::string& name,
 /// Whether the name is that of what attention returns in the end.
 bool names_a_result(const std::string& name);
 
-/// The steps of this walk that a tensor of that name may be, the likeliest first: step names stand
+/// The steps of this walk that a tensor of that name may be, the likeliest first: step names are
 /// for themselves, `attn` for the weights, `out` for the last step of the walk. Empty for a name
 /// that nobody uses.
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan);
@@ -192,7 +192,7 @@ public:
     /// `from_theirs` says that the expectation was computed from tensors of theirs.
     Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                       const Tensor& expected, bool from_theirs) const;
-    /// Whether all that differs stands in rows of padded queries, which nobody reads.
+    /// Whether all that differs is in rows of padded queries, which nobody reads.
     bool right_where_read(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                           const Tensor& expected, bool from_theirs) const;
     /// A way to read a tensor in which it is right as that step of the reference.
@@ -247,7 +247,7 @@ private:
 };
 
 /// Says of each tensor which steps it may be, and which none is. Where names leave a choice, the
-/// step whose right numbers a tensor holds stands first.
+/// step whose right numbers a tensor holds is first.
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
                                        const DiagnoseOptions& options,
                                        std::vector<Skipped>& skipped);

@@ -181,7 +181,7 @@ void other_pairing(Plan& plan) {
     pairing = pairing == Pairing::half ? Pairing::interleaved : Pairing::half;
 }
 
-/// Whether no gain of its own for each feature stands after the rotation.
+/// Whether no gain of its own for each feature is after the rotation.
 bool norms_first_or_alike(const Plan& plan) {
     const Ledger& given = plan.config.parameters;
     return plan.config.qk_norm.place == QkNorm::Place::before ||

@@ -77,7 +77,7 @@ bool masks_causally_or_not(const Plan& plan) {
     });
 }
 
-/// Keys whose features stand where they would when the rows of their weight were rearranged for
+/// Keys whose features are where they would be when the rows of their weight were rearranged for
 /// halves with the number of query heads in the place of key heads.
 std::string rearranged_for_query_heads(const Plan& plan) {
     const bool is_split = !walk_has(plan, "projected_key");

@@ -8,7 +8,7 @@ namespace {
 /// Features of a query that do not rotate.
 std::size_t unturned(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }
 
-/// Where the value of each head stands in front of its key, `{width}` features together.
+/// Where the value of each head is in front of its key, `{width}` features together.
 const std::string value_first = "o - o % {width} + (o % {width} + Dv) % {width}";
 /// Where (head, token) would hold what belongs to head h of token t.
 const std::string heads_first = "((o / {width} * Tk + t) * {width} + o % {width})";

@@ -57,7 +57,7 @@ TableEdit made_as(const std::string& step, const std::string& other) {
 /// Lets each of query, key and value be computed as another one of them: `order` says which block
 /// of the fused product each of the three took.
 void fused_order(std::vector<Mistake>& list, const std::string& order) {
-    // Name number i was given to the block that stands at its letter's place.
+    // Name number i was given to the block that is at its letter's place.
     const auto taken = [order](std::size_t i) { return part_names[order.find("qkv"[i])]; };
     entry(
         list, "fused-order=" + order, "query",

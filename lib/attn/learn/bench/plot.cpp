@@ -57,7 +57,7 @@ PlotAxes axes_of(const BenchPoints& points) {
     double high_length = points.back().first;
     const auto seconds_of = [](const auto& point) { return point.second; };
     const auto [fastest, slowest] = std::ranges::minmax(points, {}, seconds_of);
-    // A single length stands in the middle; times reach to whole powers of ten.
+    // A single length is in the middle; times reach to whole powers of ten.
     if (low_length == high_length) {
         low_length /= 2;
         high_length *= 2;

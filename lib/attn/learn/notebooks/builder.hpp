@@ -14,7 +14,7 @@ namespace attn {
 /// that begin with blanks go on with the field before, those of `code` as they are. After a name
 /// or a field ` if corrected` or ` if not corrected` restricts it. The fields:
 ///
-///     title, made, note, code, printed_by   as they stand; words in braces are left for `fill`
+///     title, made, note, code, printed_by   as they are; words in braces are left for `fill`
 ///     walk       the walk that makes this section and those after it; empty: none does
 ///     from       the parts of its steps that these numbers are, `weights[0]`, side by side where
 ///                there are several; by default the step whose name the section has. Empty: none

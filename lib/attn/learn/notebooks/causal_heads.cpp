@@ -147,7 +147,7 @@ std::string cell_code(const ReplayOptions& replay, const Plan& plan,
         replaced["scaled_scores"] =
             "scaled_scores = scores * " + std::to_string(plan.embed_dim) + "**-0.5";
     }
-    Plan own = plan;  // what other cells draw stands in their lines
+    Plan own = plan;  // what other cells draw is in their lines
     own.config.burn_before.clear();
     std::string lines;
     for (const StepCode& step : program_of(own, step_table(), CodeLanguage::torch, Gradients::on)) {

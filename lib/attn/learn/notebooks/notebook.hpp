@@ -30,7 +30,7 @@ struct NotebookWalk {
 
 /// A notebook of the kind learners find on the web, as a program on this library. It gives one
 /// section for each thing that the notebook prints, in its order and printed form, with the
-/// mistakes that it makes; further sections, not shown by default, hold what stands after a
+/// mistakes that it makes; further sections, not shown by default, hold what is after a
 /// printed shape. Sections say which walk, and which parts of its steps, hold their numbers.
 struct Notebook {
     std::string number;  ///< `000`; serves as a name too
@@ -80,8 +80,8 @@ std::vector<NotebookWalk> numpy_loops_walks(const ReplayOptions& replay);
 std::vector<NotebookWalk> causal_heads_walks(const ReplayOptions& replay);
 std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay);
 
-/// Both replays in one document: where a section of the corrected one differs it stands right
-/// after the other, named `NAME_corrected`; what only one of them has stands in its place.
+/// Both replays in one document: where a section of the corrected one differs it is right
+/// after the other, named `NAME_corrected`; what only one of them has is in its place.
 Document both_replays(const Document& faithful, const Document& corrected);
 
 /// The same as one program: the faithful replay, then from the top the corrected one, of which only

@@ -130,7 +130,7 @@ void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
 
 void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices) {
     std::vector<const Section*> boxes = boxes_of(document);
-    // An arrow back to a box stands beside it, on the same height.
+    // An arrow back to a box is beside it, on the same height.
     std::map<std::string, const Section*> gradients;
     std::erase_if(boxes, [&](const Section* section) {
         if (section->name.starts_with("d_")) gradients[section->name.substr(2)] = section;

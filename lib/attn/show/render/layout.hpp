@@ -14,7 +14,7 @@
 namespace attn {
 
 /// Writes brackets, separators and line breaks around the cells of a tensor, as PyTorch and NumPy
-/// both nest them. How the dots of a cut row stand among its cells is for each library to say.
+/// both nest them. How the dots of a cut row are among its cells is for each library to say.
 class Layout {
 public:
     /// Writes what lies after the axes before `position`.

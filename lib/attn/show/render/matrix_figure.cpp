@@ -38,7 +38,7 @@ public:
         columns_ = dimension == 0 ? 1 : shape_.back();
         rows_ = dimension < 2 ? 1 : shape_[dimension - 2];
         written_ = tensor_.size() <= most_written_cells && columns_ <= 24;
-        // Small multiples stand four in a row.
+        // Small multiples are four in a row.
         const double digits = with_numbers_ ? 7.3 * static_cast<double>(view_.width()) + 10 : 0;
         const std::size_t in_row = std::clamp<std::size_t>(
             tensor_.size() / std::max<std::size_t>(1, rows_ * columns_), 1, 4);
@@ -109,7 +109,7 @@ private:
     /// Height above the cells: the caption, the name of the axis, the labels.
     double head_room(const std::vector<Panel>& panels) const {
         const double labels = shape_.empty() ? 0 : turned() ? 0.72 * column_labels_ + 14 : 18;
-        // The caption stands beside the name of the axis where there is room.
+        // The caption is beside the name of the axis where there is room.
         const bool beside = width_ * static_cast<double>(columns_) > 200;
         return (panels.front().caption.empty() || beside ? 0 : 16) + (shape_.empty() ? 0 : 16) +
                labels;

@@ -26,7 +26,7 @@ void write_content(TextPieces& text, const Section& section, TextForm form,
 void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
                  const Sink& sink);
 
-/// The same with another form for what stands between the words, which ends without a line break.
+/// The same with another form for what is between the words, which ends without a line break.
 using ContentForm = std::function<std::string(const Section&)>;
 void render_text(const Document& document, const ContentForm& form, const PrintOptions& options,
                  Words words, const Sink& sink);
@@ -71,12 +71,12 @@ void write_notebook(const std::vector<NotebookCell>& cells, const Sink& sink);
 /// Writes the document as one HTML page that needs nothing else: no network, no other file.
 ///
 /// The page shows every section's tensor as a table, shaded as in figures; a cell that is chosen
-/// shows its derivation. The walk stands in it as `--format json` writes it, the derivations beside
+/// shows its derivation. The walk is in it as `--format json` writes it, the derivations beside
 /// it; page/*.js and page/*.css, which the build puts in, make the page of them. With
 /// `document.other` the page shows both and marks what differs.
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink);
 
-/// Bytes as letters that may stand in a page: two for 13 bits, digits of base 91, the smaller one
+/// Bytes as letters that may be in a page: two for 13 bits, digits of base 91, the smaller one
 /// first: printable ASCII without `"`, `&` and `<`.
 std::string as_letters(std::string_view bytes);
 

@@ -57,7 +57,7 @@ std::string bound_text(const Tensor& bound) {
            brief(median);
 }
 
-/// `write_form` writes what stands between the words. Every section is sent as soon as it ends.
+/// `write_form` writes what is between the words. Every section is sent as soon as it ends.
 template <class WriteForm>
 void write_sections(const Document& document, const PrintOptions& options, Words words, bool apart,
                     const Sink& sink, WriteForm&& write_form) {

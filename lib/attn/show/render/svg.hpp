@@ -13,7 +13,7 @@ std::string xml_text(std::string_view text);
 /// A length or coordinate in pixels, to a tenth.
 std::string px(double length);
 
-/// Where and how a text stands.
+/// Where a text is, and how it is set.
 struct TextAt {
     double x = 0;
     double y = 0;
@@ -66,7 +66,7 @@ void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices)
 /// Title, formula and axes of a section; gives where the figure may begin.
 double draw_heading(Svg& svg, const Section& section, bool with_words);
 
-/// The matrices of a tensor: what stands before the last two axes, counted through.
+/// The matrices of a tensor: what is before the last two axes, counted through.
 struct Panel {
     std::string caption;  ///< `batch 0, head 1`
     std::size_t offset = 0;

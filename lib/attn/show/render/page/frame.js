@@ -1,4 +1,4 @@
-// What stands around the tensors: the command, the tools, the panel for derivations.
+// What is around the tensors: the command, the tools, the panel for derivations.
 
 /** Which style sheet applies: that of the reader's own setting, the light or the dark one. */
 function themeButton(turned) {

@@ -1,5 +1,5 @@
 "use strict";
-// Where the page stands: a document of its own, or a tree of its own inside somebody else's.
+// Where the page is: a document of its own, or a tree of its own inside somebody else's.
 
 const host = [...document.querySelectorAll("[data-attn-explain]")].find((one) => !one.shadowRoot);
 /** @type {any} a document or a shadow root: what elements are looked for in */

@@ -4,7 +4,7 @@
 const rowsInSight = 24;
 
 /**
- * The labels along an axis; `places` tell apart what stands there twice, and say which words the
+ * The labels along an axis; `places` tell apart what is there twice, and say which words the
  * numbers of a vocabulary are.
  */
 function labelsOf(walk, section, axis, indices) {

@@ -1,4 +1,4 @@
-// All heads at a glance: on the tab of each head stands a picture of its weights.
+// All heads at a glance: on the tab of each head is a picture of its weights.
 
 const tabsBare = { make: Tabs.prototype.make, mark: Tabs.prototype.mark };
 

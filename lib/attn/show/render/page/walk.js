@@ -179,7 +179,7 @@ class Walk {
         const sectionOf = (step) => new Section(step, views.sections[step.name], views.tokens);
         this.sections = walk.steps.map(sectionOf);
         this.byName = new Map(this.sections.map((section) => [section.name, section]));
-        // A gradient stands beside the step that it is of.
+        // A gradient is beside the step that it is of.
         for (const one of this.sections) one.of = this.byName.get(one.name.replace(/^d_/, "")) ?? one;
         const isScores = (one) => one.isOfPairs && one.of === one && one.name.endsWith("scores");
         const scores = this.sections.filter(isScores);
