@@ -58,6 +58,7 @@ class Maker:
     def __init__(self, dice, outlines, last_scores):
         self.dice, self.outlines, self.last_scores = dice, outlines, last_scores
         self.letters, self.ranged = iter(()), set()
+        self.products = dice.choice([0, 3, 30])  # how likely beside the other kinds
 
     def pick(self, *weighted):
         return self.dice.choices([one for one, _ in weighted], [w for _, w in weighted])[0]()
@@ -211,6 +212,7 @@ class Maker:
             (lambda: f"(if {self.truth(1, scope)} then {inner()} else {inner()})", 3),
             (lambda: self.guarded(depth, scope), 1),
             (lambda: f"({self.reduction(depth, scope)})", 5),
+            (lambda: f"({self.product(scope)})", self.products),
             (lambda: self.counted(scope), 1 if scope else 0))
 
     def held(self, depth, scope):
@@ -268,6 +270,26 @@ class Maker:
         self.ranged.add(letter)
         body = self.number(depth - 1, inside)
         return f"{word} {letter} in {first}..{end}: {body}"
+
+    def product(self, scope):
+        """What is worked as a product of matrices where it can be: at any place beside the sum."""
+        rows = {}
+        for name in self.readable(False):
+            axes, shape = self.outlines[name]
+            for axis, length in zip(axes, shape):
+                if axis not in SHARED:
+                    rows.setdefault(length, []).append(name)
+        letter = next(self.letters, None)
+        if letter is None or not rows:
+            return self.literal()
+        length = self.dice.choice(list(rows))
+        inside = {**scope, letter: (0, length - 1)}
+        cells = [self.plain_cell(self.dice.choice(rows[length]), inside, letter, length)
+                 for _ in range(4)]
+        held = [self.pick((lambda: one, 4), (lambda: f"({one} {self.dice.choice('+-')} {other})", 2),
+                          (lambda: f"abs({one})", 1), (lambda: f"({one} + 0.5)", 1))
+                for one, other in (cells[:2], cells[2:])]
+        return f"sum {letter}: {held[0]} * {held[1]}"
 
     def plain_cell(self, name, scope, letter, length):
         axes, shape = self.outlines[name]

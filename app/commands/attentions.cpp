@@ -25,7 +25,7 @@ begins     --heads 2 --mask causal
 # Numbers with a name: --set half=3
 setting    half = 2                       # tokens after which half of a key is left
 
-# What training would learn: drawn behind all others (linear, normal, normal(0, 0.02), uniform,
+# What training would learn: drawn after all others (linear, normal, normal(0, 0.02), uniform,
 # ones, zeros), or an expression of its letters.
 parameter  gain[h] = 1 + h
 

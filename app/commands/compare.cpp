@@ -108,7 +108,7 @@ std::string word_lines(const Side& left, const Side& right) {
         if (apart(id) > apart(changed)) changed = id;
     }
     const auto line = [&](const char* what, std::size_t id) {
-        return fmt::format("{} behind {}: {}, {:.6f} against {:.6f}\n", what,
+        return fmt::format("{} after {}: {}, {:.6f} against {:.6f}\n", what,
                            quoted(one, ids.back()), quoted(one, static_cast<std::int64_t>(id)),
                            a[id].probability, b[id].probability);
     };

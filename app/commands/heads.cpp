@@ -162,7 +162,7 @@ std::string page_of_effects(const Model& model, const TokenIds& ids,
                            fmt::format("{:.4f}{}", head.without, name.empty() ? "" : ", " + name)};
     };
     return page_by_head(
-        fmt::format("The probability of {} behind {} is {:.4f}. By how much it changes without "
+        fmt::format("The probability of {} after {} is {:.4f}. By how much it changes without "
                     "each head; rest on a number for what it then is, and for the head's name.",
                     quoted(model, found.id), quoted(model, ids.back()), found.probability),
         found.heads, cell);
@@ -197,7 +197,7 @@ void write_effects(const Arguments& arguments, const Model& model, const TokenId
                             fmt::format("{:+.4f}", change(n))});
         }
         return fmt::format(
-                   "# {}: the probability of {} behind {} is {:.4f}; without each head it is:\n",
+                   "# {}: the probability of {} after {} is {:.4f}; without each head it is:\n",
                    model.label, quoted(model, found.id), quoted(model, ids.back()),
                    found.probability) +
                aligned(rows, 3) +
@@ -246,7 +246,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
         }
         return fmt::format(
                    "# {}: {} random tokens, twice. Means over the second time: the share of the\n"
-                   "# weights on the token behind the same one of the first time (induction), and\n"
+                   "# weights on the token after the same one of the first time (induction), and\n"
                    "# on that one (duplicate). A name stands for more than half of the weights.\n",
                    model.label, count) +
                aligned(rows, 5);
@@ -266,7 +266,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
     using attn::models::RepeatFigures;
     if (said_form(arguments) == "html") {
         const std::string words = fmt::format(
-            "{} random tokens, twice: the share of each head's weights on the token behind the "
+            "{} random tokens, twice: the share of each head's weights on the token after the "
             "same one of the first time (induction). Rest on a number for its share on that one.",
             count);
         return write_text(

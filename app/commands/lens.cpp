@@ -49,11 +49,11 @@ std::string text_of_lens(const Model& model, const Lens& lens, const TokenIds& i
         }
     }
     std::string text =
-        fmt::format("# what each layer would say behind {} if the model stopped there\n# ({})\n",
+        fmt::format("# what each layer would say after {} if the model stopped there\n# ({})\n",
                     all ? "each token" : quoted(model, ids.back()), what_it_is);
     text += aligned(rows, all ? rows[0].size() : 2);
     return text + fmt::format("# from {} on it says what the model says{}\n", settled_at(lens),
-                              all ? " behind the last token" : "");
+                              all ? " after the last token" : "");
 }
 
 attn::JsonText json_of_reading(const Model& model, const Reading& reading) {
@@ -99,7 +99,7 @@ std::string page_of_lens(const Model& model, const Lens& lens, const TokenIds& i
     }
     return colored_table(
         "lens",
-        fmt::format("What each layer would say behind each token if the model stopped there ({}). "
+        fmt::format("What each layer would say after each token if the model stopped there ({}). "
                     "Rest on a word for its probability and that of {}.",
                     what_it_is, chosen),
         head, [&](std::size_t row) { return lens.places[row].text(); }, cells);
@@ -157,9 +157,9 @@ const std::vector<Flag>& lens_flags() {
         "Lens", {{flags::chosen, "TOKEN",
                   "the token whose probability and rank is told; the one that the model says "
                   "without it"},
-                 {flags::by, "WHAT", "layer: a row a layer; part: one behind its attention too",
+                 {flags::by, "WHAT", "layer: a row a layer; part: one after its attention too",
                   one_of("layer part"), "layer"},
-                 {flags::all, "", "what it says behind each token of the text, not the last alone"},
+                 {flags::all, "", "what it says after each token of the text, not the last alone"},
                  Flag{flags::format, "FORM",
                       "text: a table; json; html: a page in colour; npz: the numbers and x",
                       one_of("text json html npz")}
@@ -173,7 +173,7 @@ const std::vector<Flag>& lens_flags() {
 
 Command lens_command() {
     return {"lens",
-            "say what a trained model would say if it stopped behind each layer",
+            "say what a trained model would say if it stopped after each layer",
             {lens_flags, model_flags, run_flags, json_flags, file_flags},
             run_lens,
             {{"attn-explain lens --text 'Once upon a time, there was a little girl named'",

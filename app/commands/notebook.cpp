@@ -151,7 +151,7 @@ void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
         rows.push_back({{"cell", cell.name}, {"title", cell.title}, {"command", line}});
         if (cells.size() > 1)
             text +=
-                "# " + cell.name + ": " + cell.title + (cell.remake ? "; behind it:" : "") + "\n";
+                "# " + cell.name + ": " + cell.title + (cell.remake ? "; after it:" : "") + "\n";
         if (line) {
             text += *line + "\n";
         } else {

@@ -120,7 +120,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
         gone = error.what();
     }
     now.note = now.margin = now.code = now.suffix = "";
-    now.formula = "behind it: " + cell.parts + " of the walk";
+    now.formula = "after it: " + cell.parts + " of the walk";
     if (!gone.empty()) {
         now.content = "none: " + gone;
     } else if (!cell.remake) {

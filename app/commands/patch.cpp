@@ -132,7 +132,7 @@ std::string page_of_patch(const Model& model, const AskedPatch& asked, const Pat
     }
     return colored_table(
         "patch",
-        fmt::format("{}: {:.3f} behind the text, {:.3f} behind the other; the share of that way "
+        fmt::format("{}: {:.3f} after the text, {:.3f} after the other; the share of that way "
                     "that one carried {} goes.",
                     words, found.here, found.there, asked.heads ? "head" : "x"),
         head, [&](std::size_t row) { return fmt::format("layer {}", row); }, cells);

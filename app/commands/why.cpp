@@ -41,7 +41,7 @@ std::string page_line(const Arguments& arguments, const attn::Walked& walk, std:
     const std::string asked = std::exchange(wanted, cell_of_walk(*section, plan, ledger, wanted));
     if (wanted == asked) return {};
     if (!wanted.empty()) {
-        return asked + (section->remake ? ": behind it is " : " is ") + wanted + " of this walk\n";
+        return asked + (section->remake ? ": after it is " : " is ") + wanted + " of this walk\n";
     }
     attn::Section shown = *section;
     if (shown.remake) shown.content = shown.remake(plan, ledger);
@@ -168,11 +168,11 @@ std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& 
     const std::string name = asked.place.empty() ? "next" : "lens[" + asked.place + "]";
     std::string text =
         other ? fmt::format(
-                    "next[{}]-next[{}] = {:.6f}   {} and not {} behind {}\n"
+                    "next[{}]-next[{}] = {:.6f}   {} and not {} after {}\n"
                     "  = difference of their logits\n",
                     next.id, *other, next.logit, word, quoted(model, *other), last)
               : fmt::format(
-                    "{}[{}] = {:.6f}   {} behind {}{}\n"
+                    "{}[{}] = {:.6f}   {} after {}{}\n"
                     "  = exp(logit) / sum over all tokens, logit {:.4f}\n",
                     name, next.id, next.probability, word, last,
                     asked.place.empty() ? "" : ", if the model stopped there", next.logit);

@@ -34,7 +34,7 @@ attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, con
         model, static_cast<std::size_t>(plan.config.layer), id, numbers("x"), output);
     attn::Loss loss{attn::Loss::Kind::upstream};
     loss.target = attn::Tensor(ledger["output"].axes(), found.gradient);
-    loss.file = "what " + model.label + " does behind this attention";
+    loss.file = "what " + model.label + " does after this attention";
     loss.rest = found.loss;
     for (std::size_t i = 0; i < output.size(); ++i) {
         loss.rest -= output.data()[i] * found.gradient.data()[i];

@@ -253,7 +253,7 @@ const std::vector<Flag>& model_flags() {
 Flag without_flag() {
     return Flag{flags::without, "PART",
                 "leave a part of the trained model out: 3.7 (head 7 of layer 3), 3.attn or 3.mlp "
-                "(all that they add); =mean behind it puts the mean over the tokens in its place"}
+                "(all that they add); =mean after it puts the mean over the tokens in its place"}
         .repeatable()
         .being(of_arithmetic);
 }

@@ -213,7 +213,7 @@ std::vector<Flag> position_rows() {
             "none"),
         Flag{"--positions",
              "N,N",
-             "where the tokens stand: 7,8,9; behind a semicolon those of the memory",
+             "where the tokens stand: 7,8,9; after a semicolon those of the memory",
              {},
              "0,1,2,..."}
             .set_by(set_positions)
@@ -236,7 +236,7 @@ std::vector<Flag> position_rows() {
              "rotary frequencies for inputs longer than those of training: linear:F, "
              "dynamic:F:LENGTH, llama3:F:LOW:HIGH:LENGTH, longrope:F:LENGTH:SHORT:LONG with two "
              "lists of a factor for each pair (1,1.1), or yarn:F:LENGTH[:FAST:SLOW], with "
-             "truncate=false, attention_factor=X, mscale=X and mscale_all_dim=X behind colons",
+             "truncate=false, attention_factor=X, mscale=X and mscale_all_dim=X after colons",
              such_as(scaling_words), "none"}
             .set_by(set_scaling)
             .recorded("rope_scaling", scaling_json)

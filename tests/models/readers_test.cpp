@@ -92,8 +92,8 @@ TEST_SUITE("models: readers") {
             return {};
         };
         CHECK(refusal(bytes, 512).empty());
-        CHECK(refusal(bytes, 511).find("t.bin: goes on behind token 511") == 0);
-        CHECK(refusal(bytes, 513).find("t.bin: token 512 lies behind the end") == 0);
+        CHECK(refusal(bytes, 511).find("t.bin: goes on after token 511") == 0);
+        CHECK(refusal(bytes, 513).find("t.bin: token 512 lies beyond the end") == 0);
         CHECK(refusal(bytes.substr(0, 300), 512).find("t.bin: token ") == 0);
         std::string lying = bytes;
         lying[8] = lying[9] = lying[10] = '\x7f';

@@ -132,7 +132,7 @@ TEST_SUITE("models: stories") {
         CHECK_THROWS_AS(find_model_mistake("weights-transposed", sorter), ConfigError);
         const ModelMistake hides_all = find_model_mistake("mask-inverted");
         CHECK_THROWS_WITH_AS(greedy<float>(open_model("stories"), 3, &hides_all),
-                             "stories: the logits behind token 0 are nan with this mistake: choose "
+                             "stories: the logits after token 0 are nan with this mistake: choose "
                              "another",
                              InputError);
         CHECK_THROWS_WITH_AS(find_model_mistake("rope-tetha"),

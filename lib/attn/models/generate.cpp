@@ -19,7 +19,7 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
         if (runtime.tokens() + next.size() > architecture.most_tokens) return;
         const Array<Real> logits = runtime.last_logits(runtime.advance(next));
         if (std::any_of(logits.begin(), logits.end(), [](Real each) { return each != each; })) {
-            throw InputError(runtime.model().label + ": the logits behind token " +
+            throw InputError(runtime.model().label + ": the logits after token " +
                              std::to_string(runtime.tokens() - 1) +
                              (runtime.is_mistaken()
                                   ? " are nan with this mistake: choose another"

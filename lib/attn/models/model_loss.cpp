@@ -190,7 +190,7 @@ ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int6
     const Shape shape{x.dimension() == 2 ? x.shape(0) : 0, static_cast<std::size_t>(a.embed_dim)};
     if (layer >= a.layers.size() || shape[0] == 0 || x.shape() != shape ||
         output.shape() != shape) {
-        throw ShapeError("a loss behind layer " + std::to_string(layer) + " of " + model.label +
+        throw ShapeError("a loss after layer " + std::to_string(layer) + " of " + model.label +
                          " is of x and output " + shape_text(shape) +
                          ", and of one of its layers: give these");
     }

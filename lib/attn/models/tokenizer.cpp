@@ -252,17 +252,17 @@ std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
     };
     while (pieces.size() < vocab_size) {
         const std::string head = file.text(place, 8);
-        if (head.size() < 8) refuse("lies behind the end of the file");
+        if (head.size() < 8) refuse("lies beyond the end of the file");
         const auto score = static_cast<std::uint32_t>(little_endian(head, 4));
         const std::uint64_t bytes = little_endian(std::string_view(head).substr(4), 4);
         if (bytes == 0 || bytes > 1024) refuse("has " + std::to_string(bytes) + " bytes");
         const std::string text = file.text(place + 8, bytes);
-        if (text.size() < bytes) refuse("lies behind the end of the file");
+        if (text.size() < bytes) refuse("lies beyond the end of the file");
         pieces.push_back({text, std::bit_cast<float>(score)});
         place += 8 + bytes;
     }
     if (place != file.size()) {
-        throw InputError(file.label() + ": goes on behind token " + std::to_string(vocab_size) +
+        throw InputError(file.label() + ": goes on after token " + std::to_string(vocab_size) +
                          ": it belongs to a model with more tokens");
     }
     if (pieces.size() < first_byte + 256) refuse("should be one of the 256 bytes");

@@ -21,7 +21,7 @@ Without parse_without(std::string_view word) {
     if (!layer || (part != "attn" && part != "mlp" && !head)) {
         throw ConfigError("$without "_told + shown(word) +
                           " is no part of a model: ask for a head as 3.7, or for 3.attn or 3.mlp, "
-                          "with =mean behind for the mean over the tokens");
+                          "with =mean after it for the mean over the tokens");
     }
     made.layer = *layer;
     made.head = head.value_or(0);

@@ -84,11 +84,6 @@ std::size_t level_of(const RuleNode& node, const std::vector<GradientLoop>& loop
     return level;
 }
 
-bool reads_cells(const RuleNode& node) {
-    return node.kind == Kind::cell ||
-           std::ranges::any_of(node.parts, [](const RuleTree& part) { return reads_cells(*part); });
-}
-
 /// Whether the conditions alone keep an index of a cell within its tensor, as in `f < k + 1` of
 /// `value[f,f]` where there are more features than tokens; in that case the deepest level of those.
 std::size_t guarded_level(const RuleNode& factor, const GradientTerm& term,

@@ -115,6 +115,11 @@ bool holds_index(const RuleNode& node, const std::string& name) {
                        [&](const RuleTree& part) { return holds_index(*part, name); });
 }
 
+bool reads_cells(const RuleNode& node) {
+    return node.kind == Kind::cell ||
+           std::ranges::any_of(node.parts, [](const RuleTree& part) { return reads_cells(*part); });
+}
+
 void require_whole_node(const RuleNode& node) {
     if (!has_parts(node)) {
         throw ConfigError("a rule holds '" + node.word + "' with " +

@@ -1,6 +1,7 @@
 #include "attn/core/rules/products.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -22,6 +23,16 @@ bool has(const Letters& letters, const std::string& letter) {
 
 /// How far the letters of a rule go.
 using Lengths = std::map<std::string, std::size_t>;
+
+/// Whether an expression asks which of its numbers is the largest, or the same: of what is worked
+/// out in two places the last digits must be the same, then and on the way back.
+bool tells_apart(const RuleNode& node) {
+    static constexpr std::array words{"max", "min", "argmax", "rank"};
+    const bool picks = node.kind != Kind::cell && std::ranges::count(words, node.word) > 0;
+    const bool compares = node.kind == Kind::operate && gives_truth(node);
+    return ((picks || compares) && reads_cells(node)) ||
+           std::ranges::any_of(node.parts, [](const RuleTree& part) { return tells_apart(*part); });
+}
 
 /// Whether an expression adds and subtracts cells and numbers alone, and the letters of the cells,
 /// each over no more than its axis.
@@ -196,8 +207,9 @@ struct Product {
     Factor left, right;
     Letters shared{}, rows{}, columns{}, sums{};
 
-    static std::optional<Product> of(const RuleNode& sum, Lengths lengths, DType dtype,
-                                     const RuleScope& scope) {
+    /// `of_cells`: of cells at letters alone.
+    static std::optional<Product> of(const RuleNode& sum, Lengths lengths, bool of_cells,
+                                     DType dtype, const RuleScope& scope) {
         Letters sums;
         const RuleNode* node = &sum;
         for (; node->kind == Kind::reduce; node = node->parts.back().get()) {
@@ -212,12 +224,13 @@ struct Product {
         const auto factor = [&](const std::string& side, const RuleTree& part) {
             auto one = Factor::of(side, *part, sums, lengths, scope);
             // In 16 bits each sum is rounded, and the factors of a product are not.
-            const bool may_add = !one && !is_16_bit(dtype);
+            const bool may_add = !one && !of_cells && !is_16_bit(dtype);
             return may_add ? Factor::of_sum(side, part, lengths, scope) : one;
         };
         const auto left = factor("left ", node->parts[0]);
         const auto right = factor("right ", node->parts[1]);
         if (!left || !right) return std::nullopt;
+        if (of_cells && !(left->places.empty() && right->places.empty())) return std::nullopt;
         Product product{*left, *right};
         for (const std::string& letter : sums) {
             const bool is_whole =
@@ -315,9 +328,10 @@ Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
     for (std::size_t i = 0; i < rule.indices.size(); ++i) {
         lengths[rule.indices[i]] = made.shape.at(i);
     }
+    const bool of_cells = tells_apart(*rule.value);
     Rule left = rule;
     left.value = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
-        const std::optional<Product> product = Product::of(node, lengths, dtype, scope);
+        const std::optional<Product> product = Product::of(node, lengths, of_cells, dtype, scope);
         if (!product) return nullptr;
         const std::string name = "product " + std::to_string(made_.size());
         made_.emplace(name, product->made(dtype, scope.dots));

@@ -99,6 +99,8 @@ bool is_operation(const RuleNode& node, const char* word);
 bool same_tree(const RuleNode& a, const RuleNode& b);
 /// Whether the name is in the expression, outside of a reduction that binds it anew.
 bool holds_index(const RuleNode& node, const std::string& name);
+/// Whether an expression reads a tensor.
+bool reads_cells(const RuleNode& node);
 /// Whether an expression is a truth: `k > q`, or the mask.
 inline bool gives_truth(const RuleNode& node) { return node.type == RuleType::truth; }
 /// Whether an expression is that number.

@@ -21,12 +21,6 @@ void require_shape(const Step& step, const Plan& plan, const Tensor& given) {
                      ": draw or give it for the same plan");
 }
 
-/// Whether an expression reads a tensor.
-bool reads_cells(const RuleNode& node) {
-    return node.kind == RuleNode::Kind::cell ||
-           std::ranges::any_of(node.parts, [](const RuleTree& part) { return reads_cells(*part); });
-}
-
 /// What an expression rounds: nothing where its numbers are those of a tensor.
 RoundedAt rounding_in(const RuleNode& node) {
     using Kind = RuleNode::Kind;

@@ -162,13 +162,12 @@ std::string part_note(const Subject& subject, const Projected& part) {
 std::string latent_part_note(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
     if (is_absorbed(plan)) {
-        return is_key
-                   ? "One key for all heads: the latent itself, and the part that rotates behind "
-                     "it. Keys of " +
-                         counted(plan.heads, "head") +
-                         " are never made, for the queries have taken their matrix up."
-                   : "The latent itself, in the place of the values of all heads: what makes "
-                     "values of it comes behind the weighted sum.";
+        return is_key ? "One key for all heads: the latent itself, and the part that rotates after "
+                        "it. Keys of " +
+                            counted(plan.heads, "head") +
+                            " are never made, for the queries have taken their matrix up."
+                      : "The latent itself, in the place of the values of all heads: what makes "
+                        "values of it comes after the weighted sum.";
     }
     if (!is_key) {
         return "Cut into " + counted(plan.heads, "head") + " of " +

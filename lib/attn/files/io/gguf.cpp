@@ -237,7 +237,7 @@ GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
     }
     tensor.place = cursor.number(8);
     if (tensor.place > file.size()) {
-        cursor.fail("array " + shown(tensor.name) + " lies behind the end of the file");
+        cursor.fail("array " + shown(tensor.name) + " lies beyond the end of the file");
     }
     return tensor;
 }

@@ -179,7 +179,7 @@ public:
 
     [[noreturn]] void fail_after() const {
         fail("the array does not end here",
-             "give one array, whole, with nothing behind it, or several with their names: q = ...");
+             "give one array, whole, with nothing after it, or several with their names: q = ...");
     }
 
 private:

@@ -199,7 +199,7 @@ Answer past_positions(const Plan& plan, const Ledger&) {
     if (plan.past_len == 0 || !plan.rotates() || positions.empty()) return std::nullopt;
     if (positions.front() >= static_cast<std::int64_t>(plan.past_len)) return std::nullopt;
     return "the tokens of x stand from position " + std::to_string(positions.front()) +
-           " on, behind a past of " + std::to_string(plan.past_len) +
+           " on, after a past of " + std::to_string(plan.past_len) +
            " keys: their distances to these come out wrong";
 }
 

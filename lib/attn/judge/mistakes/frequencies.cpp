@@ -201,7 +201,7 @@ void concatenated(std::vector<Mistake>& list, bool harmless) {
         "A permutation of both sides cancels in their product, and breaks a shared cache.",
         {needs_pairs,
          {[harmless](const Plan& plan) { return !harmless || norms_first_or_alike(plan); },
-          "the gains behind it meet other features"},
+          "the gains after it meet other features"},
          {[](const Plan& plan) { return plan.config.rotary.pairing == Pairing::interleaved; },
           "the pairs are halves already"},
          {[harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },

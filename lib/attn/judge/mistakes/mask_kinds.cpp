@@ -149,7 +149,7 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
                  "With a cache the rows differ from the keys in number, and still need the mask.",
                  {needs_causal("there is no causal mask"),
                   {[](const Plan& plan) { return plan.query_len > 1 && causal_offset(plan) > 0; },
-                   "there is no chunk behind earlier keys"}},
+                   "there is no chunk after earlier keys"}},
                  [](MaskChoice& mask) {
                      mask.causal = false;
                      mask.prefix.reset();
@@ -173,7 +173,7 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
                  "tokens see those that come after them", both, both_lesson, needs_both,
                  drop_causal);
     kind_mistake(list, "padding-dropped", "Later keys were hidden, padding was not",
-                 "tokens behind padding attend to it", both, both_lesson, needs_both,
+                 "tokens after padding attend to it", both, both_lesson, needs_both,
                  [](MaskChoice& mask) { mask.padding = false; });
     entry(list, "masks-joined-by-and", "mask", "Only padding that comes later was hidden",
           "a key is hidden where both masks hide it: all others are seen", both, both_lesson,
@@ -205,7 +205,7 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
                      mask.causal = true;
                  });
     kind_mistake(list, "prefix-causal=open", "Everything was read in both directions",
-                 "tokens behind the prefix see those that come after them", prefix,
+                 "tokens after the prefix see those that come after them", prefix,
                  "Only the prefix is open in both directions.", needs_prefix, [](MaskChoice& mask) {
                      mask.prefix.reset();
                      mask.causal = false;

@@ -189,7 +189,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
     entry(list, "rope-offset-q", "rotated_query",
           "The query was rotated as if it stood at position 0",
           "every score is that of another distance", "q = rotate(q, past_length + torch.arange(T))",
-          "With a cache the new token stands behind it: its position is not its row.",
+          "With a cache the new token stands after it: its position is not its row.",
           {needs_rope, starts_late}, moved({"rotated_query"}, "{p}[t] - {p}[0]"));
     entry(list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
           "every score is that of a distance larger by one", from_past,
@@ -239,7 +239,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
             "positions = np.arange(cache_length)  # places in the cache"),
         "StreamingLLM keeps the first tokens and counts within the cache, not in the text; $bug takes four first tokens and one that was evicted."_told,
         {needs_rope,
-         {several_tokens, "there are no tokens behind the first"},
+         {several_tokens, "there are no tokens after the first"},
          {[](const Plan& plan) { return plan.past_len == 0; },
           "the first tokens are in the past, which has rotated"}},
         moved(rotated_steps, [](const Plan& plan) {
@@ -251,7 +251,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           "The newest key was rotated for its place in the text, not in the cache",
           "the column of the newest key has other scores",
           "key = rotate(key, torch.arange(cache_length))  # after the eviction",
-          "When a token is evicted, all behind it move up: keys rotate by their new places.",
+          "When a token is evicted, all after it move up: keys rotate by their new places.",
           {needs_rope, {several_tokens, "there is no newest of several keys"}},
           moved({"rotated_key"}, "{p}[t] + (if t == Tq - 1 then 1 else 0)"));
     all_moved_together(list, false);

@@ -184,7 +184,7 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
           needs_t5, left_out({"biased_scores"}));
     entry(list, "t5-cross-bias=decode", "position_bias",
           "The bias of a new token was that of the first one",
-          "behind a cache every distance is counted from row 0",
+          "after a cache every distance is counted from row 0",
           Fix("position_bias[:, :, -T:, :]", "position_bias[:, -T:, :]"),
           "With a cache the query stands at its end: take the last rows of the bias.",
           {needs_t5, rows_beside_positions()},
