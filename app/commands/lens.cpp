@@ -33,8 +33,8 @@ std::string text_of_lens(const Model& model, const Lens& lens, const TokenIds& i
     const std::string chosen = quoted(model, lens.chosen);
     std::vector<std::vector<std::string>> rows;
     std::vector<std::string>& head = rows.emplace_back();
-    head = all ? std::vector<std::string>{"behind"}
-               : std::vector<std::string>{"behind", "says", "p", chosen, "rank"};
+    head = all ? std::vector<std::string>{"after"}
+               : std::vector<std::string>{"after", "says", "p", chosen, "rank"};
     for (std::size_t t = 0; all && t < ids.size(); ++t) head.push_back(quoted(model, ids[t]));
     for (std::size_t n = 0; n < lens.places.size(); ++n) {
         std::vector<std::string>& row = rows.emplace_back();

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 here = pathlib.Path(__file__).resolve().parent
-with np.load(here / "PROBE") as file:
+with np.load(here / "{probe}") as file:
     p = {name: torch.from_numpy(file[name]) for name in file.files}
 
 def attention(x, hidden, heads):
@@ -24,5 +24,5 @@ def attention(x, hidden, heads):
     return dict(q=q, k=k, v=v, attn=attn, context=context, output=output)
 
 tensors = attention(p["x"], p["mask"], int(p["heads"]))
-np.savez(here / "MINE", **{name: t.detach().float().numpy() for name, t in tensors.items()})
-print("now: attn-explain diagnose MINE --given PROBE")
+np.savez(here / "{mine}", **{name: t.detach().float().numpy() for name, t in tensors.items()})
+print("now: attn-explain diagnose {mine} --given {probe}")
