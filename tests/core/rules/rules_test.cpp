@@ -492,6 +492,10 @@ TEST_SUITE("rules") {
     }
 
     TEST_CASE("what is wrong is said above a caret at its place") {
+        CHECK(refusal("sum f: query[q,f] * key[k + 1,f]") ==
+              "there is no key 3 in key, which has 3: ask first, as in if t >= 2 then ...[t - 2] "
+              "else 0\n  scores[q,k] = sum f: query[q,f] * key[k + 1,f]\n"
+              "                                    ^");
         const std::string begin = "scores[q,k] = ";
         const auto refused = [&](const std::string& expression, const std::string& message,
                                  std::size_t place) {

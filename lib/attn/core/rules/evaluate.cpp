@@ -118,18 +118,14 @@ void fill(Filling<T> made, std::size_t most_threads, T* cells) {
         .fill(cells, 0, rows);
 }
 
-}  // namespace
-
-Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
-                          const RuleScope& scope) {
-    require_evaluable(rule, made.shape, dtype);
+Tensor evaluated(const Rule& rule, const Outline& made, DType dtype, const RuleScope& scope,
+                 Products& products) {
     const std::vector<RuleOrder> orders = orders_of(rule);
     const auto is_own = [&](const std::string& name) {
         return !orders.empty() && name == rule.step;
     };
     // Of what is being made there are no products.
     const Tensor unknown({}, Array<std::int64_t>(0));
-    Products products;
     const Rule left = products.taken_from(rule, made, dtype,
                                           {[&](const std::string& name) -> const Tensor& {
                                                return is_own(name) ? unknown : scope.tensor(name);
@@ -157,6 +153,21 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
         for (std::size_t i = 0; i < truths.size(); ++i) truths.data()[i] = cells[i] != 0;
         return {made.axes, std::move(truths)};
     });
+}
+
+}  // namespace
+
+Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
+                          const RuleScope& scope) {
+    require_evaluable(rule, made.shape, dtype);
+    Products products;
+    try {
+        return evaluated(rule, made, dtype, scope, products);
+    } catch (const Error&) {
+        if (!products.at_places()) throw;
+    }
+    Products of_letters(true);  // the cells of the rule say what is wrong
+    return evaluated(rule, made, dtype, scope, of_letters);
 }
 
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,

@@ -260,9 +260,11 @@ struct Product {
         return product;
     }
 
+    bool is_at_places() const { return !left.places.empty() || !right.places.empty(); }
+
     /// Whether it has not many more cells than are read of it, as of a table of which few rows are.
     bool is_worth_it(const RuleNode& factors, const Lengths& known) const {
-        if (left.places.empty() && right.places.empty()) return true;
+        if (!is_at_places()) return true;
         double read = 4;
         for (const auto& [letter, length] : known) {
             if (!has(sums, letter) && holds_index(factors, letter)) {
@@ -328,13 +330,14 @@ Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
     for (std::size_t i = 0; i < rule.indices.size(); ++i) {
         lengths[rule.indices[i]] = made.shape.at(i);
     }
-    const bool of_cells = tells_apart(*rule.value);
+    const bool of_cells = at_letters_alone_ || tells_apart(*rule.value);
     Rule left = rule;
     left.value = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
         const std::optional<Product> product = Product::of(node, lengths, of_cells, dtype, scope);
         if (!product) return nullptr;
         const std::string name = "product " + std::to_string(made_.size());
         made_.emplace(name, product->made(dtype, scope.dots));
+        at_places_ = at_places_ || product->is_at_places();
         return product->cell_of(name);
     });
     return left;
