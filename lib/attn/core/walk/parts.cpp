@@ -168,7 +168,8 @@ std::vector<WalkPart> parts_of_file(const Plan& plan, const Ledger& given, const
 }  // namespace
 
 std::span<const Step> steps_before_rows(const StepTable& table) {
-    return {table.begin(), std::ranges::find(table, Chain::scores, &Step::chain)};
+    const auto scores = std::ranges::find(table, Chain::scores, &Step::chain);
+    return std::span(table).first(static_cast<std::size_t>(scores - table.begin()));
 }
 
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table) {
