@@ -69,8 +69,6 @@ TEST_SUITE("app: attentions") {
         CHECK(squares.exit_code == 2);
         CHECK(has(squares.err, "of it for scores"));
         CHECK(has(squares.err, "take another form (--form recurrent or --form chunked), or make"));
-        CHECK(has(run("--attention cosformer --seq-len 5000 --heads 8 --embed-dim 512").err,
-                  "shorten its sums, or take another form: --form recurrent\n"));
     }
     TEST_CASE("lengths of heads in a file that has none are told with their cause") {
         const program::Result refused = run("--attention additive --heads 2");
