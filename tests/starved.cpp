@@ -27,10 +27,12 @@ Plan plan_of_environment() {
 
 std::atomic<bool> has_begun{false};  // what the libraries take before main() is not asked for
 
-bool fails() {
+/// Those that may be had or not are not counted, as nothing ends with them; when all fail, they do.
+bool fails(bool is_optional = false) {
     static const Plan plan = plan_of_environment();
     static std::atomic<long> count{0};
     if (plan.first < 0 || !has_begun) return false;
+    if (is_optional) return plan.goes_on && count >= plan.first;
     const long number = ++count;
     const bool failing = number == plan.first || (plan.goes_on && number > plan.first);
     if (failing && plan.mark != nullptr) {
@@ -56,7 +58,7 @@ void* operator new(std::size_t size) { return allocated(size, 1); }
 void* operator new[](std::size_t size) { return allocated(size, 1); }
 // Of temporary buffers, which may be had or not.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-    return fails() ? nullptr : std::malloc(size + 1);
+    return fails(true) ? nullptr : std::malloc(size + 1);
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
     return allocated(size, static_cast<std::size_t>(alignment));
