@@ -284,11 +284,11 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     const Arguments arguments = hides ? without_mistake(typed) : typed;
     const bool is_page = format_of(arguments).answers;
     const attn::Ledger given = attn::draw(plan);
-    double numbers = attn::room_of(plan).bytes / plan.number_bytes();
+    double numbers = is_page ? attn::room_of(plan).bytes / plan.number_bytes() : 0;
     const std::vector<std::string> left_out =
         is_page ? left_out_of_page(arguments, table, given) : std::vector<std::string>();
     for (const std::string& name : left_out) numbers -= static_cast<double>(given[name].size());
-    const bool is_large = is_page && numbers > most_on_page;
+    const bool is_large = numbers > most_on_page;
     if (is_page && !arguments.has(flags::only)) check_page(numbers);
     attn::Document document;
     if (walks_in_parts(arguments, plan, given, table)) {

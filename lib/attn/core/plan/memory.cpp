@@ -13,6 +13,14 @@
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
+namespace {
+
+double machine_bytes() {
+    return static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
 
 std::string memory_text(double bytes) {
     static constexpr std::array<const char*, 7> units{"bytes", "KB", "MB", "GB", "TB", "PB", "EB"};
@@ -32,14 +40,15 @@ double token_bytes(const Plan& plan) {
            (static_cast<double>(plan.query_len) + static_cast<double>(plan.key_len));
 }
 
-void require_bytes(double needed, const std::string& most, const std::string& other_ways) {
-    const double machine =
-        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+bool fits_memory(double bytes) {
     // Nobody reads more than this, however much memory there is.
     constexpr double readable = 32e9;
-    if (needed <= std::min(0.8 * machine, readable)) return;
+    return bytes <= std::min(0.8 * machine_bytes(), readable);
+}
+
+void refuse_bytes(double needed, const std::string& most, const std::string& other_ways) {
     throw ConfigError("this walk would need " + memory_text(needed) + " for its tensors" + most +
-                      ", and the machine has " + memory_text(machine) + ": " + other_ways +
+                      ", and the machine has " + memory_text(machine_bytes()) + ": " + other_ways +
                       "make $seq-len, $batch, $heads or the dimensions smaller"_told);
 }
 
@@ -54,9 +63,8 @@ void require_inputs(const Plan& plan) {
         needed += bytes;
     }
     // Kinds of mask that are no range of keys: a byte for each cell.
-    double hidden = plan.masks() ? 1 : 0;
-    for (const std::size_t length : mask_shape(plan, false)) hidden *= static_cast<double>(length);
-    require_bytes(needed + hidden);
+    if (plan.masks()) needed += cell_count(mask_shape(plan, false));
+    if (!fits_memory(needed)) refuse_bytes(needed);
 }
 
 }  // namespace attn

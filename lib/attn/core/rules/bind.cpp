@@ -16,7 +16,7 @@ public:
 
     BoundTree tree(const Shape& shape) {
         BoundRule root = bound(*rule_.value);
-        return {std::move(root), shape, all_, scope_.too_much};
+        return {std::move(root), shape, all_, scope_.other_forms};
     }
 
 private:

@@ -46,7 +46,7 @@ struct BoundTree {
     BoundRule root;
     std::vector<std::size_t> lengths;  ///< of the axes of the result, which are the first indices
     std::size_t indices = 0;           ///< how many there are with those of the reductions
-    std::string too_much;              ///< as in RuleScope
+    std::string other_forms;           ///< as in RuleScope
 };
 
 /// Finds out what each name of a completed rule is.

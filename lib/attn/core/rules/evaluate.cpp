@@ -144,7 +144,7 @@ Tensor evaluated(const Rule& rule, const Outline& made, DType dtype, const RuleS
                                return product != nullptr ? *product : scope.tensor(name);
                            },
                            scope.settings};
-        with_own.too_much = scope.too_much;
+        with_own.other_forms = scope.other_forms;
         fill(Filling<T>{left, bind_rule(left, made.axes, made.shape, with_own), dtype,
                         Loops::of(rule, orders, made.shape)},
              scope.threads, cells);

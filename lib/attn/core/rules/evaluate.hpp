@@ -20,8 +20,8 @@ struct RuleScope {
     /// Products of matrices are made of dot products that are summed so, to the same digits on
     /// every machine; unset: by the kernels of the machine.
     std::optional<Arithmetic> dots{};
-    std::size_t threads = 1;  ///< at most so many share large work; 0: one for each core
-    std::string too_much = "shorten its sums";  ///< what to do where it works out too many numbers
+    std::size_t threads = 1;    ///< at most so many share large work; 0: one for each core
+    std::string other_forms{};  ///< to take where this one works out too many numbers: `$form NAME`
 };
 
 /// Makes the tensor of a rule, by its definition: cell by cell, sums from left to right.

@@ -374,7 +374,9 @@ private:
     void count_work(std::size_t numbers, const BoundRule& node) {
         work_ += static_cast<double>(numbers);
         if (work_ <= most_work) return;
-        refuse(node, "this rule works out more than a thousand million numbers: " + tree_.too_much);
+        const std::string& forms = tree_.other_forms;
+        refuse(node, "this rule works out more than a thousand million numbers: shorten its sums" +
+                         (forms.empty() ? "" : ", or take another form: " + forms));
     }
 
     void read_cells(const BoundRule& node, Active active, T* out) {

@@ -84,15 +84,12 @@ struct Factor {
         const Shape shape = factor.tensor->shape(), strides = row_strides(shape);
         for (std::size_t axis = 0; axis < cell.parts.size(); ++axis) {
             const RuleTree& index = cell.parts[axis];
-            Factor next = factor;
-            const bool fits = index->kind == Kind::name
-                                  ? next.add_letter(index->word, known, shape[axis], strides[axis])
-                                  : next.add_letters(*index, known, shape[axis], strides[axis]);
-            if (fits) {
-                factor = std::move(next);
-            } else if (!factor.add_place(index, sums, shape[axis], strides[axis])) {
-                return std::nullopt;
-            }
+            const bool fits =
+                index->kind == Kind::name
+                    ? factor.add_letter(index->word, known, shape[axis], strides[axis])
+                    : factor.add_letters(*index, known, shape[axis], strides[axis]) ||
+                          factor.add_place(index, sums, shape[axis], strides[axis]);
+            if (!fits) return std::nullopt;
         }
         return factor;
     }
@@ -163,19 +160,25 @@ private:
         for (const Linear::Part& part : linear->parts()) {
             const auto said = known.find(part.atom->word);
             const bool is_letter = part.atom->kind == Kind::name && said != known.end();
-            if (!is_letter || part.factor < 1 || said->second == 0) return false;
-            const auto factor = static_cast<std::size_t>(part.factor);
-            if (!add_letter(part.atom->word, known, said->second, factor * stride)) return false;
+            if (!is_letter || part.factor < 1 || said->second == 0 ||
+                has(letters, part.atom->word)) {
+                return false;
+            }
             last += part.factor * static_cast<double>(said->second - 1);
         }
+        if (last >= static_cast<double>(length)) return false;
+        for (const Linear::Part& part : linear->parts()) {
+            const auto factor = static_cast<std::size_t>(part.factor);
+            add_letter(part.atom->word, known, known.at(part.atom->word), factor * stride);
+        }
         offset += static_cast<std::size_t>(linear->constant()) * stride;
-        return last < static_cast<double>(length);
+        return true;
     }
 
     bool add_place(const RuleTree& index, const Letters& sums, std::size_t length,
                    std::size_t stride) {
         const auto holds = [&](const std::string& letter) { return holds_index(*index, letter); };
-        if (index->kind == Kind::name || std::ranges::any_of(sums, holds)) return false;
+        if (std::ranges::any_of(sums, holds)) return false;
         const std::string letter = side + std::to_string(places.size());
         places.emplace(letter, index);
         return add_letter(letter, {}, length, stride);
@@ -207,8 +210,7 @@ struct Product {
     Factor left, right;
     Letters shared{}, rows{}, columns{}, sums{};
 
-    /// `of_cells`: of cells at letters alone.
-    static std::optional<Product> of(const RuleNode& sum, Lengths lengths, bool of_cells,
+    static std::optional<Product> of(const RuleNode& sum, Lengths lengths, bool at_letters_alone,
                                      DType dtype, const RuleScope& scope) {
         Letters sums;
         const RuleNode* node = &sum;
@@ -224,14 +226,14 @@ struct Product {
         const auto factor = [&](const std::string& side, const RuleTree& part) {
             auto one = Factor::of(side, *part, sums, lengths, scope);
             // In 16 bits each sum is rounded, and the factors of a product are not.
-            const bool may_add = !one && !of_cells && !is_16_bit(dtype);
+            const bool may_add = !one && !at_letters_alone && !is_16_bit(dtype);
             return may_add ? Factor::of_sum(side, part, lengths, scope) : one;
         };
         const auto left = factor("left ", node->parts[0]);
         const auto right = factor("right ", node->parts[1]);
         if (!left || !right) return std::nullopt;
-        if (of_cells && !(left->places.empty() && right->places.empty())) return std::nullopt;
         Product product{*left, *right};
+        if (at_letters_alone && product.is_at_places()) return std::nullopt;
         for (const std::string& letter : sums) {
             const bool is_whole =
                 has(left->letters, letter) && left->length(letter) == lengths.at(letter);
@@ -271,9 +273,7 @@ struct Product {
                 read *= static_cast<double>(length);
             }
         }
-        double cells = 1;
-        for (const std::size_t length : shape()) cells *= static_cast<double>(length);
-        return cells <= read;
+        return cell_count(shape()) <= read;
     }
 
     Letters letters() const {
@@ -330,10 +330,11 @@ Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
     for (std::size_t i = 0; i < rule.indices.size(); ++i) {
         lengths[rule.indices[i]] = made.shape.at(i);
     }
-    const bool of_cells = at_letters_alone_ || tells_apart(*rule.value);
+    const bool at_letters_alone = at_letters_alone_ || tells_apart(*rule.value);
     Rule left = rule;
     left.value = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
-        const std::optional<Product> product = Product::of(node, lengths, of_cells, dtype, scope);
+        const std::optional<Product> product =
+            Product::of(node, lengths, at_letters_alone, dtype, scope);
         if (!product) return nullptr;
         const std::string name = "product " + std::to_string(made_.size());
         made_.emplace(name, product->made(dtype, scope.dots));

@@ -28,10 +28,7 @@ Room room_of(std::span<const Step> steps, const Plan& plan, Details details) {
     for (const Step& step : steps) {
         const bool is_made = step.kind != Step::Kind::detail || details == Details::kept;
         if (!is_made || !step.outline || !step.applies(plan)) continue;
-        double bytes = cell_bytes(step, plan);
-        for (const std::size_t length : step.outline(plan).shape) {
-            bytes *= static_cast<double>(length);
-        }
+        const double bytes = cell_bytes(step, plan) * cell_count(step.outline(plan).shape);
         room.bytes += bytes;
         if (bytes <= room.largest_bytes) continue;
         room.largest = &step;
@@ -42,6 +39,8 @@ Room room_of(std::span<const Step> steps, const Plan& plan, Details details) {
 
 void require_room(std::span<const Step> steps, const Plan& plan, Details details) {
     const Room room = room_of(steps, plan, details);
+    const double needed = room.bytes + token_bytes(plan);
+    if (fits_memory(needed)) return;
     std::string most, other_ways;
     if (room.largest != nullptr) {
         const std::string size = ", " + memory_text(room.largest_bytes);
@@ -55,7 +54,7 @@ void require_room(std::span<const Step> steps, const Plan& plan, Details details
                          (plan.has_head ? "0," : "") + "5],context'), use $variant fused, or "_told;
         }
     }
-    require_bytes(room.bytes + token_bytes(plan), most, other_ways);
+    refuse_bytes(needed, most, other_ways);
 }
 
 }  // namespace attn

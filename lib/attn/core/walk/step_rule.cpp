@@ -93,9 +93,7 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
     };
     RuleScope scope{by_chain, rule_settings(plan)};
     scope.threads = plan.arithmetic.threads;
-    if (const std::string forms = other_forms(plan); !forms.empty()) {
-        scope.too_much += ", or take another form: " + forms;
-    }
+    scope.other_forms = other_forms(plan);
     if (names_steps) {
         scope.tensor = by_step;  // and goes back by kernels, as PyTorch does, whichever way it came
     } else if (plan.config.variant == Variant::loop) {

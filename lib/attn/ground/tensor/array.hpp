@@ -17,6 +17,8 @@ using Shape = std::vector<std::size_t>;
 
 /// The number of elements that `shape` has. The empty shape is a scalar and has one.
 std::size_t element_count(const Shape& shape);
+/// The same of a shape that may have more than a machine counts.
+double cell_count(const Shape& shape);
 
 /// The row-major place of the element at `indices`, which has one index for each axis.
 std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& shape);

@@ -31,6 +31,12 @@ std::size_t element_count(const Shape& shape) {
     return count;
 }
 
+double cell_count(const Shape& shape) {
+    double count = 1;
+    for (const std::size_t extent : shape) count *= static_cast<double>(extent);
+    return count;
+}
+
 std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& shape) {
     std::size_t flat = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) flat = flat * shape[i] + indices[i];

@@ -64,8 +64,12 @@ std::string filled(std::string_view text, const BraceWord& of) {
     for (std::size_t at = 0; at < text.size(); ++at) {
         const std::size_t end = text[at] == '{' ? text.find('}', at) : text.npos;
         const auto meant = end == text.npos ? std::nullopt : of(text.substr(at + 1, end - at - 1));
-        all += meant ? *meant : std::string(1, text[at]);
-        if (meant) at = end;
+        if (!meant) {
+            all += text[at];
+            continue;
+        }
+        all += *meant;
+        at = end;
     }
     return all;
 }
