@@ -54,15 +54,6 @@ void check_begin(const Arguments::Said& said) {
         " is none");
 }
 
-void set_number(WalkConfig& config, const Flag& flag, const std::string& text) {
-    const std::size_t at = text.find('=');
-    if (at == 0 || at == text.npos) {
-        throw attn::ConfigError(flag.name + " takes a name and its number, chunk=3, not " + text);
-    }
-    config.attention_settings.emplace_back(text.substr(0, at),
-                                           parse_number(flag.name, text.substr(at + 1)));
-}
-
 }  // namespace
 
 std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said) {
@@ -103,46 +94,20 @@ Arguments with_attentions(Arguments typed) {
 std::vector<Flag> attention_rows() {
     const Need attention{nullptr, has_attention, "an attention: add --attention retention"};
     return {
-        Flag{flags::attentions, "NAME",
-             "walk an attention that a file says: a name that the command attentions lists, or a "
-             "file of yours; several follow one another",
-             such_as(attn::shipped_attention_names, Takes::Kind::file)}
-            .repeatable()
+        setting(
+            flags::attentions, "NAME",
+            "walk an attention that a file says: a name that the command attentions lists, or a "
+            "file of yours; several follow one another")
+            .taking(such_as(attn::shipped_attention_names, Takes::Kind::file))
             .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
                 config.attentions.push_back(attention_of(text));
             })
-            .recorded("attentions",
-                      [](const Plan& plan) {
-                          std::vector<std::string> all;
-                          for (const auto& file : plan.config.attentions) {
-                              const bool is_shipped =
-                                  attn::shipped_attention(file->name) == file->text;
-                              all.push_back(is_shipped ? file->name : file->text);
-                          }
-                          return all.empty() ? std::string() : attn::json_list(all);
-                      }),
-        Flag{flags::form, "NAME", "the form of the attention that is walked: parallel, recurrent",
-             such_as("parallel recurrent chunked"), "the first of its file"}
-            .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
-                config.form = text;
-            })
-            .recorded("form",
-                      [](const Plan& plan) {
-                          const std::string& form = plan.config.form;
-                          return form.empty() ? form : attn::json_string(form);
-                      })
+            .repeatable(),
+        setting(flags::form, "NAME",
+                "the form of the attention that is walked: parallel, recurrent")
             .needing(attention),
-        Flag{flags::settings, "NAME=X", "a number for a setting of the attention: chunk=3"}
+        setting(flags::settings, "NAME=X", "a number for a setting of the attention: chunk=3")
             .repeatable()
-            .set_by(set_number)
-            .recorded("settings",
-                      [](const Plan& plan) {
-                          std::vector<std::string> all;
-                          for (const auto& [name, number] : plan.config.attention_settings) {
-                              all.push_back(name + "=" + attn::json_number(number));
-                          }
-                          return all.empty() ? std::string() : attn::json_list(all);
-                      })
             .needing(attention),
     };
 }

@@ -30,26 +30,14 @@ void check(const Flag& flag, const std::string& text) {
     const Takes& takes = flag.takes;
     if (text.empty() && flag.may_stand_alone) return;
     if (text.empty() && !takes.or_nothing) refuse_empty(flag);
-    if (takes.kind == Kind::integer) parse_integer(flag.name, text, takes.least, takes.most);
-    if (takes.kind == Kind::number) parse_number(flag.name, text);
     if (flag.is(flags::model) && (names_a_file(text) || text == "stories" || text == "sorter")) {
         refuse("--model is the family of a file of --weights: did you mean --model-file " +
                shell_quoted(text) + "?");
     }
-    if (!takes.only_these) return;
-    const std::vector<std::string> known = takes.words();
-    for (const std::string& word :
-         takes.kind == Kind::list ? split(text, ',') : std::vector{text}) {
-        if (std::ranges::find(known, word) == known.end()) refuse_word(flag.name, word, known);
-    }
+    attn::check(takes, flag.name, text);
 }
 
 }  // namespace
-
-std::vector<std::string> Takes::words() const {
-    if (catalogue != nullptr) return catalogue();
-    return few.empty() ? std::vector<std::string>() : split(few, ' ');
-}
 
 std::vector<std::string> Flag::names() const {
     if (letter.empty()) return {name};
@@ -239,7 +227,7 @@ void check_all(const std::vector<Arguments::Said>& all) {
                                                   : "leave one of them out"));
         }
         if (!flag.takes_value() && !said->text.empty() &&
-            !(flag.set != nullptr && (said->text == off || said->text == "true"))) {
+            !(flag.sets() && (said->text == off || said->text == "true"))) {
             refuse_value(flag, said->text);
         }
         if (flag.takes_value()) check(flag, said->text);

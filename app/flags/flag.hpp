@@ -9,31 +9,13 @@
 
 #include "app/flags/names.hpp"
 #include "app/flags/parse.hpp"
-
-namespace attn {
-struct Plan;
-}
+#include "attn/core/settings/settings.hpp"
 
 namespace app {
 
+using attn::one_of, attn::some_of, attn::such_as, attn::Takes, attn::words_of;
+
 class Arguments;
-
-/// The values of a flag, or of a position on the command line.
-struct Takes {
-    enum class Kind { text, integer, number, word, list, cell, file, folder };
-    Kind kind = Kind::text;
-    std::int64_t least = std::numeric_limits<std::int64_t>::min();
-    std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    /// The words to choose from (for a list, several of them with commas between; for a cell, the
-    /// steps), with blanks between, or made when they are asked for: some are long catalogues.
-    std::string_view few{};
-    std::vector<std::string> (*catalogue)() = nullptr;
-    bool only_these = false;  ///< whether other words are refused
-    bool or_nothing = false;  ///< whether an empty text has a meaning of its own
-    bool flags = false;       ///< whether flags in one word are taken, also where it is one alone
-
-    std::vector<std::string> words() const;
-};
 
 /// The need of a flag, without which it has no effect: something among the other flags, or in the
 /// walk.
@@ -83,12 +65,10 @@ struct Flag {
     /// --format and --json offer beside text.
     std::vector<std::string_view> endings{};
 
-    // Of the settings of a walk alone.
+    std::string key{};                       ///< what records of walks call it
+    const attn::Setting* setting = nullptr;  ///< of a walk, that it says
+    /// How it is taken over where the program reads a file for it; else as its setting says.
     void (*set)(attn::WalkConfig&, const Flag&, const std::string& text) = nullptr;
-    std::string key{};                                 ///< in the configuration of --format json
-    std::string (*json)(const attn::Plan&) = nullptr;  ///< the value in effect
-    /// The text that sets it so; nothing where the configuration leaves it as it begins.
-    std::optional<std::string> (*said)(const attn::WalkConfig&) = nullptr;
 
     // A row is written as its first three members and what else is to be said of it.
     Flag&& taking(Takes what) && { return takes = what, std::move(*this); }
@@ -108,17 +88,15 @@ struct Flag {
     Flag&& set_by(void (*setter)(attn::WalkConfig&, const Flag&, const std::string&)) && {
         return set = setter, std::move(*this);
     }
-    Flag&& recorded(const std::string& name_in_json,
-                    std::string (*value_of)(const attn::Plan&)) && {
-        return key = name_in_json, json = value_of, std::move(*this);
-    }
-
-    Flag&& said_by(std::optional<std::string> (*text_of)(const attn::WalkConfig&)) && {
-        return said = text_of, std::move(*this);
-    }
+    Flag&& recorded(const std::string& as) && { return key = as, std::move(*this); }
     Flag&& or_alone() && { return may_stand_alone = true, std::move(*this); }
     Flag&& in_group(const std::string& heading) && { return group = heading, std::move(*this); }
 
+    /// Whether it says how a walk is made, and takes that over from a text.
+    bool sets() const { return set != nullptr || (setting != nullptr && setting->set != nullptr); }
+    void take(attn::WalkConfig& config, const std::string& text) const {
+        set != nullptr ? set(config, *this, text) : setting->set(config, name, text);
+    }
     bool is(Trait trait) const { return (traits & trait) != 0; }
     bool is(const Name& which) const { return name == which.text; }
     bool may_name_file() const { return takes.kind == Takes::Kind::file || is(or_file); }
@@ -272,14 +250,6 @@ inline void note_useless_flags(const Arguments& arguments, const attn::Plan* pla
 void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used,
                        const std::string& what);
 
-/// The words of a choice.
-template <class Choice>
-std::vector<std::string> words_of() {
-    std::vector<std::string> all;
-    for (const auto& [word, value] : attn::words<Choice>) all.emplace_back(word);
-    return all;
-}
-
 /// Errors  ConfigError, always: the flag is given an empty text.
 [[noreturn]] void refuse_empty(const Flag& flag);
 /// The same: the flag takes no value.
@@ -316,23 +286,5 @@ inline Takes integer(std::int64_t least = std::numeric_limits<std::int64_t>::min
 inline Takes number() { return {Takes::Kind::number}; }
 inline Takes file() { return {Takes::Kind::file}; }
 inline Takes folder() { return {Takes::Kind::folder}; }
-/// Any text; a shell offers these words.
-inline Takes such_as(std::string_view few) { return {Takes::Kind::word, 0, 0, few}; }
-inline Takes such_as(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
-    return {kind, 0, 0, {}, words};
-}
-/// One of these words, and no other.
-inline Takes one_of(std::string_view few) { return {Takes::Kind::word, 0, 0, few, nullptr, true}; }
-inline Takes one_of(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
-    return {kind, 0, 0, {}, words, true};
-}
-template <class Choice>
-Takes one_of() {
-    return one_of(words_of<Choice>);
-}
-/// Several of these words, with commas between.
-inline Takes some_of(std::vector<std::string> (*words)()) {
-    return one_of(words, Takes::Kind::list);
-}
 
 }  // namespace app

@@ -122,16 +122,17 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
               const WalkConfig& typed, WalkConfig& config) {
     auto own = std::make_shared<WalkConfig>();
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (flag->set != nullptr && flag->is(of_arithmetic)) flag->set(*own, *flag, text);
+        if (flag->sets() && flag->is(of_arithmetic)) flag->take(*own, text);
     }
     set_layer(Arguments(arguments.tables()), run, layer, *own);
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (flag->set == nullptr && !flag->is(flags::mask_file)) continue;
-        if (flag->is(of_arithmetic) || flag->is(of_draws)) continue;
-        if (flag->said != nullptr) {
-            const auto now = flag->said(config);
-            if (flag->said(typed) != now) refuse_decided(flag->name);
-            if (flag->said(*own) == now) continue;
+        if (!flag->sets() && !flag->is(flags::mask_file)) continue;
+        // A step that a rule makes says so itself.
+        if (flag->is(of_arithmetic) || flag->is(of_draws) || flag->is(flags::rules)) continue;
+        if (flag->setting != nullptr && flag->setting->text != nullptr) {
+            const auto now = flag->setting->text(config);
+            if (flag->setting->text(typed) != now) refuse_decided(flag->name);
+            if (flag->setting->text(*own) == now) continue;
         }
         config.changes += (config.changes.empty() ? "" : " ") + flag->name;
         if (!text.empty()) config.changes += " " + shell_quoted(text);

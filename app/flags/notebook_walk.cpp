@@ -149,8 +149,11 @@ const std::vector<Flag>& notebook_walk_flags() {
 std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk) {
     std::vector<Arguments::Said> said;
     for (const Flag& flag : walk_flags()) {
-        if (flag.said == nullptr) continue;
-        const std::optional<std::string> text = flag.said(walk.config);
+        if (flag.setting == nullptr) continue;
+        std::optional<std::string> text = attn::said(*flag.setting, walk.config);
+        // Without a source the program walks through a sentence, where the library draws x.
+        const auto* drawn = std::get_if<attn::RandomInput>(&walk.config.input);
+        if (drawn != nullptr && flag.is(flags::random)) text = attn::word(drawn->distribution);
         if (text) said.push_back({&flag, flag.takes_value() ? *text : ""});
     }
     for (const std::string& id : walk.mistakes) said.push_back({&bug_flags().front(), id});

@@ -10,63 +10,70 @@
 namespace app {
 namespace {
 
-/// A family of models: the flags that make a small walk as its attention does.
+/// A family of models: the settings that make a small walk as its attention does.
 struct Preset {
     std::string_view name;
-    std::string_view what;   ///< what its attention has, in a few words
-    std::string_view flags;  ///< as they are typed
+    std::string_view what;  ///< what its attention has, in a few words
+    std::string_view line;  ///< of settings
 };
 
 // Small sizes that keep what matters: how many heads share keys, which part of a head rotates, and
 // widths that are not equal by chance. Numbers that do not depend on the size are the family's own.
 constexpr Preset presets[] = {
     {"gpt2", "one weight for query, key and value, learned positions, causal",
-     "--projection fused --heads 3 --head-dim 4 --bias --output-projection --output-bias "
-     "--mask causal --position-embedding learned"},
+     "projection fused, heads 3, head-dim 4, bias, output-projection, output-bias, mask causal, "
+     "position-embedding learned"},
     {"bert", "sees both ways, learned positions",
-     "--heads 3 --head-dim 4 --bias --output-projection --output-bias --position-embedding "
-     "learned"},
+     "heads 3, head-dim 4, bias, output-projection, output-bias, position-embedding learned"},
     {"t5", "unscaled scores, a learned bias for each distance (here the encoder's)",
-     "--heads 3 --head-dim 4 --output-projection --scale none --position-bias t5"},
+     "heads 3, head-dim 4, output-projection, scale none, position-bias t5"},
     {"neox", "weights head by head, a quarter of each head rotates (GPT-NeoX, Pythia)",
-     "--projection fused-by-head --heads 3 --head-dim 8 --bias --output-projection "
-     "--output-bias --mask causal --rope half --rotary-dim 2"},
+     "projection fused-by-head, heads 3, head-dim 8, bias, output-projection, output-bias, mask "
+     "causal, rope half, rotary-dim 2"},
     {"phi", "part of each head rotates (Phi-2)",
-     "--heads 3 --head-dim 10 --bias --output-projection --output-bias --mask causal --rope "
-     "half --rotary-dim 4"},
+     "heads 3, head-dim 10, bias, output-projection, output-bias, mask causal, rope half, "
+     "rotary-dim 4"},
     {"phi3", "one weight for query, key and value, a divisor for each pair (Phi-3, 128k)",
-     "--projection fused --heads 3 --head-dim 4 --output-projection --mask causal --rope half "
-     "--rope-scaling longrope:32:4096:1,1.1:2,40"},
+     "projection fused, heads 3, head-dim 4, output-projection, mask causal, rope half, "
+     "rope-scaling longrope:32:4096:1,1.1:2,40"},
     {"deepseek", "keys and values of all heads from one latent (DeepSeek V2 and V3)",
-     "--heads 3 --head-dim 4 --embed-dim 10 --output-projection --mask causal --mla 6 "
-     "--mla-query-rank 5 --rotary-dim 2"},
+     "heads 3, head-dim 4, embed-dim 10, output-projection, mask causal, mla 6, mla-query-rank 5, "
+     "rotary-dim 2"},
     {"llama2", "rotary positions, no biases",
-     "--heads 3 --head-dim 4 --output-projection --mask causal --rope half"},
+     "heads 3, head-dim 4, output-projection, mask causal, rope half"},
     {"mistral", "grouped heads and a sliding window (Mistral 7B v0.1)",
-     "--heads 6 --kv-heads 2 --head-dim 4 --output-projection --mask causal,window:4 --rope "
-     "half"},
+     "heads 6, kv-heads 2, head-dim 4, output-projection, mask causal,window:4, rope half"},
     {"llama3", "grouped heads, slow rotation for long inputs (Llama 3.1)",
-     "--heads 6 --kv-heads 2 --head-dim 4 --output-projection --mask causal --rope half "
-     "--rope-theta 500000 --rope-scaling llama3:8:1:4:8192"},
+     "heads 6, kv-heads 2, head-dim 4, output-projection, mask causal, rope half, rope-theta "
+     "500000, rope-scaling llama3:8:1:4:8192"},
     {"qwen2", "grouped heads, biases on query, key and value alone",
-     "--heads 6 --kv-heads 2 --head-dim 4 --bias --output-projection --mask causal --rope half "
-     "--rope-theta 1000000"},
+     "heads 6, kv-heads 2, head-dim 4, bias, output-projection, mask causal, rope half, rope-theta "
+     "1000000"},
     {"gemma2", "scores capped at 50, grouped heads, every second layer a window",
-     "--heads 4 --kv-heads 2 --head-dim 6 --embed-dim 10 --output-projection --mask "
-     "causal,window:4 --rope half --softcap 50"},
+     "heads 4, kv-heads 2, head-dim 6, embed-dim 10, output-projection, mask causal,window:4, rope "
+     "half, softcap 50"},
     {"olmo2", "query and key normed over all heads",
-     "--heads 3 --head-dim 4 --output-projection --mask causal --rope half --rope-theta 500000 "
-     "--qk-norm all"},
+     "heads 3, head-dim 4, output-projection, mask causal, rope half, rope-theta 500000, qk-norm "
+     "all"},
     {"qwen3", "query and key normed in each head, head-dim free of embed-dim",
-     "--heads 6 --kv-heads 2 --head-dim 4 --embed-dim 10 --output-projection --mask causal "
-     "--rope half --rope-theta 1000000 --qk-norm head"},
+     "heads 6, kv-heads 2, head-dim 4, embed-dim 10, output-projection, mask causal, rope half, "
+     "rope-theta 1000000, qk-norm head"},
     {"gemma3", "one key head, normed query and key, five of six layers a window",
-     "--heads 4 --kv-heads 1 --head-dim 6 --embed-dim 10 --output-projection --mask "
-     "causal,window:4 --rope half --qk-norm head"},
+     "heads 4, kv-heads 1, head-dim 6, embed-dim 10, output-projection, mask causal,window:4, rope "
+     "half, qk-norm head"},
     {"gpt-oss", "a learned sink for each head, biases everywhere, every second layer a window",
-     "--heads 6 --kv-heads 2 --head-dim 4 --embed-dim 10 --bias --output-projection "
-     "--output-bias --mask causal,window:4 --rope half --rope-theta 150000 --sink randn"},
+     "heads 6, kv-heads 2, head-dim 4, embed-dim 10, bias, output-projection, output-bias, mask "
+     "causal,window:4, rope half, rope-theta 150000, sink randn"},
 };
+
+/// The line as flags are typed.
+std::string flags_of(const Preset& preset) {
+    std::string flags;
+    for (const auto& [name, text] : attn::settings_in(preset.line)) {
+        flags += (flags.empty() ? "--" : " --") + name + (text.empty() ? "" : " ") + text;
+    }
+    return flags;
+}
 
 }  // namespace
 
@@ -80,9 +87,14 @@ Arguments with_preset(Arguments typed) {
     if (!typed.has(flags::preset)) return typed;
     const std::string name = typed[flags::preset];
     Arguments preset(typed.tables());
-    preset.parse(split(std::ranges::find(presets, name, &Preset::name)->flags, ' '), true);
-    for (const Arguments::Said& said : preset.said()) {
-        preset.came_from(*said.flag, {"--preset " + name});
+    std::vector<Arguments::Said> said;
+    for (const auto& [setting, text] :
+         attn::settings_in(std::ranges::find(presets, name, &Preset::name)->line)) {
+        said.push_back({typed.find("--" + setting), text});
+    }
+    preset.say(said);
+    for (const Arguments::Said& each : preset.said()) {
+        preset.came_from(*each.flag, {"--preset " + name});
     }
     typed.put_under(preset);
     return typed;
@@ -91,7 +103,9 @@ Arguments with_preset(Arguments typed) {
 void write_presets(const Arguments& arguments) {
     std::string text;
     std::vector<attn::JsonText> rows;
-    for (const auto& [name, what, flags] : presets) {
+    for (const Preset& preset : presets) {
+        const auto& [name, what, line] = preset;
+        const std::string flags = flags_of(preset);
         text += fmt::format("{:10}{}\n{:10}{}\n", name, what, "", flags);
         rows.push_back({{"name", name}, {"title", what}, {"flags", flags}});
     }

@@ -6,34 +6,19 @@
 namespace app {
 namespace {
 
-using attn::Differential;
-using attn::Latent;
 using attn::Plan;
 using attn::WalkConfig;
 
 bool has_latent(const Plan& plan) { return plan.has_latent(); }
 
-/// The number of the layer; alone it stands for the first.
-void set_depth(WalkConfig& config, const Flag& flag, const std::string& text) {
-    config.differential.depth = text.empty() ? 0 : parse_integer(flag.name, text, 0, 1000);
+/// A rule, or those of a file.
+void set_rules(WalkConfig& config, const Flag&, const std::string& text) {
+    for (std::string& rule : rules_in(text)) config.rules.push_back(std::move(rule));
 }
-
-constexpr const char* ways[] = {"softmax", "sigmoid"};
-
-bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }
-bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
 
 /// `zero`, `randn`, or a file with one logit for each head.
 void set_sink(WalkConfig& config, const Flag& flag, const std::string& text) {
-    for (const attn::SinkLogit sink : {attn::SinkLogit::zero, attn::SinkLogit::normal}) {
-        if (text == attn::word(sink)) {
-            config.sink = sink;
-            return;
-        }
-    }
-    if (!names_a_file(text)) {
-        refuse_word(flag.name, text, {"zero", "randn", "a file"});
-    }
+    if (!names_a_file(text)) return flag.setting->set(config, flag.name, text);
     config.sink = attn::SinkLogit::given;
     // One number for each head, whatever axes of length 1 it was saved with.
     const attn::Tensor read = attn::read_tensor(text, report_note);
@@ -44,10 +29,7 @@ void set_sink(WalkConfig& config, const Flag& flag, const std::string& text) {
 
 /// A number of keys and values, or a file that holds them: those that a walk left in its cache.
 void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
-    if (!names_a_file(text)) {
-        config.past = parse_integer(flag.name, text, 1, 1'000'000'000);
-        return;
-    }
+    if (!names_a_file(text)) return flag.setting->set(config, flag.name, text);
     const std::vector<attn::NamedTensor> tensors = attn::read_tensors(text, report_note);
     const auto take = [&](const std::string& name, std::initializer_list<const char*> saved) {
         for (const char* candidate : saved) {
@@ -72,51 +54,35 @@ void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
     config.past = static_cast<std::int64_t>(shape[shape.size() - 2]);
 }
 
+bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }
+bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
+
 }  // namespace
 
 std::vector<Flag> variant_rows() {
     const Need mla{nullptr, has_latent, "latent attention: add --mla 8"};
     return {
-        setting<&WalkConfig::differential, &Differential::depth>(
+        setting(
             "--differential", "DEPTH",
             "differential attention: a second softmax, times lambda, is taken from that of each "
             "head; lambda begins with its value in the layer of that number, 0 where none is said")
-            .taking(integer(0, 1000))
-            .or_alone()
-            .set_by(set_depth),
-        setting<&WalkConfig::latent, &Latent::rank>(
-            "--mla", "RANK",
-            "multi-head latent attention (DeepSeek): keys and values of all heads from so many "
-            "features of each token; --rotary-dim more features of each head rotate"),
-        setting<&WalkConfig::latent, &Latent::query_rank>(
-            "--mla-query-rank", "RANK", "latent attention: make the queries of a latent too")
+            .or_alone(),
+        setting("--mla", "RANK",
+                "multi-head latent attention (DeepSeek): keys and values of all heads from so many "
+                "features of each token; --rotary-dim more features of each head rotate"),
+        setting("--mla-query-rank", "RANK", "latent attention: make the queries of a latent too")
             .needing(mla),
-        setting<&WalkConfig::latent, &Latent::absorbed>(
+        setting(
             "--mla-absorbed", "",
             "latent attention: let queries meet the latents themselves, as when text is written")
             .needing(mla),
-        Flag{"--weights-by", "HOW",
-             "what makes weights of scores: softmax, or the sigmoid of each score by itself",
-             one_of("softmax sigmoid"), "softmax"}
-            .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
-                config.sigmoid = text == ways[1];
-            })
-            .recorded("weights_by",
-                      [](const Plan& plan) {
-                          return attn::json_string(ways[plan.config.sigmoid ? 1 : 0]);
-                      })
-            .said_by([](const WalkConfig& config) {
-                return config.sigmoid ? MaybeText(ways[1]) : std::nullopt;
-            }),
-        Flag{flags::rules, "RULE",
-             "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
-             "@FILE: one rule a line"}
+        setting("--weights-by", "HOW",
+                "what makes weights of scores: softmax, or the sigmoid of each score by itself"),
+        setting(flags::rules, "RULE",
+                "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
+                "@FILE: one rule a line")
+            .set_by(set_rules)
             .repeatable()
-            .recorded("rules",
-                      [](const Plan& plan) {
-                          const auto& rules = plan.config.rules;
-                          return rules.empty() ? "" : attn::json_list(rules);
-                      })
             .in_group("Rules"),
     };
 }
@@ -124,7 +90,7 @@ std::vector<Flag> variant_rows() {
 std::vector<Flag> trained_rows() {
     const Need model{nullptr, has_model, "a trained model: add --model-file stories"};
     return {
-        setting<&WalkConfig::model_file>(
+        setting(
             flags::model_file, "FILE",
             "walk through a layer of a trained model: stories or sorter, which the program holds, "
             "a folder of Hugging Face (config.json and .safetensors files), or a file of llama2.c")
@@ -135,34 +101,26 @@ std::vector<Flag> trained_rows() {
             .being(of_arithmetic)
             .needing(model),
         without_flag().needing(model),
-        setting<&WalkConfig::x_norm>(
-            "--x-norm", "KIND", "norm of x in front of the projections, as models have it", "none"),
-        setting<&WalkConfig::x_norm_eps>("--x-norm-eps", "X",
-                                         "added to the mean square in the norm of x")
+        setting("--x-norm", "KIND", "norm of x in front of the projections, as models have it"),
+        setting("--x-norm-eps", "X", "added to the mean square in the norm of x")
             .needing({nullptr, norms_x, "a norm of x: add --x-norm rms"}),
     };
 }
 
 std::vector<Flag> cache_rows() {
     return {
-        Flag{
+        setting(
             flags::sink, "WHAT",
             "one number more for each head in the sum that softmax divides by, so that weights sum "
-            "to less than 1: zero (softmax off by one), randn, or a file",
-            such_as("zero randn"), "none"}
-            .being(or_file)
+            "to less than 1: zero (softmax off by one), randn, or a file")
             .set_by(set_sink)
-            .recorded("sink", [](const Plan& plan) { return json_of(plan.config.sink); }),
-        Flag{"--past",
-             "N",
-             "keys and values of N earlier tokens, drawn, or a file that holds past_key and "
-             "past_value",
-             {},
-             "0"}
-            .being(of_model | or_file)
+            .being(or_file),
+        setting("--past", "N",
+                "keys and values of N earlier tokens, drawn, or a file that holds past_key and "
+                "past_value")
             .set_by(set_past)
-            .recorded("past", [](const Plan& plan) { return std::to_string(plan.past_len); }),
-        setting<&WalkConfig::prefill>(
+            .being(of_model | or_file),
+        setting(
             "--prefill", "N",
             "walk the tokens through the cache too, N at a time, and compare: needs --mask causal")
             .being(of_arithmetic),

@@ -45,29 +45,12 @@ std::vector<std::string> read_lines(const std::string& path, const std::string& 
     return lines;
 }
 
-/// Larger ids would need an embedding table beyond any memory.
-constexpr std::int64_t largest_id = 999'999'999;
-
-attn::Tokens parse_ids(const std::string& flag, const std::string& text) {
-    attn::Tokens tokens;
-    std::vector<std::string> rows = split(text, ';');
-    tokens.batch_axis = rows.size() > 1;
-    if (rows.size() > 1 && rows.back().empty()) rows.pop_back();
-    for (const std::string& row : rows) {
-        std::vector<std::int64_t>& ids = tokens.sequences.emplace_back();
-        for (const std::string& id : split_ids(row)) {
-            ids.push_back(parse_integer(flag, id, 0, largest_id));
-        }
-    }
-    return tokens;
-}
-
 /// The number of --pad-id, where it says one.
 void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
     if (!arguments.has(flags::pad_id)) return;
     tokens.pad_id.reset();
     const std::string id = arguments[flags::pad_id];
-    if (id != "none") tokens.pad_id = parse_integer(flags::pad_id.text, id, 0, largest_id);
+    if (id != "none") tokens.pad_id = parse_integer(flags::pad_id.text, id, 0, attn::largest_id);
 }
 
 /// The one such source that was said, or nothing.  Errors  ConfigError when two were.
@@ -158,6 +141,11 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
     return random ? *random : attn::RandomInput{};
 }
 
+/// What is read with the source that it is of.
+bool is_of_source(const Flag& flag) {
+    return flag.is(says_x) || flag.is(flags::vocab_size) || flag.is(flags::pad_id);
+}
+
 void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
     config.input = input_source(arguments, config.names);
     config.memory = memory_source(arguments, config.input, config.memory_names);
@@ -237,18 +225,12 @@ bool asks_for_parts(const Arguments& arguments) {
 
 }  // namespace
 
-std::vector<std::string> rules_of(const Arguments& arguments) {
+std::vector<std::string> rules_in(const std::string& said) {
+    if (said == "@") throw attn::ConfigError("--rule @ lacks its file: write --rule @rules.txt");
+    if (!said.starts_with('@')) return {said};
     std::vector<std::string> rules;
-    for (const std::string& said : arguments[flags::rules]) {
-        if (said == "@")
-            throw attn::ConfigError("--rule @ lacks its file: write --rule @rules.txt");
-        if (!said.starts_with('@')) {
-            rules.push_back(said);
-            continue;
-        }
-        for (const std::string& line : read_lines(said.substr(1), "rule", true)) {
-            rules.emplace_back(attn::trimmed(line));
-        }
+    for (const std::string& line : read_lines(said.substr(1), "rule", true)) {
+        rules.emplace_back(attn::trimmed(line));
     }
     return rules;
 }
@@ -290,7 +272,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     check_standard_input(arguments);
     attn::WalkConfig config;
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (flag->set != nullptr) flag->set(config, *flag, text);
+        if (flag->sets() && !is_of_source(*flag)) flag->take(config, text);
     }
     if (arguments.has(flags::merge) && arguments.has(flags::no_merge)) {
         throw attn::ConfigError("--merge and --no-merge contradict each other: leave one out");
@@ -309,7 +291,6 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     trained ? set_model_layer(arguments, run, config) : set_sources(arguments, config);
     if (arguments.has(flags::tokens)) config.names = names_of(arguments[flags::tokens]);
     set_mask_file(arguments, config);
-    config.rules = rules_of(arguments);
     if (!config.rules.empty()) require_all_steps(config, "--rule");
     if (!config.attentions.empty()) require_all_steps(config, "--attention");
     if (!trained) set_given_weights(arguments, config);
@@ -348,7 +329,7 @@ const std::vector<Flag>& bug_flags() {
                                       "not even those of --notebook",
                                       such_as(mistake_ids)}
                                      .repeatable()
-                                     .recorded("bugs", nullptr)});
+                                     .recorded("bugs")});
         for (Flag& flag : gradient_flags()) flags.push_back(std::move(flag));
         return flags;
     }();

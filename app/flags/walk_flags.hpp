@@ -62,8 +62,8 @@ std::vector<std::string> attentions_of(const Arguments& arguments);
 /// `typed`, and under it what the attention files begin from.
 Arguments with_attentions(Arguments typed);
 
-/// The rules of --rule, those of files line by line.  Errors  InputError for a file.
-std::vector<std::string> rules_of(const Arguments& arguments);
+/// The rule that --rule says, or those of a file.  Errors  InputError for a file.
+std::vector<std::string> rules_in(const std::string& said);
 
 /// The walk that the flags describe, made.  Errors  as config_of and table_of.
 attn::Walked walk_of(const Arguments& arguments, const ModelRun* run = nullptr);

@@ -7,6 +7,18 @@
 #include "attn/ground/text/json.hpp"
 
 namespace app {
+namespace {
+
+std::vector<std::string> rules_said(const Arguments& arguments) {
+    std::vector<std::string> all;
+    for (const std::string& said : arguments[flags::rules]) {
+        const std::vector<std::string> rules = rules_in(said);
+        all.insert(all.end(), rules.begin(), rules.end());
+    }
+    return all;
+}
+
+}  // namespace
 
 std::string settings_json(const Arguments& arguments, std::string_view line) {
     std::string json;
@@ -20,7 +32,7 @@ std::string settings_json(const Arguments& arguments, std::string_view line) {
         saved.push_back(flag);
         const bool alone = !flag->takes_value() || (flag->may_stand_alone && text.empty());
         const std::string value = alone                    ? "true"
-                                  : flag->is(flags::rules) ? attn::json_list(rules_of(arguments))
+                                  : flag->is(flags::rules) ? attn::json_list(rules_said(arguments))
                                   : flag->is(flags::attentions)
                                       ? attn::json_list(attentions_of(arguments))
                                   : flag->repeats ? attn::json_list(arguments.all(*flag))
@@ -36,7 +48,8 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
                                                                 const attn::Plan& plan) {
     std::vector<std::pair<std::string, std::string>> entries;
     for (const Flag& flag : walk_flags()) {
-        const std::string value = flag.json == nullptr ? "" : flag.json(plan);
+        const bool is_kept = flag.setting != nullptr && !flag.key.empty();
+        const std::string value = is_kept ? attn::json_of(*flag.setting, plan) : "";
         if (!value.empty()) entries.emplace_back(flag.key, value);
         if (!flag.is(flags::weights)) continue;
         std::vector<std::string> given;

@@ -28,6 +28,7 @@
 #include "app/terminal/standard_output.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -111,11 +112,7 @@ void fuzz_rules(const std::string& bytes) {
 // A file of an attention: refused in one of our lines, or it walks.
 void fuzz_attentions(const std::string& bytes) {
     try {
-        attn::WalkConfig config;
-        config.query_len = 3;
-        config.embed_dim = 4;
-        config.heads = 2;
-        config.mask.causal = true;
+        attn::WalkConfig config = attn::configured("seq-len 3, embed-dim 4, heads 2, mask causal");
         config.attentions = {
             std::make_shared<const attn::AttentionFile>(attn::parse_attention(bytes, "x.attn"))};
         const attn::Plan plan = attn::resolve(config);

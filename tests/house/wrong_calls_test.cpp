@@ -7,6 +7,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/steps/heads.hpp"
 #include "attn/core/steps/softmax.hpp"
 #include "attn/core/walk/walk.hpp"
@@ -26,8 +27,7 @@ struct WrongCall {
 
 WrongCall configured(const char* what, const std::function<void(WalkConfig&)>& change) {
     return {what, [change] {
-                WalkConfig config;
-                config.query_len = 3;
+                WalkConfig config = attn::configured("seq-len 3");
                 change(config);
                 const Plan plan = resolve(config);
                 walk(plan, draw(plan));

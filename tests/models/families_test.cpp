@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/core/settings/settings.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/models/generate.hpp"
@@ -448,9 +449,7 @@ TEST_SUITE("models: families") {
             for (std::size_t n = 0; n < parameters->layers(); ++n) {
                 const LayerKind& own = model.architecture.layers[n];
                 const double theta = own.theta == 10000 ? 500000 : 10000;
-                WalkConfig alone;
-                alone.dtype = DType::float64;
-                alone.query_len = 2;
+                WalkConfig alone = configured("dtype float64, seq-len 2");
                 alone.embed_dim = static_cast<std::int64_t>(own.rotary_dim);
                 alone.rotary = {Pairing::half, theta, {}, own.scaling};
                 const Tensor other = attn::testing::walked(alone)["inverse_frequencies"];

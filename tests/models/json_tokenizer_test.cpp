@@ -38,7 +38,7 @@ const std::string o200k =
     R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_behind;
 
 /// The words that a pre_tokenizer cuts a text into; blanks and line breaks as themselves.
-Words words(const std::string& pre_tokenizer, const std::string& text) {
+Words cut_by_words(const std::string& pre_tokenizer, const std::string& text) {
     Words all =
         text_cuts_in(nlohmann::json::parse("{\"pre_tokenizer\": " + pre_tokenizer + "}"), "t.json")
             .words(text, true);
@@ -103,7 +103,7 @@ TEST_SUITE("models: tokenizer.json") {
                 "marked ends of words");
     }
     TEST_CASE("Llama 3: contractions in any case, digits in threes, the word as a piece first") {
-        CHECK(words(llama3, "It's 12345 O'CLOCK,\n\n  WE'LL go!") ==
+        CHECK(cut_by_words(llama3, "It's 12345 O'CLOCK,\n\n  WE'LL go!") ==
               Words{"It", "'s", " ", "123", "45", " O", "'CLOCK", ",\n\n", " ", " WE", "'LL", " go",
                     "!"});
         const auto tokenizer = read_json_tokenizer(
@@ -119,7 +119,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(tokenizer->encode("ab<s>c") == Ids{5, 3, 5, 2});
     }
     TEST_CASE("Qwen 2: each digit by itself, and letters that were composed") {
-        CHECK(words(qwen2, "x 12a") == Words{"x", " ", "1", "2", "a"});
+        CHECK(cut_by_words(qwen2, "x 12a") == Words{"x", " ", "1", "2", "a"});
         const auto tokenizer = read_json_tokenizer(
             json_with(qwen2, R"("\u00c3": 0, "\u00a9": 1, "\u00c3\u00a9": 2)",
                       R"("merges": ["\u00c3 \u00a9"])", R"("normalizer": {"type": "NFC"}, )"),
@@ -128,7 +128,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(tokenizer->encode("e\u0301") == Ids{2});
     }
     TEST_CASE("gpt-oss: capitals begin a word, and endings belong to it") {
-        CHECK(words(o200k, "HelloWorld it's 1234 a/b//\n") ==
+        CHECK(cut_by_words(o200k, "HelloWorld it's 1234 a/b//\n") ==
               Words{"Hello", "World", " it's", " ", "123", "4", " a", "/b", "//\n"});
     }
     TEST_CASE("BERT: small letters without accents, the longest pieces, unknown as a whole") {
@@ -200,15 +200,15 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(split("MergedWithPrevious") == Words{"a-", "-", "b-"});
         CHECK(split("MergedWithNext") == Words{"a", "-", "-b", "-"});
         CHECK(split("Contiguous") == Words{"a", "--", "b", "-"});
-        CHECK(words(R"({"type": "Digits", "individual_digits": false})", "a12b") ==
+        CHECK(cut_by_words(R"({"type": "Digits", "individual_digits": false})", "a12b") ==
               Words{"a", "12", "b"});
-        CHECK(words(R"({"type": "Whitespace"})", "it's 1!? x") ==
+        CHECK(cut_by_words(R"({"type": "Whitespace"})", "it's 1!? x") ==
               Words{"it", "'", "s", "1", "!?", "x"});
         // Letters, marks, digits, connectors and joiners are words; a small 2 is none.
-        CHECK(words(R"({"type": "Whitespace"})", "a\u200Cb x\u200D e\u0301f \u203Fg m\u00B2") ==
+        CHECK(cut_by_words(R"({"type": "Whitespace"})", "a\u200Cb x\u200D e\u0301f \u203Fg m\u00B2") ==
               Words{"a\u200Cb", "x\u200D", "e\u0301f", "\u203Fg", "m", "\u00B2"});
-        CHECK(words(R"({"type": "WhitespaceSplit"})", " it's  1 ") == Words{"it's", "1"});
-        CHECK(words(R"({"type": "Punctuation"})", "a,,b") == Words{"a", ",", ",", "b"});
+        CHECK(cut_by_words(R"({"type": "WhitespaceSplit"})", " it's  1 ") == Words{"it's", "1"});
+        CHECK(cut_by_words(R"({"type": "Punctuation"})", "a,,b") == Words{"a", ",", ",", "b"});
     }
     TEST_CASE("what is no tokenizer is one line") {
         CHECK(refusal_of("[]").find("t.json: has no 'model'") == 0);

@@ -1,4 +1,5 @@
 #include "attn/core/plan/attention_file.hpp"
+#include "attn/core/settings/settings.hpp"
 
 #include <doctest/doctest.h>
 
@@ -25,9 +26,7 @@ std::shared_ptr<const AttentionFile> file_of(const std::string& text) {
 WalkConfig config_of(const std::string& text) {
     WalkConfig config;
     config.dtype = config.compute_dtype = DType::float64;
-    config.query_len = 7;
-    config.embed_dim = 6;
-    config.heads = 2;
+    configure(config, "seq-len 7, embed-dim 6, heads 2");
     config.mask.causal = true;
     config.attentions = {file_of(text)};
     return config;

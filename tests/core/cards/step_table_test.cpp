@@ -1,4 +1,5 @@
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
 
 #include <doctest/doctest.h>
@@ -37,10 +38,7 @@ StepTable with_doubled(StepTable steps, const std::string& after) {
 }
 
 Plan two_heads() {
-    WalkConfig config;
-    config.heads = 2;
-    config.head_dim = 4;
-    config.mask.causal = true;
+    WalkConfig config = configured("heads 2, head-dim 4, mask causal");
     return resolve(config);
 }
 
@@ -103,9 +101,7 @@ TEST_SUITE("cards: step table") {
     }
 
     TEST_CASE("a form whose cards the table lacks is asked for nowhere, whatever the plan says") {
-        WalkConfig config;
-        config.heads = 2;
-        config.mask.causal = true;
+        WalkConfig config = configured("heads 2, mask causal");
         const Plan plain = resolve(config);
         config.sink = SinkLogit::normal;
         const Plan plan = resolve(config);

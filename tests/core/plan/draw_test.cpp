@@ -1,4 +1,5 @@
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/settings.hpp"
 
 #include <doctest/doctest.h>
 
@@ -19,10 +20,7 @@ std::vector<std::string> names_of(const DrawList& list) {
 }
 
 WalkConfig two_heads() {
-    WalkConfig config;
-    config.heads = 2;
-    config.embed_dim = 6;
-    config.bias = true;
+    WalkConfig config = configured("heads 2, embed-dim 6, bias");
     return config;
 }
 
@@ -165,9 +163,7 @@ TEST_SUITE("walk: draw") {
     }
 
     TEST_CASE("given parameters decide every size that no setting says") {
-        WalkConfig config;
-        config.heads = 2;
-        config.output_projection = true;
+        WalkConfig config = configured("heads 2, output-projection");
         config.parameters.record("w_query", numbered({"out", "in"}, {6, 5}));
         config.parameters.record("w_value", numbered({"out", "in"}, {8, 5}));
         config.parameters.record("w_output", numbered({"out", "in"}, {9, 8}));
@@ -180,9 +176,7 @@ TEST_SUITE("walk: draw") {
 
     TEST_CASE("the parameters of nn.MultiheadAttention give its width") {
         for (const char* name : {"w_qkv", "w_output"}) {
-            WalkConfig config;
-            config.heads = 2;
-            config.projection = Projection::mha;
+            WalkConfig config = configured("heads 2, projection mha");
             const std::size_t rows = name == std::string("w_qkv") ? 30 : 10;
             config.parameters.record(name, numbered({"out", "in"}, {rows, 10}));
             CHECK(resolve(config).head_dim == 5);
@@ -190,9 +184,7 @@ TEST_SUITE("walk: draw") {
     }
 
     TEST_CASE("one fused matrix gives the width of a head where values are as wide as keys") {
-        WalkConfig config;
-        config.heads = 2;
-        config.projection = Projection::fused;
+        WalkConfig config = configured("heads 2, projection fused");
         config.parameters.record("w_qkv", numbered({"out", "in"}, {18, 4}));
         CHECK(resolve(config).head_dim == 3);
         CHECK(resolve(config).embed_dim == 4);
@@ -204,8 +196,7 @@ TEST_SUITE("walk: draw") {
     TEST_CASE(
         "query and key given directly tell their lengths, and keys of another length come "
         "from a memory") {
-        WalkConfig config;
-        config.projection = Projection::none;
+        WalkConfig config = configured("projection none");
         config.parameters.record("query", numbered({"query", "feature"}, {3, 7}));
         config.parameters.record("value", numbered({"key", "feature"}, {5, 2}));
         const Plan plan = resolve(config);
@@ -217,8 +208,7 @@ TEST_SUITE("walk: draw") {
     }
 
     TEST_CASE("features that do not divide into the heads are refused by name") {
-        WalkConfig config;
-        config.heads = 4;
+        WalkConfig config = configured("heads 4");
         config.parameters.record("w_key", numbered({"out", "in"}, {6, 6}));
         CHECK_THROWS_WITH_AS(resolve(config),
                              "the given w_key has 6 features for the heads, which do not divide "

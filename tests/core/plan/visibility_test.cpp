@@ -1,5 +1,6 @@
 // The one rule of which keys a query may see, against masks written down cell by cell.
 #include "attn/core/plan/visibility.hpp"
+#include "attn/core/settings/settings.hpp"
 
 #include <doctest/doctest.h>
 
@@ -42,9 +43,7 @@ TEST_SUITE("walk: visibility") {
     }
     TEST_CASE("padding is hidden from every head and query of its own sequence") {
         WalkConfig config = sized(2, 2);
-        config.batch = 2;
-        config.heads = 2;
-        config.lengths = {1, 2};
+        configure(config, "batch 2, heads 2, lengths 1,2");
         config.mask.padding = true;
         const Plan plan = resolve(config);
         const Tensor mask = Visibility(plan).mask();

@@ -1,4 +1,5 @@
 #include "attn/core/steps/rope_scaling.hpp"
+#include "attn/core/settings/settings.hpp"
 
 #include "tests/core/steps/twins.hpp"
 #include "tests/support/walked.hpp"
@@ -21,9 +22,7 @@ RopeScaling yarn(double factor, double length) {
 /// The frequencies of a walk whose heads have so many features.
 Matrix frequencies_of(const std::optional<RopeScaling>& scaling, double theta, std::size_t width,
                       std::int64_t tokens = 1) {
-    WalkConfig config;
-    config.dtype = DType::float64;
-    config.query_len = 1;
+    WalkConfig config = configured("dtype float64, seq-len 1");
     config.embed_dim = static_cast<std::int64_t>(width);
     config.positions = {tokens - 1};
     config.rotary = {Pairing::half, theta, {}, scaling};

@@ -1,6 +1,7 @@
 // Steps that are their rules: cells known on paper, whichever variant is asked for.
 #include <random>
 
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/steps/rotary.hpp"
 #include "tests/core/steps/twins.hpp"
 #include "tests/support/walked.hpp"
@@ -14,8 +15,7 @@ namespace {
 constexpr double quarter_turn = 1.5707963267948966;
 
 WalkConfig in_float64() {
-    WalkConfig config;
-    config.dtype = DType::float64;
+    WalkConfig config = configured("dtype float64");
     return config;
 }
 
@@ -100,9 +100,7 @@ TEST_SUITE("steps: rules") {
     TEST_CASE(
         "position 1 is the sine and cosine of 1 and of 1/100; an odd width ends with a sine") {
         WalkConfig config = in_float64();
-        config.query_len = 2;
-        config.embed_dim = 5;
-        config.position_embedding = PositionEmbedding::sinusoidal;
+        configure(config, "seq-len 2, embed-dim 5, position-embedding sinusoidal");
         const Ledger ledger = walked(config);
         const double second = std::pow(10000, -2. / 5), third = std::pow(10000, -4. / 5);
         check_cells(ledger["position_embedding"].as<double>(),
@@ -125,11 +123,7 @@ TEST_SUITE("steps: rules") {
 
     TEST_CASE("new rows stand behind the earlier ones, in each head, and copies side by side") {
         WalkConfig config = in_float64();
-        config.query_len = 2;
-        config.past = 1;
-        config.embed_dim = 8;
-        config.heads = 4;
-        config.kv_heads = 2;
+        configure(config, "seq-len 2, past 1, embed-dim 8, heads 4, kv-heads 2");
         check_cells(made(config, "present_key",
                          {{"past_key", {0, 1, 2, 3}}, {"key", {10, 11, 12, 13, 14, 15, 16, 17}}}),
                     {0, 1, 10, 11, 12, 13, 2, 3, 14, 15, 16, 17});
@@ -141,10 +135,7 @@ TEST_SUITE("steps: rules") {
 
     TEST_CASE("dot products of ln 3 and ln 2 add 3 - 2 to lambda; neighbours are subtracted") {
         WalkConfig config = in_float64();
-        config.query_len = 1;
-        config.embed_dim = 8;
-        config.heads = 2;
-        config.differential.depth = 0;
+        configure(config, "seq-len 1, embed-dim 8, heads 2, differential 0");
         check_cells(made(config, "lambda_full",
                          {{"lambda_q1", {std::log(3), 5}},
                           {"lambda_k1", {1, 0}},
@@ -158,9 +149,7 @@ TEST_SUITE("steps: rules") {
 
     TEST_CASE("with the weight of its head's sink every row sums to 1") {
         WalkConfig config = in_float64();
-        config.batch = 2;
-        config.heads = 2;
-        config.sink = SinkLogit::normal;
+        configure(config, "batch 2, heads 2, sink randn");
         const Ledger ledger = walked(config);
         const Tensor& weights = ledger["weights"];
         const std::size_t keys = weights.shape().back();

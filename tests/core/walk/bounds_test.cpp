@@ -1,4 +1,5 @@
 #include "attn/core/walk/bounds.hpp"
+#include "attn/core/settings/settings.hpp"
 
 #include <doctest/doctest.h>
 
@@ -92,9 +93,7 @@ TEST_SUITE("walk: bounds") {
     }
 
     TEST_CASE("in bfloat16 exp() grows beyond its slope, and a mean may be stored as it runs") {
-        WalkConfig config;
-        config.x_norm = NormKind::layer;
-        config.scale = {ScaleChoice::By::number, 40};
+        WalkConfig config = configured("x-norm layer, scale 40");
         const Plan plan = resolve(config);
         const Ledger ledger = walk(plan, draw(plan));
         Bounds half(plan, step_table(plan), ledger, rounding_of_half(0x1p-7));

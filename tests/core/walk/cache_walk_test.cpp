@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/why/why.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -18,18 +19,11 @@ using namespace attn;
 namespace {
 
 WalkConfig cached(std::int64_t tokens) {
-    WalkConfig config;
-    config.heads = 4;
-    config.kv_heads = 2;
-    config.head_dim = 4;
-    config.value_dim = 3;
-    config.embed_dim = 5;
-    config.batch = 2;
+    WalkConfig config =
+        configured("heads 4, kv-heads 2, head-dim 4, value-dim 3, embed-dim 5, batch 2");
     config.query_len = tokens;
     config.mask.causal = true;
-    config.rotary.pairing = Pairing::half;
-    config.sink = SinkLogit::normal;
-    config.output_projection = true;
+    configure(config, "rope half, sink randn, output-projection");
     return config;
 }
 
@@ -228,11 +222,7 @@ TEST_SUITE("walk: sink") {
 
     TEST_CASE("it is one more key with a value of zero") {
         // The same walk with a fifth key whose score is the sink's: query @ key^T = sink * sqrt(D).
-        WalkConfig config;
-        config.projection = Projection::none;
-        config.query_len = 4;
-        config.head_dim = 2;
-        config.sink = SinkLogit::normal;
+        WalkConfig config = configured("projection none, seq-len 4, head-dim 2, sink randn");
         for (const Variant variant : {Variant::loop, Variant::vectorized, Variant::fused}) {
             config.variant = variant;
             const Plan plan = resolve(config);

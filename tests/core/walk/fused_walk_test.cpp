@@ -6,6 +6,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/plan.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/explain/notes/notes.hpp"
 #include "attn/explain/why/why.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -29,11 +30,7 @@ attn::WalkConfig random_walk(std::uint32_t seed) {
 }
 
 attn::WalkConfig sentence() {
-    attn::WalkConfig config;
-    config.query_len = 6;
-    config.heads = 2;
-    config.head_dim = 3;
-    config.variant = attn::Variant::fused;
+    attn::WalkConfig config = attn::configured("seq-len 6, heads 2, head-dim 3, variant fused");
     return config;
 }
 
@@ -100,12 +97,8 @@ TEST_SUITE("walk: fused") {
         }
     }
     TEST_CASE("scores 0, 0 and ln 2 in three blocks of one key") {
-        attn::WalkConfig config;
-        config.projection = attn::Projection::none;
-        config.head_dim = 1;
-        config.scale.by = attn::ScaleChoice::By::none;
-        config.variant = attn::Variant::fused;
-        config.query_len = 3;
+        attn::WalkConfig config =
+            attn::configured("projection none, head-dim 1, scale none, variant fused, seq-len 3");
         attn::Plan plan = attn::resolve(config);
         attn::Ledger given;
         const auto column = [](float a, float b, float c) {
@@ -125,9 +118,7 @@ TEST_SUITE("walk: fused") {
         CHECK(ledger["context"].at(0) == doctest::Approx((4 + 8 + 2 * 2) / 4.0));
     }
     TEST_CASE("what is too long to be followed has the context alone") {
-        attn::WalkConfig config;
-        config.query_len = 65;
-        config.variant = attn::Variant::fused;
+        attn::WalkConfig config = attn::configured("seq-len 65, variant fused");
         const attn::Plan plan = attn::resolve(config);
         const attn::Ledger ledger = walked(plan);
         CHECK_FALSE(ledger.has("running_max"));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/why/why.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -14,30 +15,17 @@ using namespace attn::testing;
 namespace {
 
 WalkConfig latent_config() {
-    WalkConfig config;
-    config.heads = 3;
-    config.head_dim = 4;
-    config.value_dim = 5;
-    config.embed_dim = 7;
-    config.query_len = 6;
-    config.batch = 2;
-    config.dtype = DType::float64;
-    config.mask.causal = true;
-    config.output_projection = true;
-    config.rotary.dim = 2;
+    WalkConfig config = configured(
+        "heads 3, head-dim 4, value-dim 5, embed-dim 7, seq-len 6, batch 2, dtype float64, "
+        "output-projection, rotary-dim 2, mask causal");
     config.latent = {3, 2, false};
     return config;
 }
 
 WalkConfig differential_config() {
-    WalkConfig config;
-    config.heads = 2;
-    config.embed_dim = 12;
-    config.query_len = 5;
-    config.dtype = DType::float64;
-    config.mask.causal = true;
-    config.output_projection = true;
-    config.differential.depth = 3;
+    WalkConfig config = configured(
+        "heads 2, embed-dim 12, seq-len 5, dtype float64, output-projection, differential 3, mask "
+        "causal");
     return config;
 }
 
@@ -245,9 +233,7 @@ TEST_SUITE("walk: differential attention") {
 
     TEST_CASE("heads that share keys give what copies of these give") {
         WalkConfig config = differential_config();
-        config.heads = 4;
-        config.kv_heads = 2;
-        config.embed_dim = 16;
+        configure(config, "heads 4, kv-heads 2, embed-dim 16");
         const Ledger ledger = walked(config);
         CHECK(ledger["key"].shape() == Shape{4, 5, 2});
         CHECK(ledger["repeated_key"].shape() == Shape{8, 5, 2});

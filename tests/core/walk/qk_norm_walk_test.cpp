@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/codegen/code.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -12,13 +13,8 @@ using namespace attn::testing;
 namespace {
 
 WalkConfig normed(NormOver over) {
-    WalkConfig config;
-    config.heads = 4;
-    config.kv_heads = 2;
-    config.head_dim = 6;
-    config.query_len = 5;
-    config.dtype = DType::float64;
-    config.rotary.pairing = Pairing::half;
+    WalkConfig config =
+        configured("heads 4, kv-heads 2, head-dim 6, seq-len 5, dtype float64, rope half");
     config.qk_norm.over = over;
     config.qk_norm.eps = 0;
     return config;

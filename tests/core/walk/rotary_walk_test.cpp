@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "tests/support/walked.hpp"
 
@@ -10,12 +11,7 @@ using namespace attn::testing;
 namespace {
 
 WalkConfig turning(Pairing pairing) {
-    WalkConfig config;
-    config.heads = 2;
-    config.head_dim = 6;
-    config.query_len = 5;
-    config.dtype = DType::float64;
-    config.mask.causal = true;
+    WalkConfig config = configured("heads 2, head-dim 6, seq-len 5, dtype float64, mask causal");
     config.rotary.pairing = pairing;
     return config;
 }
@@ -129,9 +125,7 @@ TEST_SUITE("walk: position embedding") {
     }
 
     TEST_CASE("the tokens are those of the walk without positions") {
-        WalkConfig config;
-        config.query_len = 4;
-        config.embed_dim = 4;
+        WalkConfig config = configured("seq-len 4, embed-dim 4");
         const Ledger plain = walked(config);
         config.position_embedding = PositionEmbedding::sinusoidal;
         const Ledger placed = walked(config);
@@ -141,10 +135,7 @@ TEST_SUITE("walk: position embedding") {
     }
 
     TEST_CASE("a position without a row, and positions without an x, are refused") {
-        WalkConfig config;
-        config.query_len = 2;
-        config.position_embedding = PositionEmbedding::learned;
-        config.positions = {0, 7};
+        WalkConfig config = configured("seq-len 2, position-embedding learned, positions 0,7");
         CHECK(*resolve(config).config.position_rows == 8);
         config.parameters.record("position_table",
                                  Tensor({"position", "feature"}, Array<double>{{1, 2}, {3, 4}}));

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/random/torch_generator.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -15,9 +16,7 @@ namespace {
 WalkConfig config_of(DType type) {
     WalkConfig config;
     config.dtype = type;
-    config.seed = 1;
-    config.query_len = 3;
-    config.embed_dim = 8;
+    configure(config, "seed 1, seq-len 3, embed-dim 8");
     config.mask.causal = true;
     return config;
 }
@@ -85,9 +84,7 @@ TEST_SUITE("walk: 16 bits") {
             WalkConfig config = config_of(type);
             config.heads = 2;
             config.bias = config.output_projection = true;
-            config.softcap = 3;
-            config.qk_norm.over = NormOver::head;
-            config.rotary.pairing = Pairing::half;
+            configure(config, "softcap 3, qk-norm head, rope half");
             for (const Variant variant : {Variant::loop, Variant::vectorized, Variant::fused}) {
                 config.variant = variant;
                 const Ledger ledger = testing::walked(config);

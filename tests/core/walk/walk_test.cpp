@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "tests/core/plan/random_plans.hpp"
 #include "tests/support/walked.hpp"
@@ -200,10 +201,7 @@ TEST_SUITE("walk") {
 
     TEST_CASE("under a causal mask a later token changes nothing before it") {
         for (const Variant variant : {Variant::loop, Variant::vectorized}) {
-            WalkConfig config;
-            config.heads = 2;
-            config.mask.causal = true;
-            config.query_len = 5;
+            WalkConfig config = configured("heads 2, seq-len 5, mask causal");
             const Plan plan = resolve(config);
             const Tensor x = draw(plan)["x"];
             Array<float> changed = x.as<float>();
@@ -223,8 +221,7 @@ TEST_SUITE("walk") {
     }
 
     TEST_CASE("masking the last keys gives what deleting them gives") {
-        WalkConfig config;
-        config.query_len = 3;
+        WalkConfig config = configured("seq-len 3");
         config.memory = RandomInput{};
         config.key_len = 5;
         config.compute_dtype = DType::float64;
@@ -256,8 +253,7 @@ TEST_SUITE("walk") {
         const Source one = tokens({{4, 1, 3}});
         const Source three = tokens({{4, 1, 3}, {4, 1, 3}, {4, 1, 3}});
         const Source others = tokens({{1, 2, 0}, {3}, {2, 4, 1}});
-        WalkConfig config;
-        config.mask.padding = true;
+        WalkConfig config = configured("mask padding");
         const auto with = [&](const Source& x, const Source& memory) {
             config.input = x;
             config.memory = memory;
@@ -293,8 +289,7 @@ TEST_SUITE("walk") {
     }
 
     TEST_CASE("given parameters take the place of drawn ones and the rest stays the same") {
-        WalkConfig config;
-        config.query_len = 2;
+        WalkConfig config = configured("seq-len 2");
         const Plan plan = resolve(config);
         const Ledger drawn = draw(plan);
         const auto zero = Array<float>::filled({4, 4}, 0);

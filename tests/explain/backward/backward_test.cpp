@@ -1,4 +1,5 @@
 #include "attn/explain/backward/backward.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/judge/mistakes/gradient_mistakes.hpp"
 
 #include <doctest/doctest.h>
@@ -15,10 +16,7 @@ using namespace attn;
 namespace {
 
 WalkConfig small() {
-    WalkConfig config;
-    config.query_len = 4;
-    config.embed_dim = 4;
-    config.heads = 2;
+    WalkConfig config = configured("seq-len 4, embed-dim 4, heads 2");
     config.compute_dtype = config.dtype = DType::float64;
     return config;
 }
@@ -76,9 +74,7 @@ TEST_SUITE("backward") {
     }
     TEST_CASE("each gradient has a rule, as short as people write it") {
         WalkConfig config = small();
-        config.heads = 4;
-        config.kv_heads = 2;
-        config.embed_dim = 16;
+        configure(config, "heads 4, kv-heads 2, embed-dim 16");
         config.mask.causal = true;
         CHECK(rule_text_of(config, "d_masked_scores") ==
               "d_masked_scores[h,q,k] = weights[h,q,k] * (d_weights[h,q,k] - row_dot[h,q])");
@@ -95,24 +91,16 @@ TEST_SUITE("backward") {
             config.variant = variant;
             worst(config);
             config.mask.causal = config.bias = config.output_projection = true;
-            config.rotary.pairing = Pairing::half;
-            config.qk_norm.over = NormOver::head;
-            config.softcap = 3;
+            configure(config, "rope half, qk-norm head, softcap 3");
             worst(config);
             config = small();
             config.variant = variant;
-            config.heads = 4;
-            config.kv_heads = 2;
-            config.embed_dim = 8;
-            config.sink = SinkLogit::normal;
-            config.past = 2;
+            configure(config, "heads 4, kv-heads 2, embed-dim 8, sink randn, past 2");
             config.mask.causal = true;
             worst(config);
             config = small();
             config.variant = variant;
-            config.projection = Projection::fused_by_head;
-            config.bias = true;
-            config.batch = 2;
+            configure(config, "projection fused-by-head, bias, batch 2");
             worst(config, {Loss::Kind::mean});
             config.projection = Projection::stacked;
             worst(config, {Loss::Kind::cell, "weights[1,0,2,1]"});

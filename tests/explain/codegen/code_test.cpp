@@ -7,6 +7,7 @@
 
 #include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/show/render/render.hpp"
@@ -16,11 +17,7 @@ using namespace attn;
 namespace {
 
 WalkConfig two_heads() {
-    WalkConfig config;
-    config.query_len = 3;
-    config.embed_dim = 8;
-    config.heads = 2;
-    config.mask.causal = true;
+    WalkConfig config = configured("seq-len 3, embed-dim 8, heads 2, mask causal");
     return config;
 }
 

@@ -1,3 +1,4 @@
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/why/why.hpp"
 
@@ -95,9 +96,7 @@ TEST_SUITE("explain: derivation patterns") {
     TEST_CASE("a regular step is one pattern, however many cells it has") {
         WalkConfig config;
         config.input = RandomInput{};
-        config.query_len = 9;
-        config.embed_dim = 8;
-        config.heads = 2;
+        configure(config, "seq-len 9, embed-dim 8, heads 2");
         const Plan plan = resolve(config);
         const Ledger ledger = walk(plan, draw(plan));
         const auto scores = derivation_patterns(plan, step_table(plan), ledger, "scores");

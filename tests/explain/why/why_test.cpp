@@ -1,5 +1,6 @@
 #include "attn/explain/why/why.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 
 #include <doctest/doctest.h>
 
@@ -134,10 +135,7 @@ TEST_SUITE("explain: why") {
     }
 
     TEST_CASE("tiny numbers have an exponent, and still add up as printed") {
-        WalkConfig config;
-        config.projection = Projection::none;
-        config.scale.by = ScaleChoice::By::none;
-        config.head_dim = 2;
+        WalkConfig config = configured("projection none, scale none, head-dim 2");
         config.parameters.record("query",
                                  Tensor({"query", "feature"}, Array<double>{{1e-6, 2e-6}}));
         config.parameters.record("key", Tensor({"key", "feature"}, Array<double>{{1.5, 1.25}}));

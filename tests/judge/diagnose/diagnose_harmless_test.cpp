@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/core/settings/settings.hpp"
 #include "tests/judge/diagnose/diagnosed.hpp"
 
 using namespace attn;
@@ -25,9 +26,7 @@ TEST_SUITE("explain: diagnose what is harmless") {
     TEST_CASE("other ways to write the same attention are harmless") {
         WalkConfig config = causal_config();
         config.mask.padding = true;
-        config.lengths = {5, 3, 5};
-        config.bias = true;
-        config.output_projection = true;
+        configure(config, "lengths 5,3,5, bias, output-projection");
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
         const auto harmless = [&](const StepTable& table, const std::string& id) {

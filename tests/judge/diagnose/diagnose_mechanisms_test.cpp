@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/core/settings/settings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 #include "tests/judge/diagnose/diagnosed.hpp"
 
@@ -35,9 +36,7 @@ bool says(const Diagnosis& diagnosis, const std::string& words) {
 WalkConfig seeded(std::uint64_t seed) {
     WalkConfig config = causal_config();
     config.seed = seed;
-    config.query_len = 7;
-    config.embed_dim = 6;
-    config.output_projection = true;
+    configure(config, "seq-len 7, embed-dim 6, output-projection");
     return config;
 }
 
@@ -45,11 +44,7 @@ WalkConfig seeded(std::uint64_t seed) {
 
 TEST_SUITE("explain: diagnose mechanisms") {
     TEST_CASE("softmax without keepdims, by hand, is named in each of its forms") {
-        WalkConfig config;
-        config.projection = Projection::none;
-        config.query_len = 5;
-        config.head_dim = 3;
-        config.seed = 977;
+        WalkConfig config = configured("projection none, seq-len 5, head-dim 3, seed 977");
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
         const Tensor scores = walk(plan, given)["scaled_scores"];

@@ -6,6 +6,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
@@ -91,8 +92,7 @@ Ledger their_attention(const Ledger& ours, const TheirRotation& how) {
 }
 
 Plan turning_plan(Pairing pairing) {
-    WalkConfig config;
-    config.dtype = DType::float64;
+    WalkConfig config = configured("dtype float64");
     config.head_dim = static_cast<std::int64_t>(their_width);
     config.query_len = static_cast<std::int64_t>(their_tokens);
     for (std::size_t t = 0; t < their_tokens; ++t) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/sixteen_bits.hpp"
 #include "attn/judge/diagnose/replay.hpp"
 #include "tests/judge/diagnose/diagnosed.hpp"
@@ -274,9 +275,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
 
     TEST_CASE("parts, slots, columns and copies beside the right numbers are taken off") {
         WalkConfig config = rotating_config();
-        config.heads = 4;
-        config.kv_heads = 2;
-        config.past = 3;
+        configure(config, "heads 4, kv-heads 2, past 3");
         Somebody code(config);
         const Ledger& right = code.right;
         code.theirs.record("attn", shaped(right["weights"], {3, 2, 2, 5, 8}));

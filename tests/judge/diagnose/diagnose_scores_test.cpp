@@ -6,6 +6,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
 
 using namespace attn;
@@ -17,9 +18,7 @@ constexpr double head_width = 4;
 
 /// Causal attention of one head, whose scores are changed on their way to softmax.
 WalkConfig small_config() {
-    WalkConfig config;
-    config.dtype = DType::float64;
-    config.projection = Projection::none;
+    WalkConfig config = configured("dtype float64, projection none");
     config.head_dim = static_cast<std::int64_t>(head_width);
     config.query_len = static_cast<std::int64_t>(row_length);
     config.mask.causal = true;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "tests/judge/diagnose/diagnosed.hpp"
 
@@ -21,10 +22,7 @@ Array<T> zeros(const Shape& shape) {
 
 TEST_SUITE("explain: diagnose") {
     TEST_CASE("an overflow of exp() shows where scores are large, and is named there") {
-        WalkConfig config;
-        config.query_len = 4;
-        config.init = std::array{Init::normal, Init::normal, Init::normal};
-        config.scale = {ScaleChoice::By::number, 100};
+        WalkConfig config = configured("seq-len 4, init normal, scale 100");
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
         const StepTable table = with_mistakes(step_table(plan), plan, {"softmax-overflow"});
@@ -52,10 +50,7 @@ TEST_SUITE("explain: diagnose") {
     }
 
     TEST_CASE("only the output: two mistakes at once are a hypothesis, and only when asked for") {
-        WalkConfig config;
-        config.query_len = 5;
-        config.head_dim = 3;
-        config.init = std::array{Init::normal, Init::normal, Init::normal};
+        WalkConfig config = configured("seq-len 5, head-dim 3, init normal");
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
         const StepTable table =
@@ -73,8 +68,7 @@ TEST_SUITE("explain: diagnose") {
     }
 
     TEST_CASE("what no mistake explains is called unknown, with the nearest not accepted") {
-        WalkConfig config;
-        config.query_len = 4;
+        WalkConfig config = configured("seq-len 4");
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
         const Ledger right = walk(plan, given);

@@ -4,6 +4,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
 
@@ -34,12 +35,7 @@ inline bool names(const Diagnosis& diagnosis, const Mistake& mistake) {
 
 /// A causal walk of two heads over several samples.
 inline WalkConfig causal_config() {
-    WalkConfig config;
-    config.heads = 2;
-    config.query_len = 5;
-    config.batch = 3;
-    config.head_dim = 3;
-    config.mask.causal = true;
+    WalkConfig config = configured("heads 2, seq-len 5, batch 3, head-dim 3, mask causal");
     return config;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/core/settings/settings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 using namespace attn;
@@ -26,8 +27,7 @@ TEST_SUITE("explain: power") {
     TEST_CASE("the probe reveals most of the catalogue, a single head without mask little") {
         const Plan probe = resolve(probe_config());
         const Power strong = power(probe, draw(probe));
-        WalkConfig small;
-        small.query_len = 3;
+        WalkConfig small = configured("seq-len 3");
         const Plan plan = resolve(small);
         const Power weak = power(plan, draw(plan));
         CHECK(strong.groups.size() > 35);

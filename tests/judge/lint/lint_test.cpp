@@ -1,5 +1,6 @@
 #include "attn/judge/lint/lint.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 
 #include <doctest/doctest.h>
 
@@ -31,11 +32,7 @@ Tokens tokens(std::vector<std::vector<std::int64_t>> sequences) {
 
 /// Two heads, sizes all different, an output projection: nothing to complain of.
 WalkConfig sound_config() {
-    WalkConfig config;
-    config.heads = 2;
-    config.head_dim = 3;
-    config.query_len = 5;
-    config.output_projection = true;
+    WalkConfig config = configured("heads 2, head-dim 3, seq-len 5, output-projection");
     return config;
 }
 
@@ -48,9 +45,7 @@ WalkConfig memory_config(std::int64_t key_len) {
 
 /// A walk whose query and key are given, head by head, and nothing else matters.
 WalkConfig given_config(const Array<double>& query, const Array<double>& key) {
-    WalkConfig config;
-    config.projection = Projection::none;
-    config.dtype = DType::float64;
+    WalkConfig config = configured("projection none, dtype float64");
     config.heads = static_cast<std::int64_t>(query.shape(0));
     config.head_dim = static_cast<std::int64_t>(query.shape(2));
     config.parameters.record("query", Tensor({"head", "query", "feature"}, query));

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 #include "tests/judge/mistakes/configurations.hpp"
@@ -23,9 +24,7 @@ bool differs(const Ledger& a, const Ledger& b) {
 
 /// Two tokens, one head, in double: small enough for answers on paper.
 WalkConfig paper_config() {
-    WalkConfig config;
-    config.projection = Projection::none;
-    config.dtype = DType::float64;
+    WalkConfig config = configured("projection none, dtype float64");
     config.input = Tensor({"query", "feature"}, Array<double>{{1.0, 2.0}, {3.0, -1.0}});
     return config;
 }

@@ -2,6 +2,7 @@
 #include <random>
 #include <string>
 
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/walk.hpp"
 
 namespace attn::testing {
@@ -201,38 +202,17 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
 
 /// Walks with shared key heads, sinks and a cache, each of awkward sizes.
 inline std::vector<WalkConfig> shared_configs() {
-    WalkConfig grouped;
-    grouped.heads = 6;
-    grouped.kv_heads = 3;
-    grouped.head_dim = 3;
-    grouped.value_dim = 2;
-    grouped.embed_dim = 7;
-    grouped.query_len = 4;
-    grouped.batch = 2;
-    grouped.bias = true;
-    grouped.output_projection = true;
-    grouped.mask.causal = true;
-    grouped.sink = SinkLogit::normal;
-    grouped.past = 2;
+    WalkConfig grouped = configured(
+        "heads 6, kv-heads 3, head-dim 3, value-dim 2, embed-dim 7, seq-len 4, batch 2, bias, "
+        "output-projection, sink randn, past 2, mask causal");
     WalkConfig fused = grouped;
     fused.projection = Projection::fused;
     fused.sink = SinkLogit::zero;
     fused.past.reset();
-    WalkConfig alone;
-    alone.query_len = 5;
-    alone.past = 3;
-    alone.sink = SinkLogit::normal;
-    WalkConfig latent;
-    latent.heads = 3;
-    latent.head_dim = 4;
-    latent.value_dim = 3;
-    latent.embed_dim = 7;
-    latent.query_len = 4;
-    latent.batch = 2;
-    latent.output_projection = true;
-    latent.mask.causal = true;
-    latent.positions = {3, 4, 5, 6};
-    latent.rotary.dim = 4;
+    WalkConfig alone = configured("seq-len 5, past 3, sink randn");
+    WalkConfig latent = configured(
+        "heads 3, head-dim 4, value-dim 3, embed-dim 7, seq-len 4, batch 2, output-projection, "
+        "positions 3,4,5,6, rotary-dim 4, mask causal");
     latent.rotary.scaling.emplace();
     latent.rotary.scaling->kind = RopeScaling::Kind::yarn;
     latent.rotary.scaling->factor = 40;
@@ -243,21 +223,14 @@ inline std::vector<WalkConfig> shared_configs() {
     absorbed.weight_layout = WeightLayout::in_out;
     absorbed.latent = {2, {}, true};
     absorbed.value_dim = 4;
-    WalkConfig differential;
-    differential.heads = 3;
-    differential.head_dim = 4;
-    differential.embed_dim = 5;
-    differential.query_len = 4;
-    differential.batch = 2;
-    differential.output_projection = true;
-    differential.differential.depth = 1;
+    WalkConfig differential = configured(
+        "heads 3, head-dim 4, embed-dim 5, seq-len 4, batch 2, output-projection, differential 1");
     WalkConfig shared_differential = differential;
     shared_differential.heads = 4;
     shared_differential.kv_heads = 2;
     shared_differential.projection = Projection::fused;
     shared_differential.rotary.pairing = Pairing::half;
-    WalkConfig sigmoid;
-    sigmoid.query_len = 5;
+    WalkConfig sigmoid = configured("seq-len 5");
     sigmoid.sigmoid = sigmoid.mask.causal = true;
     return {grouped, fused, alone, latent, absorbed, differential, shared_differential, sigmoid};
 }
@@ -276,28 +249,13 @@ inline std::vector<WalkConfig> position_configs() {
     waves.position_embedding = PositionEmbedding::sinusoidal;
     WalkConfig offset = words;
     offset.positions = {2, 3, 4, 5, 6};
-    WalkConfig chunks;
-    chunks.heads = 6;
-    chunks.kv_heads = 3;
-    chunks.head_dim = 4;
-    chunks.query_len = 7;
-    chunks.mask.causal = true;
-    chunks.mask.window = 4;
-    chunks.prefill = 3;
-    chunks.rotary.pairing = Pairing::half;
-    chunks.scale = {ScaleChoice::By::number, 0.25};
-    WalkConfig turned;
-    turned.heads = 2;
-    turned.head_dim = 4;
-    turned.query_len = 3;
-    turned.past = 2;
-    turned.mask.causal = true;
-    turned.rotary.pairing = Pairing::interleaved;
+    WalkConfig chunks = configured(
+        "heads 6, kv-heads 3, head-dim 4, seq-len 7, prefill 3, rope half, scale 0.25, mask "
+        "causal,window:4");
+    WalkConfig turned =
+        configured("heads 2, head-dim 4, seq-len 3, past 2, rope interleaved, mask causal");
     turned.position_bias = PositionBias{PositionBias::Kind::t5, 8, 6, {}};
-    WalkConfig across;
-    across.heads = 2;
-    across.head_dim = 3;
-    across.query_len = 3;
+    WalkConfig across = configured("heads 2, head-dim 3, seq-len 3");
     across.memory = RandomInput{};
     across.key_len = 5;
     across.parameters.record(

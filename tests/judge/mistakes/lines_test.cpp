@@ -7,6 +7,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/codegen/code.hpp"
@@ -30,17 +31,11 @@ std::vector<Plan> walks() {
     padded.embed_dim = 8;
     padded.bias = padded.output_projection = padded.output_bias = true;
     padded.mask.padding = padded.mask.causal = true;
-    WalkConfig batch;
-    batch.batch = 3;
-    batch.query_len = 4;
-    batch.heads = 2;
-    batch.embed_dim = 8;
-    batch.bias = true;
-    batch.scale.by = ScaleChoice::By::embed_dim;
+    WalkConfig batch =
+        configured("batch 3, seq-len 4, heads 2, embed-dim 8, bias, scale embed-dim");
     WalkConfig fused = batch;
     fused.projection = Projection::fused;
-    WalkConfig memory;
-    memory.query_len = 3;
+    WalkConfig memory = configured("seq-len 3");
     memory.memory = RandomInput{};
     memory.key_len = 5;
     memory.embed_dim = 4;
@@ -50,16 +45,8 @@ std::vector<Plan> walks() {
     late.causal_align = CausalAlign::end;
     WalkConfig empty = padded;
     empty.lengths = {0, 4};
-    WalkConfig wide;
-    wide.heads = 2;
-    wide.head_dim = 4;
-    wide.embed_dim = 5;
-    WalkConfig turning;
-    turning.heads = 2;
-    turning.head_dim = 8;
-    turning.query_len = 4;
-    turning.positions = {3, 4, 5, 6};
-    turning.rotary.pairing = Pairing::half;
+    WalkConfig wide = configured("heads 2, head-dim 4, embed-dim 5");
+    WalkConfig turning = configured("heads 2, head-dim 8, seq-len 4, positions 3,4,5,6, rope half");
     turning.rotary.scaling.emplace();
     turning.rotary.scaling->kind = RopeScaling::Kind::yarn;
     turning.rotary.scaling->factor = 4;
@@ -77,11 +64,7 @@ std::vector<Plan> walks() {
     neighbours.rotary = {};
     neighbours.rotary.pairing = Pairing::interleaved;
     neighbours.scale.by = ScaleChoice::By::none;
-    WalkConfig capped;
-    capped.heads = 6;
-    capped.head_dim = 4;
-    capped.query_len = 7;
-    capped.softcap = 0.5;
+    WalkConfig capped = configured("heads 6, head-dim 4, seq-len 7, softcap 0.5");
     capped.position_bias = PositionBias{PositionBias::Kind::alibi, 8, 6, {}};
     WalkConfig windowed = capped;
     windowed.mask.causal = true;
@@ -207,9 +190,7 @@ TEST_SUITE("mistakes: lines") {
     }
 
     TEST_CASE("the formula and the title of a mistaken step say what was done") {
-        WalkConfig config;
-        config.heads = 2;
-        config.embed_dim = 8;
+        WalkConfig config = configured("heads 2, embed-dim 8");
         const Plan plan = resolve(config);
         const auto formula = [&](const char* id, const char* step) {
             const StepTable table = with_mistakes(step_table(plan), plan, {id});

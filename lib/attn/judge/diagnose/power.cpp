@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/judge/compare/compare.hpp"
 
@@ -127,18 +128,9 @@ std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis) {
 }
 
 WalkConfig probe_config() {
-    WalkConfig config;
-    config.batch = 3;
-    config.query_len = 5;
-    config.heads = 2;
-    config.head_dim = 4;
-    config.bias = true;
-    config.output_projection = true;
-    config.output_bias = true;
-    config.mask.causal = true;
-    config.mask.padding = true;
-    config.lengths = {5, 3, 5};
-    return config;
+    return configured(
+        "batch 3, seq-len 5, heads 2, head-dim 4, bias, output-projection, output-bias, "
+        "mask causal,padding, lengths 5,3,5");
 }
 
 WalkConfig probe_config(WalkConfig asked) {

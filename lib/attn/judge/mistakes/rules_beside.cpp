@@ -5,85 +5,60 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/rules/print.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {
 namespace {
 
-using SettingChange = void (*)(WalkConfig&);
-
-/// Settings of walks that mistakes need, one for each change.
-constexpr SettingChange changes[]{
-    [](WalkConfig&) {},
-    [](WalkConfig& config) { config.mask.causal = true; },
-    [](WalkConfig& config) { config.output_projection = config.output_bias = true; },
-    [](WalkConfig& config) { config.rotary.pairing = Pairing::half; },
-    [](WalkConfig& config) { config.heads = 4, config.kv_heads = 2; },
-    [](WalkConfig& config) { config.heads = 6, config.kv_heads = 3; },
-    [](WalkConfig& config) { config.bias = true; },
-    [](WalkConfig& config) { config.batch = 2; },
-    [](WalkConfig& config) { config.past = 2; },
-    [](WalkConfig& config) { config.memory = RandomInput{}, config.key_len = 4; },
-    [](WalkConfig& config) { config.projection = Projection::fused; },
-    [](WalkConfig& config) { config.weight_layout = WeightLayout::in_out; },
-    [](WalkConfig& config) { config.softcap = 5; },
-    [](WalkConfig& config) {
-        config.position_bias = {PositionBias::Kind::alibi, 8, 6, {}};
-    },
-    [](WalkConfig& config) {
-        config.position_bias = {PositionBias::Kind::t5, 8, 6, {}};
-    },
-    [](WalkConfig& config) { config.sink = SinkLogit::zero; },
-    [](WalkConfig& config) { config.sink = SinkLogit::normal; },
-    [](WalkConfig& config) { config.qk_norm.over = NormOver::head; },
-    [](WalkConfig& config) { config.rotary.pairing = Pairing::interleaved; },
-    [](WalkConfig& config) { config.rotary.dim = 2; },
-    [](WalkConfig& config) {
-        config.positions = {2, 3, 4, 5};
-    },
-    [](WalkConfig& config) { config.position_embedding = PositionEmbedding::learned; },
-    [](WalkConfig& config) { config.position_embedding = PositionEmbedding::sinusoidal; },
-    [](WalkConfig& config) { config.mask.causal = true, config.mask.window = 2; },
-    [](WalkConfig& config) { config.mask.causal = true, config.mask.chunk = 2; },
-    [](WalkConfig& config) { config.mask.prefix = 2; },
-    [](WalkConfig& config) {
-        config.mask.documents = {2, 2};
-    },
-    [](WalkConfig& config) {
-        config.mask.padding = true, config.lengths = {3, 4};
-    },
-    [](WalkConfig& config) {
-        config.mask.causal = config.mask.padding = true, config.lengths = {3, 4};
-    },
-    [](WalkConfig& config) {
-        config.scale = {ScaleChoice::By::number, 0.25};
-    },
-    [](WalkConfig& config) { config.scale.by = ScaleChoice::By::none; },
-    [](WalkConfig& config) { config.latent.rank = 3, config.rotary.dim = 2; },
-    [](WalkConfig& config) { config.differential.depth = 0, config.heads = 4; },
-    [](WalkConfig& config) { config.prefill = 2; },
-    [](WalkConfig& config) { config.heads = 3; },
-    [](WalkConfig& config) { config.embed_dim = 12; },
-    [](WalkConfig& config) { config.sigmoid = true; },
-    [](WalkConfig& config) {
-        config.mask.padding = true, config.lengths = {0, 4};
-    },
-    [](WalkConfig& config) {
-        config.rotary.pairing = Pairing::half;
-        RopeScaling& scaling = config.rotary.scaling.emplace();
-        scaling.kind = RopeScaling::Kind::yarn;
-        scaling.factor = 4, scaling.length = 64, scaling.beta_fast = 8;
-    },
+/// Settings of walks that mistakes need, two lines for each walk.
+constexpr std::string_view setting_lines[]{
+    "",
+    "mask causal",
+    "output-projection, output-bias",
+    "rope half",
+    "heads 4, kv-heads 2",
+    "heads 6, kv-heads 3",
+    "bias",
+    "batch 2",
+    "past 2",
+    "memory-len 4",
+    "projection fused",
+    "weight-layout in-out",
+    "softcap 5",
+    "position-bias alibi",
+    "position-bias t5:8:6",
+    "sink zero",
+    "sink randn",
+    "qk-norm head",
+    "rope interleaved",
+    "rotary-dim 2",
+    "positions 2,3,4,5",
+    "position-embedding learned",
+    "position-embedding sinusoidal",
+    "mask causal,window:2",
+    "mask causal,chunk:2",
+    "mask prefix:2",
+    "mask documents:2+2",
+    "mask padding, lengths 3,4",
+    "mask causal,padding, lengths 3,4",
+    "scale 0.25",
+    "scale none",
+    "mla 3, rotary-dim 2",
+    "differential 0, heads 4",
+    "prefill 2",
+    "heads 3",
+    "embed-dim 12",
+    "weights-by sigmoid",
+    "mask padding, lengths 0,4",
+    "rope half, rope-scaling yarn:4:64:8",
 };
 
-std::optional<Plan> planned(const Mistake& mistake, SettingChange first, SettingChange second) {
-    WalkConfig config;
-    config.heads = 2;
-    config.head_dim = 4;
-    config.query_len = 4;
-    first(config);
-    second(config);
+std::optional<Plan> planned(const Mistake& mistake, const WalkConfig& first,
+                            std::string_view second) {
+    WalkConfig config = first;
+    configure(config, second);
     try {
         Plan plan = resolve(config);
         if (mistake.applies(plan)) return plan;
@@ -94,9 +69,11 @@ std::optional<Plan> planned(const Mistake& mistake, SettingChange first, Setting
 }
 
 std::optional<Plan> walk_that_shows(const Mistake& mistake) {
-    for (const SettingChange first : changes) {
-        for (const SettingChange second : changes) {
-            if (std::optional<Plan> plan = planned(mistake, first, second)) return plan;
+    for (const std::string_view first : setting_lines) {
+        WalkConfig config = configured("heads 2, head-dim 4, seq-len 4");
+        configure(config, first);
+        for (const std::string_view second : setting_lines) {
+            if (std::optional<Plan> plan = planned(mistake, config, second)) return plan;
         }
     }
     return std::nullopt;

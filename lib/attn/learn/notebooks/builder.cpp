@@ -6,6 +6,8 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/words.hpp"
+#include "attn/core/settings/parse.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -24,30 +26,65 @@ void fill_in(Section& section, const std::string& place, const std::string& word
     }
 }
 
-}  // namespace
-
-NotebookBuilder::NotebookBuilder(CodeLanguage language, const ReplayOptions& replay,
-                                 const char* page, std::vector<NotebookWalk> walks)
-    : language_(language), replay_(replay), walks_(std::move(walks)) {
+/// The blocks of a page, its walks or its sections, each with its fields.
+std::vector<std::pair<std::string, NotebookBuilder::Fields>> blocks_of(std::string_view page,
+                                                                       bool of_walks) {
+    std::vector<std::pair<std::string, NotebookBuilder::Fields>> blocks;
     std::size_t empty_lines = 0;  // of the code, if it goes on after them
     for (std::string_view rest = page; !rest.empty();) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), line.size() + 1));
         if (line.starts_with('[')) {
-            page_.emplace_back(line.substr(1, line.size() - 2), Fields());
+            blocks.emplace_back(line.substr(1, line.size() - 2), NotebookBuilder::Fields());
         } else if (line.starts_with("    ")) {
-            auto& [field, text] = page_.back().second.back();
+            auto& [field, text] = blocks.back().second.back();
             const bool is_code = field.starts_with("code");
             if (is_code) text += std::string(empty_lines + !text.empty(), '\n');
             text += line.substr(is_code ? 4 : 3);
         } else if (!line.empty()) {
             const std::size_t colon = line.find(':');
-            page_.back().second.emplace_back(line.substr(0, colon),
-                                             line.substr(std::min(colon + 2, line.size())));
+            blocks.back().second.emplace_back(line.substr(0, colon),
+                                              line.substr(std::min(colon + 2, line.size())));
         }
         empty_lines = line.empty() ? empty_lines + 1 : 0;
     }
+    std::erase_if(blocks,
+                  [&](const auto& block) { return block.first.starts_with("walk ") != of_walks; });
+    return blocks;
 }
+
+/// Takes the condition off a name; whether the replay meets it.
+bool applies(std::string& name, const ReplayOptions& replay) {
+    const std::size_t condition = name.find(" if ");
+    if (condition == name.npos) return true;
+    const bool wants_corrected = name.substr(condition) == " if corrected";
+    name.resize(condition);
+    return wants_corrected == replay.corrected;
+}
+
+}  // namespace
+
+std::vector<NotebookWalk> walks_in(const char* page, const ReplayOptions& replay) {
+    std::vector<NotebookWalk> walks;
+    for (auto& [name, fields] : blocks_of(page, true)) {
+        NotebookWalk& walk = walks.emplace_back();
+        walk.name = name.substr(name.find(' ') + 1);
+        for (auto& [field, text] : fields) {
+            if (!applies(field, replay)) continue;
+            if (field == "settings") configure(walk.config, text);
+            if (field == "mistakes" && !replay.corrected) walk.mistakes = split(text, ' ');
+        }
+        settle(walk.config, replay);
+    }
+    return walks;
+}
+
+NotebookBuilder::NotebookBuilder(CodeLanguage language, const ReplayOptions& replay,
+                                 const char* page, std::vector<NotebookWalk> walks)
+    : language_(language),
+      replay_(replay),
+      walks_(std::move(walks)),
+      page_(blocks_of(page, false)) {}
 
 const Walked& NotebookBuilder::walked(const std::string& name) {
     const auto known = walked_.find(name);
@@ -75,14 +112,6 @@ void NotebookBuilder::own(const std::string& section, decltype(Section::content)
 void NotebookBuilder::fill(const std::string& section, const std::string& name,
                            const std::string& words) {
     fills_[section].emplace_back(name, words);
-}
-
-bool NotebookBuilder::applies(std::string& name) const {
-    const std::size_t condition = name.find(" if ");
-    if (condition == name.npos) return true;
-    const bool wants_corrected = name.substr(condition) == " if corrected";
-    name.resize(condition);
-    return wants_corrected == replay_.corrected;
 }
 
 void NotebookBuilder::describe(Section& section, const std::string& field,
@@ -113,7 +142,7 @@ Section NotebookBuilder::section_of(const std::string& name, const Fields& field
     const bool is_shape = name.ends_with(ending);
     const std::string step = name.substr(0, name.size() - (is_shape ? ending.size() : 0));
     for (auto [field, text] : fields) {
-        if (field.starts_with("walk") && applies(field)) walk_ = text;
+        if (field.starts_with("walk") && applies(field, replay_)) walk_ = text;
     }
     Section section;
     section.name = name;
@@ -121,7 +150,7 @@ Section NotebookBuilder::section_of(const std::string& name, const Fields& field
     if (is_shape) section.content = "";
     section.parts = walk_.empty() ? "" : step;
     for (auto [field, text] : fields) {
-        if (applies(field)) describe(section, field, text);
+        if (applies(field, replay_)) describe(section, field, text);
     }
     if (section.parts.empty()) section.walk.clear();
     if (is_shape && section.expression.empty()) section.expression = step + ".shape";
@@ -151,7 +180,7 @@ Document NotebookBuilder::finish(const std::string& notebook, const Plan& plan) 
                        {"torch_build", json_string(word(config.torch_build))},
                        {"variant", json_string(word(config.variant))}};
     for (auto [name, fields] : page_) {
-        if (applies(name)) document.sections.push_back(section_of(name, fields));
+        if (applies(name, replay_)) document.sections.push_back(section_of(name, fields));
     }
     return document;
 }
@@ -167,13 +196,6 @@ Ledger walk_with(const Plan& plan, const Ledger& given, const ReplayOptions& rep
     const StepTable table =
         replay.corrected ? step_table() : with_mistakes(step_table(), plan, ids);
     return walk(plan, given, table, Details::skipped);
-}
-
-NotebookWalk walk_of(const ReplayOptions& replay, std::string name, WalkConfig config,
-                     std::vector<std::string> mistakes) {
-    settle(config, replay);
-    if (replay.corrected) mistakes.clear();
-    return {std::move(name), std::move(config), std::move(mistakes)};
 }
 
 std::unique_ptr<Generator> generator_of(const Plan& plan) {

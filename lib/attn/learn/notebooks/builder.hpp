@@ -8,7 +8,11 @@
 
 namespace attn {
 
-/// The content of a notebook, made of the walks and the page that lie in the program.
+/// The content of a notebook, made of the page that lies in the program.
+///
+/// A page begins with its walks, `[walk NAME]`: `settings`, a line of settings
+/// (attn/core/settings), `mistakes` that are no setting, none of which a corrected replay makes,
+/// and a title.
 ///
 /// A page has a block for each section: `[name]`, then a field on each line, `title: words`. Lines
 /// that begin with blanks go on with the field before, those of `code` as they are. After a name
@@ -26,6 +30,8 @@ namespace attn {
 ///                corrected
 class NotebookBuilder {
 public:
+    using Fields = std::vector<std::pair<std::string, std::string>>;
+
     NotebookBuilder(CodeLanguage language, const ReplayOptions& replay, const char* page,
                     std::vector<NotebookWalk> walks);
 
@@ -48,10 +54,6 @@ public:
     Document finish(const std::string& notebook, const Plan& plan);
 
 private:
-    using Fields = std::vector<std::pair<std::string, std::string>>;
-
-    /// Takes the condition off a name; whether it is met.
-    bool applies(std::string& name) const;
     Section section_of(const std::string& name, const Fields& fields);
     void describe(Section& section, const std::string& field, const std::string& text);
 
@@ -59,7 +61,7 @@ private:
     ReplayOptions replay_;
     std::vector<NotebookWalk> walks_;
     std::map<std::string, Walked> walked_;
-    std::vector<std::pair<std::string, Fields>> page_;
+    std::vector<std::pair<std::string, Fields>> page_;  ///< its blocks
     Fields codes_;
     std::map<std::string, Section::Remake> remade_;
     std::map<std::string, decltype(Section::content)> own_;
@@ -74,9 +76,8 @@ extern "C" const char attn_notebook_padding_heads[], attn_notebook_numpy_loops[]
 /// A generator for cells that draw more than one walk does.
 std::unique_ptr<Generator> generator_of(const Plan& plan);
 
-/// The walk with these mistakes, or without them in a corrected replay.
-NotebookWalk walk_of(const ReplayOptions& replay, std::string name, WalkConfig config,
-                     std::vector<std::string> mistakes = {});
+/// The walks of a page, as this replay makes them.
+std::vector<NotebookWalk> walks_in(const char* page, const ReplayOptions& replay);
 
 /// The notebook's own settings, overruled by what the replay asks for.
 void settle(WalkConfig& config, const ReplayOptions& replay);

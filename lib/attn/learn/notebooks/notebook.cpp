@@ -10,6 +10,7 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
+#include "attn/learn/notebooks/builder.hpp"
 
 namespace attn {
 namespace {
@@ -75,11 +76,14 @@ const std::vector<Notebook>& notebooks() {
     static const std::vector<Notebook> all{
         {"000", "padding-heads",
          "two heads cut from one fused projection, over a batch with padding", CodeLanguage::torch,
-         padding_heads, padding_heads_walks},
+         padding_heads,
+         [](const ReplayOptions& replay) { return walks_in(attn_notebook_padding_heads, replay); }},
         {"001", "numpy-loops", "attention by NumPy loops, then by whole arrays, then head by head",
-         CodeLanguage::numpy, numpy_loops, numpy_loops_walks},
+         CodeLanguage::numpy, numpy_loops,
+         [](const ReplayOptions& replay) { return walks_in(attn_notebook_numpy_loops, replay); }},
         {"002", "causal-heads", "running averages become causal attention, with two and five heads",
-         CodeLanguage::torch, causal_heads, causal_heads_walks},
+         CodeLanguage::torch, causal_heads,
+         [](const ReplayOptions& replay) { return walks_in(attn_notebook_causal_heads, replay); }},
         {"003", "sentence", "one sentence: a single word first, then all words, then three heads",
          CodeLanguage::torch, sentence, sentence_walks},
     };

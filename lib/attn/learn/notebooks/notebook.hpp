@@ -75,9 +75,6 @@ Document padding_heads(const ReplayOptions& replay);
 Document numpy_loops(const ReplayOptions& replay);
 Document causal_heads(const ReplayOptions& replay);
 Document sentence(const ReplayOptions& replay);
-std::vector<NotebookWalk> padding_heads_walks(const ReplayOptions& replay);
-std::vector<NotebookWalk> numpy_loops_walks(const ReplayOptions& replay);
-std::vector<NotebookWalk> causal_heads_walks(const ReplayOptions& replay);
 std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay);
 
 /// Both replays in one document: where a section of the corrected one differs it is right

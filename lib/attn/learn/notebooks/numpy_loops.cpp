@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/steps/projection.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -15,49 +16,6 @@
 
 namespace attn {
 namespace {
-
-WalkConfig base(const ReplayOptions& replay, Projection projection, std::int64_t embed_dim) {
-    WalkConfig config;
-    config.rng = Rng::numpy;
-    config.projection = projection;
-    config.query_len = 4;
-    config.embed_dim = embed_dim;
-    config.init = std::array{Init::uniform, Init::uniform, Init::normal};
-    config.variant = Variant::loop;
-    if (!replay.corrected) config.scale.by = ScaleChoice::By::none;
-    return config;
-}
-
-/// All words in loops, after the draws of the one word.
-NotebookWalk in_loops(const ReplayOptions& replay) {
-    WalkConfig config = base(replay, Projection::matrix, 20);
-    config.burn_before = {{Distribution::normal, 20 + 400 + 80 + 80}};
-    return walk_of(replay, "loops", config,
-                   {"key-index-i", "softmax-overflow", "softmax-axis=one"});
-}
-
-/// All words in whole arrays, with draws of their own.
-NotebookWalk in_arrays(const ReplayOptions& replay) {
-    WalkConfig config = base(replay, Projection::matrix, 20);
-    config.input = RandomInput{Distribution::uniform};
-    config.variant = Variant::vectorized;
-    config.burn_before = in_loops(replay).config.burn_before;
-    config.burn_before.push_back({Distribution::normal, 4 * 20});
-    config.burn_before.push_back({Distribution::uniform, 2 * 400});
-    config.burn_before.push_back({Distribution::normal, 400});
-    return walk_of(replay, "arrays", config, {"softmax-overflow"});
-}
-
-/// Eight heads, one after the other.
-NotebookWalk eight_heads(const ReplayOptions& replay) {
-    WalkConfig config = base(replay, Projection::per_head, 24);
-    config.input = RandomInput{Distribution::uniform};
-    config.heads = 8;
-    config.burn_before = in_arrays(replay).config.burn_before;
-    config.burn_before.push_back({Distribution::uniform, 4 * 20 + 2 * 400});
-    config.burn_before.push_back({Distribution::normal, 400});
-    return walk_of(replay, "eight-heads", config, {"softmax-overflow"});
-}
 
 /// The values in order under other axes.
 Tensor as_column(const Tensor& row) {
@@ -93,19 +51,14 @@ Ledger projected_heads(const NotebookWalk& heads) {
 
 }  // namespace
 
-std::vector<NotebookWalk> numpy_loops_walks(const ReplayOptions& replay) {
-    return {in_loops(replay), in_arrays(replay), eight_heads(replay)};
-}
-
 Document numpy_loops(const ReplayOptions& replay) {
-    NotebookBuilder page(CodeLanguage::numpy, replay, attn_notebook_numpy_loops,
-                         numpy_loops_walks(replay));
+    const std::vector<NotebookWalk> walks = walks_in(attn_notebook_numpy_loops, replay);
+    NotebookBuilder page(CodeLanguage::numpy, replay, attn_notebook_numpy_loops, walks);
 
     // One word: the query is made from x3, key and value are plain draws.
-    WalkConfig config = base(replay, Projection::none, 20);
-    config.query_len = 1;
-    config.memory = RandomInput{};
-    config.key_len = 4;
+    WalkConfig config = configured(
+        "rng numpy, seq-len 1, memory-len 4, embed-dim 20, projection none, variant loop");
+    if (!replay.corrected) configure(config, "scale none");
     settle(config, replay);
     const Plan one = resolve(config);
     page.codes(one);
@@ -133,7 +86,8 @@ Document numpy_loops(const ReplayOptions& replay) {
                                         {"head_context_shape", "eight-heads"}}) {
         page.fill(section, "largest", largest_score(page.walked(walk).ledger));
     }
-    if (replay.corrected) page.own("output", projected_heads(eight_heads(replay))["output"]);
+    if (replay.corrected)
+        page.own("output", projected_heads(find_walk(walks, "eight-heads"))["output"]);
     Document document = page.finish("numpy-loops", one);
     if (replay.seed) document.sections.front().note.clear();  // it tells of the page's own draws
     return document;

@@ -11,26 +11,6 @@
 namespace attn {
 namespace {
 
-/// The attention of the page, whose masking cell was not run.
-NotebookWalk attention(const ReplayOptions& replay) {
-    WalkConfig config;
-    Tokens tokens;
-    tokens.sequences = {{1, 2, 0, 0}, {1, 2, 3, 4}};
-    tokens.vocab_size = 5;
-    tokens.pad_id = 0;
-    config.input = tokens;
-    config.embed_dim = 4;
-    config.heads = 2;
-    config.projection = Projection::fused_by_head;
-    config.redraw = 1;  // the cell that makes the projection was run twice
-    config.mask.padding = true;
-    config.output_projection = replay.corrected;
-    config.seed = 2;
-    config.torch_build = TorchBuild::portable;
-    config.variant = Variant::loop;
-    return walk_of(replay, "attention", config, {"mask-not-applied"});
-}
-
 Tensor cut_into_heads(const Plan& plan, const Tensor& qkv) {
     Array<float> heads = cast(qkv, DType::float32).as<float>();
     heads.reshape({plan.batch, plan.query_len, plan.heads, 3 * plan.head_dim});
@@ -50,13 +30,9 @@ Tensor padding_of(const Plan& plan) {
 
 }  // namespace
 
-std::vector<NotebookWalk> padding_heads_walks(const ReplayOptions& replay) {
-    return {attention(replay)};
-}
-
 Document padding_heads(const ReplayOptions& replay) {
     NotebookBuilder page(CodeLanguage::torch, replay, attn_notebook_padding_heads,
-                         padding_heads_walks(replay));
+                         walks_in(attn_notebook_padding_heads, replay));
     const auto& [plan, table, ledger] = page.walked("attention");
     page.codes(plan, Gradients::on);
     page.remade("qkv_by_token_shape", [](const Plan& of, const Ledger& walk) {

@@ -39,46 +39,6 @@ Numbered numbered() {
     return result;
 }
 
-WalkConfig single_head() {
-    WalkConfig config;
-    config.input = numbered().tokens;
-    config.embed_dim = 16;
-    config.head_dim = 24;
-    config.value_dim = 28;
-    config.projection = Projection::matrix;
-    config.init = std::array{Init::uniform, Init::uniform, Init::uniform};
-    config.seed = 42;
-    config.variant = Variant::loop;
-    return config;
-}
-
-/// All words with one head: the softmax axis of a vector, in a matrix.
-NotebookWalk all_words(const ReplayOptions& replay) {
-    WalkConfig config = single_head();
-    if (!replay.corrected) config.softmax_axis = SoftmaxAxis::query;
-    return walk_of(replay, "all-words", config);
-}
-
-/// The first word alone, a vector: of all words with their products in one chain it is the first.
-NotebookWalk first_word(const ReplayOptions& replay) {
-    WalkConfig config = single_head();
-    config.single_chain = true;
-    return walk_of(replay, "first-word", config);
-}
-
-/// Three heads, drawn after the matrices of the single one.
-NotebookWalk three_heads(const ReplayOptions& replay) {
-    WalkConfig config = single_head();
-    if (!replay.corrected) config.softmax_axis = SoftmaxAxis::head;
-    config.projection = Projection::stacked;
-    config.heads = 3;
-    for (const std::size_t rows : {24, 24, 28}) {
-        config.burn.push_back({Distribution::uniform, rows * 16});
-    }
-    config.output_projection = replay.corrected;
-    return walk_of(replay, "three-heads", config);
-}
-
 /// Matrices with rows and columns exchanged: shapes are all that is shown of them.
 Shape transposed(Shape shape) {
     std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
@@ -99,7 +59,9 @@ Section::Remake sum_of_step(const char* step, const char* part) {
 }  // namespace
 
 std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay) {
-    return {three_heads(replay), all_words(replay), first_word(replay)};
+    std::vector<NotebookWalk> walks = walks_in(attn_notebook_sentence, replay);
+    for (NotebookWalk& walk : walks) walk.config.input = numbered().tokens;
+    return walks;
 }
 
 Document sentence(const ReplayOptions& replay) {

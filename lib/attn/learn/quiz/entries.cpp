@@ -2,65 +2,61 @@
 #include <cmath>
 
 #include "attn/core/plan/attention_file.hpp"
-#include "attn/core/plan/tokenize.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/learn/quiz/question.hpp"
 
 namespace attn {
 namespace {
 
-/// A setting of walks: the flag that says it, how it is told, `#` its number, and what it sets.
-struct Setting {
-    std::string_view flag, told;
-    void (*set)(WalkConfig&, std::int64_t) = [](WalkConfig&, std::int64_t) {};
+/// A setting of walks as a line says it, and how it is told, `#` its number.
+struct ToldSetting {
+    std::string_view line, told;
 };
 
-constexpr Setting settings[]{
+constexpr std::string_view backward = "backward";
+
+constexpr ToldSetting settings_told[]{
     {"random randn", ""},
-    {"projection none", "", [](auto& c, auto) { c.projection = Projection::none; }},
-    {"dtype float64", "", [](auto& c, auto) { c.dtype = DType::float64; }},
-    {"batch", "a batch of #", [](auto& c, auto n) { c.batch = n; }},
-    {"seq-len", "a sequence length of #", [](auto& c, auto n) { c.query_len = n; }},
-    {"heads", "# heads", [](auto& c, auto n) { c.heads = n; }},
-    {"kv-heads", "# heads of keys and values", [](auto& c, auto n) { c.kv_heads = n; }},
-    {"head-dim", "# features a head", [](auto& c, auto n) { c.head_dim = n; }},
-    {"past", "# earlier tokens in the cache, before the new ones",
-     [](auto& c, auto n) { c.past = n; }},
-    {"output-projection", "an output as wide as all heads side by side",
-     [](auto& c, auto) { c.output_projection = true; }},
-    {"scale none", "scores that are not scaled",
-     [](auto& c, auto) { c.scale.by = ScaleChoice::By::none; }},
-    {"rope half", "RoPE with positions from 0, which turns each pair of features by its angle",
-     [](auto& c, auto) { c.rotary.pairing = Pairing::half; }},
-    {"rope-theta", "the base theta #",
-     [](auto& c, auto n) { c.rotary.theta = static_cast<double>(n); }},
-    {"mask causal", "a causal mask", [](auto& c, auto) { c.mask.causal = true; }},
-    {"mask causal,window:", "a causal mask, a sliding window of # keys with the query's own",
-     [](auto& c, auto n) { c.mask.causal = true, c.mask.window = n; }},
-    {"mask causal,chunk:", "a causal mask, chunks of # tokens that are kept apart",
-     [](auto& c, auto n) { c.mask.causal = true, c.mask.chunk = n; }},
-    {"mask prefix:", "a prefix of # tokens that all see, after it a causal mask",
-     [](auto& c, auto n) { c.mask.prefix = n; }},
-    {"backward", "the sum of all numbers of context as loss"},
+    {"projection none", ""},
+    {"dtype float64", ""},
+    {"batch", "a batch of #"},
+    {"seq-len", "a sequence length of #"},
+    {"heads", "# heads"},
+    {"kv-heads", "# heads of keys and values"},
+    {"head-dim", "# features a head"},
+    {"past", "# earlier tokens in the cache, before the new ones"},
+    {"output-projection", "an output as wide as all heads side by side"},
+    {"scale none", "scores that are not scaled"},
+    {"rope half", "RoPE with positions from 0, which turns each pair of features by its angle"},
+    {"rope-theta", "the base theta #"},
+    {"mask causal", "a causal mask"},
+    {"mask causal,window:", "a causal mask, a sliding window of # keys with the query's own"},
+    {"mask causal,chunk:", "a causal mask, chunks of # tokens that are kept apart"},
+    {"mask prefix:", "a prefix of # tokens that all see, after it a causal mask"},
+    {backward, "the sum of all numbers of context as loss"},
 };
 
 /// A setting of a walk with a number between two.
 struct Drawn {
-    std::string_view flag;
+    std::string_view line;
     std::int64_t least = 0, most = least;
 };
 using With = std::vector<Drawn>;
 
 void put(QuizWalk& walk, Dice& dice, const With& with) {
     for (const Drawn& each : with) {
-        const Setting& setting = *std::ranges::find(settings, each.flag, &Setting::flag);
         const std::int64_t number = dice.between(each.least, each.most);
         const std::string text = number == 0 ? "" : std::to_string(number);
-        setting.set(walk.config, number);
-        walk.goes_back = walk.goes_back || each.flag == "backward";
-        walk.flags += (walk.flags.empty() ? "$"_told : " $"_told) + std::string(each.flag) +
-                      (text.empty() || each.flag.ends_with(':') ? "" : " ") + text;
-        std::string told(setting.told);
+        const bool joins = text.empty() || each.line.ends_with(':');
+        const std::string line = std::string(each.line) + (joins ? "" : " ") + text;
+        if (each.line == backward) {
+            walk.goes_back = true;
+        } else {
+            configure(walk.config, line);
+        }
+        walk.flags += (walk.flags.empty() ? "$"_told : " $"_told) + line;
+        std::string told(std::ranges::find(settings_told, each.line, &ToldSetting::line)->told);
         if (told.empty()) continue;
         if (told.find('#') != told.npos) told.replace(told.find('#'), 1, text);
         walk.told += (walk.told.empty() ? "" : ", ") + told;
@@ -159,7 +155,7 @@ QuizWalk masked_words(Dice& dice) {
         dice.pick({"life is short eat dessert first", "time flies like an old arrow",
                    "birds sing when warm spring comes", "she found him under seven blankets"});
     QuizWalk walk;
-    walk.config.input = tokenize({text});
+    configure(walk.config, "text " + text);
     walk.flags = "$text '"_told + text + "'";
     const std::string_view mask = dice.pick<std::string_view>(
         {"mask causal", "mask causal,window:", "mask causal,chunk:", "mask prefix:"});
@@ -169,14 +165,13 @@ QuizWalk masked_words(Dice& dice) {
 
 /// An attention that the program brings.
 const AttentionFile& put_attention(QuizWalk& walk, const std::string& name) {
-    walk.config.attentions = {
-        std::make_shared<const AttentionFile>(parse_attention(shipped_attention(name), name))};
+    configure(walk.config, "attention " + name);
     walk.flags += " $attention "_told + name;
     return *walk.config.attentions.front();
 }
 
 void put_form(QuizWalk& walk, const std::string& form) {
-    walk.config.form = form;
+    configure(walk.config, "form " + form);
     walk.flags += " $form "_told + form;
 }
 

@@ -1,0 +1,128 @@
+#pragma once
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "attn/core/plan/plan.hpp"
+#include "attn/core/settings/parse.hpp"
+#include "attn/core/settings/settings.hpp"
+#include "attn/ground/text/json.hpp"
+
+namespace attn {
+
+/// The text that gives a member its value; empty of one that has none.
+template <class T>
+std::string text_of(const T& value) {
+    if constexpr (is_optional<T>) {
+        return value ? text_of(*value) : std::string();
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return value ? "true" : "false";
+    } else if constexpr (std::is_enum_v<T>) {
+        return std::string(word(value));
+    } else if constexpr (std::is_integral_v<T>) {
+        return std::to_string(value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return json_number(value);
+    } else {
+        return value;
+    }
+}
+
+/// `0,1,2`
+inline std::string text_of(const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    for (const std::int64_t number : numbers) {
+        text += (text.empty() ? "" : ",") + std::to_string(number);
+    }
+    return text;
+}
+
+/// A text of a record: as it is where it is a number, in quotes elsewhere; `"none"` of an empty
+/// one.
+inline std::string record_of(const std::string& text, bool is_number = false) {
+    return is_number && !text.empty() ? text : json_string(text.empty() ? "none" : text);
+}
+
+template <class T>
+Takes taken() {
+    if constexpr (is_optional<T>) {
+        return taken<typename T::value_type>();
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return {};
+    } else if constexpr (std::is_enum_v<T>) {
+        return one_of<T>();
+    } else if constexpr (std::is_integral_v<T>) {
+        return {Takes::Kind::integer, 1};
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return {Takes::Kind::number};
+    } else {
+        return {};
+    }
+}
+
+template <class T>
+inline constexpr bool is_bare = std::is_arithmetic_v<T>;
+template <class T>
+inline constexpr bool is_bare<std::optional<T>> = std::is_arithmetic_v<T>;
+
+/// A member of the configuration, or a member of a member.
+template <auto... path>
+auto& member_of(auto& config) {
+    return (config.*....*path);
+}
+
+/// The name in records.
+inline std::string key_of(std::string name) {
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+/// The setting that is one member, or a member of a member: type, values, default and record follow
+/// from it. `usual` is the default of a member that the plan fills in.
+template <auto... member>
+Setting member_setting(const std::string& name, const std::string& usual = {}) {
+    using T = std::remove_cvref_t<decltype(member_of<member...>(std::declval<WalkConfig&>()))>;
+    Setting setting{name};
+    setting.takes = taken<T>();
+    setting.alone = std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>;
+    const WalkConfig initial;
+    setting.usual =
+        !usual.empty() || setting.alone ? usual : text_of(member_of<member...>(initial));
+    setting.set = [](WalkConfig& config, std::string_view called, const std::string& text) {
+        member_of<member...>(config) = parse_as<T>(called, text);
+    };
+    setting.text = [](const WalkConfig& config) { return text_of(member_of<member...>(config)); };
+    setting.key = key_of(name);
+    setting.is_number = is_bare<T>;
+    return setting;
+}
+
+/// The setting with a text of its own, under its name in records.
+inline Setting own_setting(const std::string& name, Setting::Set set, Setting::Text text,
+                           Setting::Json json = nullptr) {
+    Setting setting{name};
+    setting.set = set;
+    setting.text = text;
+    setting.key = key_of(name);
+    setting.json = json;
+    return setting;
+}
+
+/// The setting that a program brings: the record alone.
+inline Setting record_setting(const std::string& name, const std::string& key, Setting::Json json) {
+    Setting setting{name};
+    setting.key = key;
+    setting.json = json;
+    return setting;
+}
+
+/// The same with values and a default of its own.
+inline Setting taking(Setting setting, const Takes& takes, const std::string& usual = {}) {
+    setting.takes = takes;
+    if (!usual.empty()) setting.usual = usual;
+    return setting;
+}
+
+}  // namespace attn

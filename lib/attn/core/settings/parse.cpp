@@ -1,0 +1,124 @@
+#include "attn/core/settings/parse.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// Reads all of `text` as a number into `value`.
+template <class Number>
+std::errc read_into(std::string_view text, Number& value) {
+    if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = end == text.data() + text.size();
+    return whole || error == std::errc::invalid_argument ? error : std::errc::invalid_argument;
+}
+
+[[noreturn]] void refuse(std::string_view called, const std::string& reason) {
+    throw ConfigError(std::string(called) + reason);
+}
+
+}  // namespace
+
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    std::size_t start = 0;
+    int depth = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '[') ++depth;
+        if (text[i] == ']') --depth;
+        if (text[i] == separator && depth == 0) {
+            parts.emplace_back(trimmed(text.substr(start, i - start)));
+            start = i + 1;
+        }
+    }
+    parts.emplace_back(trimmed(text.substr(start)));
+    return parts;
+}
+
+std::vector<std::string> split_ids(std::string_view text) {
+    std::vector<std::string> ids;
+    for (const std::string& part : split(text, ',')) {
+        std::size_t begin = 0;
+        do {
+            const std::size_t end = std::min(part.find_first_of(" \t", begin), part.size());
+            ids.push_back(part.substr(begin, end - begin));
+            begin = std::min(part.find_first_not_of(" \t", end), part.size());
+        } while (begin < part.size());
+    }
+    return ids;
+}
+
+std::string listed(const std::vector<std::string>& words, const std::string& before_last) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i > 0) text += i + 1 == words.size() ? " " + before_last + " " : ", ";
+        text += words[i];
+    }
+    return text;
+}
+
+std::int64_t parse_integer(std::string_view called, const std::string& text, std::int64_t least,
+                           std::int64_t most) {
+    std::int64_t value = 0;
+    const std::errc error = read_into(text, value);
+    const std::string not_this = ", not " + text;
+    if (error == std::errc::result_out_of_range) {
+        refuse(called, text.starts_with('-')
+                           ? " must be at least " + std::to_string(least) + not_this
+                           : " must be at most " + std::to_string(most) + not_this);
+    }
+    if (error != std::errc{}) refuse(called, ": '" + text + "' is not a whole number");
+    if (text.size() > 1 && text.front() == '0') {
+        refuse(called, ": '" + text + "' begins with 0: write " + std::to_string(value));
+    }
+    if (value < least) refuse(called, " must be at least " + std::to_string(least) + not_this);
+    if (value > most) refuse(called, " must be at most " + std::to_string(most) + not_this);
+    return value;
+}
+
+double parse_number(std::string_view called, const std::string& text) {
+    double value = 0;
+    if (read_into(text, value) != std::errc{} || std::isnan(value)) {
+        refuse(called, ": '" + text + "' is not a number");
+    }
+    return value;
+}
+
+std::uint64_t parse_seed(std::string_view called, const std::string& text) {
+    std::uint64_t bits = 0;
+    if (read_into(text, bits) == std::errc{}) return bits;
+    std::int64_t negative = 0;
+    if (read_into(text, negative) == std::errc{}) return static_cast<std::uint64_t>(negative);
+    refuse(called, ": '" + text + "' is not a whole number from -2^63 to 2^64-1");
+}
+
+Tokens parse_ids(std::string_view called, const std::string& text) {
+    Tokens tokens;
+    std::vector<std::string> rows = split(text, ';');
+    tokens.batch_axis = rows.size() > 1;
+    if (rows.size() > 1 && rows.back().empty()) rows.pop_back();
+    for (const std::string& row : rows) {
+        std::vector<std::int64_t>& ids = tokens.sequences.emplace_back();
+        for (const std::string& id : split_ids(row)) {
+            ids.push_back(parse_integer(called, id, 0, largest_id));
+        }
+    }
+    return tokens;
+}
+
+void refuse_word(std::string_view called, const std::string& text,
+                 const std::vector<std::string>& words) {
+    std::string meant = closest(text, words);
+    const std::string here = called_here(text, {std::string(called)});
+    if (meant.empty() && !here.empty()) meant = here.substr(here.find(' ') + 1);
+    refuse(called, " does not know '" + text +
+                       "': " + (meant.empty() ? "" : "did you mean " + meant + "? ") + "use " +
+                       listed(words));
+}
+
+}  // namespace attn

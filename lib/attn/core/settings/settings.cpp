@@ -1,0 +1,96 @@
+#include "attn/core/settings/settings.hpp"
+
+#include <algorithm>
+
+#include "attn/core/settings/member.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+
+std::vector<std::string> Takes::words() const {
+    if (catalogue != nullptr) return catalogue();
+    return few.empty() ? std::vector<std::string>() : split(few, ' ');
+}
+
+void check(const Takes& takes, std::string_view called, const std::string& text) {
+    using Kind = Takes::Kind;
+    if (takes.kind == Kind::integer) parse_integer(called, text, takes.least, takes.most);
+    if (takes.kind == Kind::number) parse_number(called, text);
+    if (!takes.only_these) return;
+    const std::vector<std::string> known = takes.words();
+    for (const std::string& word :
+         takes.kind == Kind::list ? split(text, ',') : std::vector{text}) {
+        if (std::ranges::find(known, word) == known.end()) refuse_word(called, word, known);
+    }
+}
+
+const std::vector<Setting>& settings() {
+    static const std::vector<Setting> all = [] {
+        std::vector<Setting> rows;
+        for (auto& part : {input_settings(), model_settings(), position_settings(),
+                           cache_settings(), variant_settings(), number_settings()}) {
+            rows.insert(rows.end(), part.begin(), part.end());
+        }
+        return rows;
+    }();
+    return all;
+}
+
+const Setting& find_setting(std::string_view name) {
+    const auto found = std::ranges::find(settings(), name, &Setting::name);
+    if (found != settings().end()) return *found;
+    std::vector<std::string> names;
+    for (const Setting& setting : settings()) names.push_back(setting.name);
+    throw ConfigError("there is no setting " + shown(name) + did_you_mean(name, names, ""));
+}
+
+std::optional<std::string> said(const Setting& setting, const WalkConfig& config) {
+    if (setting.text == nullptr) return std::nullopt;
+    static const WalkConfig initial;
+    std::string now = setting.text(config);
+    if (now.empty() || now == setting.text(initial)) return std::nullopt;
+    return setting.alone ? std::string() : now;
+}
+
+std::string json_of(const Setting& setting, const Plan& plan) {
+    if (setting.json != nullptr) return setting.json(plan);
+    if (setting.text == nullptr) return {};
+    return record_of(setting.text(plan.config), setting.is_number);
+}
+
+std::vector<SaidSetting> settings_in(std::string_view line) {
+    std::vector<SaidSetting> all;
+    while (!trimmed(line).empty()) {
+        const std::size_t end = std::min(line.find(", "), line.size());
+        const std::string part(trimmed(line.substr(0, end)));
+        const std::string name = before(part, ' ');
+        all.push_back({name, std::string(trimmed(part.substr(name.size())))});
+        line.remove_prefix(std::min(end + 2, line.size()));
+    }
+    return all;
+}
+
+void configure(WalkConfig& config, std::string_view line) {
+    for (const auto& [name, text] : settings_in(line)) {
+        const Setting& setting = find_setting(name);
+        if (setting.set == nullptr || setting.takes.kind == Takes::Kind::file) {
+            throw ConfigError(name +
+                              " is no setting of a line: whoever calls the library reads it");
+        }
+        if (setting.alone != text.empty() && !setting.takes.or_nothing) {
+            throw ConfigError(name + (setting.alone ? " stands alone: leave " + text + " out"
+                                                    : " lacks its value"));
+        }
+        if (!text.empty()) check(setting.takes, name, text);
+        setting.set(config, name, text);
+    }
+}
+
+WalkConfig configured(std::string_view line) {
+    WalkConfig config;
+    configure(config, line);
+    return config;
+}
+
+}  // namespace attn
