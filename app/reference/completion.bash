@@ -44,7 +44,7 @@ _attn_explain_cut() {
 
 _attn_explain_choose() {
     case $command in
-@CASES@    esac
+{CASES}    esac
 }
 
 _attn_explain() {
@@ -61,12 +61,12 @@ _attn_explain() {
     fi
     COMPREPLY=()
     command=${words[1]-}
-    case " @NAMES@" in
+    case " {NAMES}" in
         *" $command "*) ;;
         *) command= ;;
     esac
     if ((${#words[@]} == 2)) && [[ $word != -* ]]; then
-        _attn_explain_offer '@NAMES@'
+        _attn_explain_offer '{NAMES}'
     else
         _attn_explain_choose
     fi

@@ -3,14 +3,14 @@
 _attn_explain() {
     local -a commands
     commands=(
-@NAMES@    )
+{NAMES}    )
     if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
         _describe -t commands command commands
         return
     fi
     case $words[2] in
-@CASES@        *)
-            @WALK@
+{CASES}        *)
+            {WALK}
             ;;
     esac
 }

@@ -122,9 +122,8 @@ std::string fish_offer(const Takes& takes) {
 std::string bash_completion() {
     std::string cases;
     for (const Command& command : commands()) cases += command_case(command);
-    return attn::replaced_all(
-        attn_bash_completion,
-        {{"@NAMES@", attn::joined(command_names(), " ") + " "}, {"@CASES@", cases}});
+    return attn::filled(attn_bash_completion,
+                        {{"NAMES", attn::joined(command_names(), " ") + " "}, {"CASES", cases}});
 }
 
 std::string zsh_completion() {
@@ -137,9 +136,9 @@ std::string zsh_completion() {
                  ")\n            shift words\n            (( CURRENT-- ))\n            " +
                  arguments(command) + "\n            ;;\n";
     }
-    return attn::replaced_all(
+    return attn::filled(
         attn_zsh_completion,
-        {{"@NAMES@", names}, {"@WALK@", arguments(commands().front())}, {"@CASES@", cases}});
+        {{"NAMES", names}, {"WALK", arguments(commands().front())}, {"CASES", cases}});
 }
 
 std::string fish_completion() {

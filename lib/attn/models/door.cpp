@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using namespace std::string_view_literals;
 
 // {file} and {folder} are where it lies, {download} is download_command, {-} begins a flag of
-// another program and $ one of ours.
+// another program and {ours} one of ours.
 constexpr auto by_transformers =
     "run python3 -c \"from transformers import AutoModelForCausalLM as M; "
     "M.from_pretrained('{folder}').save_pretrained('OUT')\" and give OUT";
@@ -30,8 +30,8 @@ constexpr auto from_tensorflow =
     "M.from_pretrained('{folder}', from_tf=True).save_pretrained('OUT')\" and give OUT";
 constexpr auto by_its_maker =
     "there is no config.json beside it: load it in the program that made it and give the folder "
-    "that save_pretrained writes; one layer of a GPT-2 in it is walked by attn-explain $weights "
-    "'{file}' $model gpt2 $layer 0";
+    "that save_pretrained writes; one layer of a GPT-2 in it is walked by attn-explain "
+    "{ours}weights '{file}' {ours}model gpt2 {ours}layer 0";
 constexpr auto from_meta =
     "run python3 -m transformers.models.llama.convert_llama_weights_to_hf {-}input_dir '{folder}' "
     "{-}output_dir OUT and give OUT";
@@ -116,11 +116,11 @@ std::string told_of(const OtherFile& row, const fs::path& file, const fs::path& 
     const std::string folder = visible(here(file.parent_path()));
     const std::string label = file_label(file.string());
     return label + ": is " + row.what + ": " +
-           replaced_all(row.to_do, {{"$", std::string(setting_prefix)},
-                                    {"{-}", "--"},
-                                    {"{file}", label},
-                                    {"{folder}", folder},
-                                    {"{download}", download_command(model)}});
+           filled(row.to_do, {{"ours", std::string(setting_prefix)},
+                              {"-", "--"},
+                              {"file", label},
+                              {"folder", folder},
+                              {"download", download_command(model)}});
 }
 
 /// Whether a name in a folder says that its row should be asked for.

@@ -181,24 +181,21 @@ Outline pair_outline(const Standing& standing, const Plan& plan) {
 Step angles_card(const Standing& standing) {
     const std::string name = standing.name("angles");
     const std::string positions = standing.name("positions");
-    return {
-        .name = name,
-        .title = "by how much each pair of features of each token rotates, in radians",
-        .shown = false,
-        .tokens = standing.of_memory ? "key" : "query",
-        .applies = [standing](const Plan& plan) { return standing.applies(plan); },
-        .reads = these({positions, "inverse_frequencies"}),
-        .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
-        .in_float32 = true,
-        .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
-        .compute = in_type([positions]<class T>(T, const Plan&, const Ledger& ledger) -> Tensor {
-            return {{"token", "pair"},
-                    attn::angles(ledger[positions].as<std::int64_t>(),
-                                 ledger["inverse_frequencies"].as<T>())};
-        }),
-        .code = field_lines({"{step} = {positions}{as_type}[:, None] * inverse_frequencies"},
-                            position_word),
-    };
+    return with_loop(
+        {
+            .name = name,
+            .title = "by how much each pair of features of each token rotates, in radians",
+            .shown = false,
+            .tokens = standing.of_memory ? "key" : "query",
+            .applies = [standing](const Plan& plan) { return standing.applies(plan); },
+            .reads = these({positions, "inverse_frequencies"}),
+            .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
+            .in_float32 = true,
+            .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
+            .code = field_lines({"{step} = {positions}{as_type}[:, None] * inverse_frequencies"},
+                                position_word),
+        },
+        []<class T>(const LoopInputs<T>& in) { return attn::angles(in.whole(0), in[1]); });
 }
 
 /// cos or sin.
@@ -206,27 +203,26 @@ Step circle_card(const Standing& standing, const std::string& function) {
     const std::string name = standing.name(function);
     const std::string angles = standing.name("angles");
     const bool cosine = function == "cos";
-    return {
-        .name = name,
-        .title = std::string("the ") + (cosine ? "cosine" : "sine") + " of each angle",
-        .shown = false,
-        .tokens = standing.of_memory ? "key" : "query",
-        .applies = [standing](const Plan& plan) { return standing.applies(plan); },
-        .reads = these({angles}),
-        .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
-        .at_once = always_so,
-        .rule =
-            [name, function, angles](const PlannedStep& of) {
-                const double factor = of.plan.rotary_factor();
-                return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
-                       (factor == 1 ? "" : " * " + json_number(factor));
-            },
-        .compute =
-            in_type([angles, cosine]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const auto circle = cosine ? cosines<T> : sines<T>;
-                return {{"token", "pair"}, circle(ledger[angles].as<T>(), plan.rotary_factor())};
-            }),
-    };
+    return with_loop(
+        {
+            .name = name,
+            .title = std::string("the ") + (cosine ? "cosine" : "sine") + " of each angle",
+            .shown = false,
+            .tokens = standing.of_memory ? "key" : "query",
+            .applies = [standing](const Plan& plan) { return standing.applies(plan); },
+            .reads = these({angles}),
+            .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
+            .at_once = always_so,
+            .rule =
+                [name, function, angles](const PlannedStep& of) {
+                    const double factor = of.plan.rotary_factor();
+                    return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
+                           (factor == 1 ? "" : " * " + json_number(factor));
+                },
+        },
+        [cosine]<class T>(const LoopInputs<T>& in) {
+            return (cosine ? cosines<T> : sines<T>)(in[0], in.plan.rotary_factor());
+        });
 }
 
 }  // namespace

@@ -33,24 +33,21 @@ Step past_card(const Projected& part) {
 Step present_card(const Projected& part, Chain chain) {
     const std::string name = "present_" + part.name;
     const std::string past = "past_" + part.name;
-    return {
-        .name = name,
-        .title = "all " + part.name + "s, those of the past and those of x",
-        .chain = chain,
-        .applies = has_past,
-        .reads = these({past, chain}),
-        .outline = [part](const Plan& plan) { return cache_outline(plan, part, plan.key_len); },
-        .rule =
-            [name, past, chain](const PlannedStep&) {
-                return name + "[k,f] = if k < P then " + past + "[k,f] else " + word(chain) +
-                       "[k - P, f]";
-            },
-        .compute = in_type([part, name, past, chain]<class T>(T, const Plan& plan,
-                                                              const Ledger& ledger) -> Tensor {
-            return {cache_outline(plan, part, 0).axes,
-                    append_tokens(ledger[past].as<T>(), ledger.latest(chain, name).as<T>())};
-        }),
-    };
+    return with_loop(
+        {
+            .name = name,
+            .title = "all " + part.name + "s, those of the past and those of x",
+            .chain = chain,
+            .applies = has_past,
+            .reads = these({past, chain}),
+            .outline = [part](const Plan& plan) { return cache_outline(plan, part, plan.key_len); },
+            .rule =
+                [name, past, chain](const PlannedStep&) {
+                    return name + "[k,f] = if k < P then " + past + "[k,f] else " + word(chain) +
+                           "[k - P, f]";
+                },
+        },
+        []<class T>(const LoopInputs<T>& in) { return append_tokens(in[0], in[1]); });
 }
 
 }  // namespace
@@ -68,31 +65,30 @@ namespace {
 
 Step repeated_card(const Projected& part, Chain chain) {
     const std::string name = "repeated_" + part.name;
-    return {
-        .name = name,
-        .title = "the " + part.name + " that each query head reads",
-        .chain = chain,
-        .applies = [](const Plan& plan) { return plan.shares_keys() && !plan.fused(); },
-        .reads = these({chain}),
-        .outline =
-            [part](const Plan& plan) {
-                return Outline{
-                    plan.per_head_axes(part.position, "feature"),
-                    plan.per_head_shape(plan.key_len, part.width(plan),
-                                        part.number == 2 ? plan.context_heads() : plan.heads)};
-            },
-        .rule =
-            [name, chain](const PlannedStep&) {
-                return name + "[h,t,f] = " + word(chain) + "[h / group, t, f]";
-            },
-        .compute =
-            in_type([name, chain]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& shared = ledger.latest(chain, name);
-                return {shared.axes(), repeat_heads(shared.as<T>(), plan.queries_per_key())};
-            }),
-        .code = field_lines({{"{step} = {before}.repeat_interleave({group}, dim=-3)",
-                              "{step} = np.repeat({before}, {group}, axis=-3)"}}),
-    };
+    return with_loop(
+        {
+            .name = name,
+            .title = "the " + part.name + " that each query head reads",
+            .chain = chain,
+            .applies = [](const Plan& plan) { return plan.shares_keys() && !plan.fused(); },
+            .reads = these({chain}),
+            .outline =
+                [part](const Plan& plan) {
+                    return Outline{
+                        plan.per_head_axes(part.position, "feature"),
+                        plan.per_head_shape(plan.key_len, part.width(plan),
+                                            part.number == 2 ? plan.context_heads() : plan.heads)};
+                },
+            .rule =
+                [name, chain](const PlannedStep&) {
+                    return name + "[h,t,f] = " + word(chain) + "[h / group, t, f]";
+                },
+            .code = field_lines({{"{step} = {before}.repeat_interleave({group}, dim=-3)",
+                                  "{step} = np.repeat({before}, {group}, axis=-3)"}}),
+        },
+        []<class T>(const LoopInputs<T>& in) {
+            return in.like_first(repeat_heads(in[0], in.plan.queries_per_key()));
+        });
 }
 
 }  // namespace

@@ -175,6 +175,56 @@ Function twin(const Plan& plan, Function in_loops, Function in_arrays) {
     return is_loop(plan) ? in_loops : in_arrays;
 }
 
+/// What a loop takes: the inputs of its card, in the order of `reads`, in the type of the walk.
+template <class T>
+struct LoopInputs {
+    const Plan& plan;
+    const Ledger& ledger;
+    const std::string& step;
+    const std::vector<Input>& reads;
+
+    /// Errors  ConfigError where the walk has none.
+    const Tensor& tensor(std::size_t place) const { return tensor_of(reads[place], ledger, step); }
+    const Array<T>& operator[](std::size_t place) const { return tensor(place).template as<T>(); }
+    const Array<bool>& truths(std::size_t place) const { return tensor(place).template as<bool>(); }
+    const Array<std::int64_t>& whole(std::size_t place) const {
+        return tensor(place).template as<std::int64_t>();
+    }
+    /// Whether the walk has what is read by its name.
+    bool has(std::size_t place) const {
+        return place < reads.size() && ledger.has(reads[place].step);
+    }
+    /// A parameter that may be absent: empty then.
+    Array<T> or_none(std::size_t place) const {
+        return has(place) ? (*this)[place] : empty_array<T>({0});
+    }
+    /// Numbers with the axes of what is read first, which a mistake before it may have changed.
+    Tensor like_first(Array<T> numbers) const { return {tensor(0).axes(), std::move(numbers)}; }
+    template <class Function>
+    Function twin(Function in_loops, Function in_arrays) const {
+        return attn::twin(plan, in_loops, in_arrays);
+    }
+};
+
+/// The card with its loop: `make` gives the numbers of what is read, and the outline their axes, or
+/// a tensor with axes of its own.
+template <class Make>
+Step with_loop(Step card, Make make) {
+    card.compute = [name = card.name, reads = card.reads, outline = card.outline, make](
+                       const Plan& plan, const Ledger& ledger) {
+        const std::vector<Input> inputs = reads(plan);
+        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
+            auto made = make(LoopInputs<T>{plan, ledger, name, inputs});
+            if constexpr (std::is_same_v<decltype(made), Tensor>) {
+                return made;
+            } else {
+                return {outline(plan).axes, std::move(made)};
+            }
+        });
+    };
+    return card;
+}
+
 /// A tensor with one row of features for each token of x.
 inline Outline token_outline(const Plan& plan, std::size_t features) {
     return {plan.per_batch_axes("token", "feature"),
@@ -189,15 +239,6 @@ inline Outline score_outline(const Plan& plan) {
 /// A formula that is the same for every plan.
 inline std::function<std::string(const PlannedStep&)> always(std::string formula) {
     return [formula = std::move(formula)](const PlannedStep&) { return formula; };
-}
-
-/// A tensor in the type of the walk: `make` is called with a number of that type.
-template <class Make>
-Step::Compute in_type(Make make) {
-    return [make](const Plan& plan, const Ledger& ledger) {
-        return with_floating(plan.compute_dtype,
-                             [&](auto zero) -> Tensor { return make(zero, plan, ledger); });
-    };
 }
 
 /// Of every plan.
@@ -234,10 +275,9 @@ inline bool has_sink(const Plan& plan) { return plan.has_sink(); }
 
 /// The logits of the sink, one for each head; empty without one.
 template <class T>
-std::span<const T> sink_of(const Ledger& ledger) {
-    const Tensor* sink = ledger.find("sink");
-    if (sink == nullptr) return {};
-    const Array<T>& logits = sink->as<T>();
+std::span<const T> sink_of(const LoopInputs<T>& in) {
+    if (!in.ledger.has("sink")) return {};
+    const Array<T>& logits = in.ledger["sink"].template as<T>();
     return {logits.data(), logits.size()};
 }
 

@@ -12,17 +12,6 @@ namespace {
 
 // context: the values, weighted and added up.
 
-Tensor compute_context(const Plan& plan, const Ledger& ledger) {
-    if (plan.fused()) return blockwise_context(plan, ledger);
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const Array<T>& weights = ledger.latest(Chain::weights).as<T>();
-        const Array<T>& value = ledger.latest(Chain::values).as<T>();
-        return {plan.per_head_axes("query", "feature"),
-                is_loop(plan) ? loop::context(weights, value, plan.attention_arithmetic)
-                              : vectorized::context(weights, value, plan.attention_arithmetic)};
-    });
-}
-
 bool is_fused(const Plan& plan) { return plan.fused(); }
 
 std::string context_rule(const PlannedStep& of) {
@@ -38,7 +27,7 @@ std::vector<Input> context_inputs(const Plan& plan) {
 }  // namespace
 
 StepTable context_cards() {
-    return {
+    Step card = with_loop(
         {
             .name = "context",
             .title = "the weighted sum of the values, for each query",
@@ -53,36 +42,39 @@ StepTable context_cards() {
             .rule = context_rule,
             .formula = texts({{is_fused, "softmax(scores) @ {values}, block by block"},
                               {"{weights} @ {values}"}}),
-            .compute = compute_context,
         },
+        []<class T>(const LoopInputs<T>& in) {
+            const auto step = in.twin(loop::context<T>, vectorized::context<T>);
+            return step(in[0], in[1], in.plan.attention_arithmetic);
+        });
+    card.compute = [whole = card.compute](const Plan& plan, const Ledger& ledger) {
+        return plan.fused() ? blockwise_context(plan, ledger) : whole(plan, ledger);
     };
+    return {card};
 }
 
 StepTable merged_cards() {
     return {
-        {
-            .name = "merged",
-            .title = "the heads of each token, side by side again",
-            .chain = Chain::contexts,
-            .applies = [](const Plan& plan) { return plan.has_head && plan.merges; },
-            .reads = these({Chain::contexts}),
-            .outline =
-                [](const Plan& plan) {
-                    return token_outline(plan, plan.context_heads() * plan.value_dim);
-                },
-            .rule =
-                [](const PlannedStep& of) {
-                    const std::string width = std::to_string(of.plan.value_dim);
-                    return "merged[t,c] = " + of.latest(Chain::contexts) + "[c / " + width +
-                           ", t, c % " + width + "]";
-                },
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const auto step = twin(plan, loop::merge_heads<T>, vectorized::merge_heads<T>);
-                return {plan.per_batch_axes("token", "feature"),
-                        step(ledger.latest(Chain::contexts, "merged").as<T>())};
-            }),
-
-        },
+        with_loop({
+                      .name = "merged",
+                      .title = "the heads of each token, side by side again",
+                      .chain = Chain::contexts,
+                      .applies = [](const Plan& plan) { return plan.has_head && plan.merges; },
+                      .reads = these({Chain::contexts}),
+                      .outline =
+                          [](const Plan& plan) {
+                              return token_outline(plan, plan.context_heads() * plan.value_dim);
+                          },
+                      .rule =
+                          [](const PlannedStep& of) {
+                              const std::string width = std::to_string(of.plan.value_dim);
+                              return "merged[t,c] = " + of.latest(Chain::contexts) + "[c / " +
+                                     width + ", t, c % " + width + "]";
+                          },
+                  },
+                  []<class T>(const LoopInputs<T>& in) {
+                      return in.twin(loop::merge_heads<T>, vectorized::merge_heads<T>)(in[0]);
+                  }),
         parameter_card("output", false),
         parameter_card("output", true),
         product_card({

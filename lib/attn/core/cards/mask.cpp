@@ -48,24 +48,22 @@ StepTable mask_cards() {
             .compute = compute_mask,
             .code = mask_code,
         },
-        {
-            .name = "masked_scores",
-            .title = "the scores, with -inf where the mask hides",
-            .chain = Chain::scores,
-            .applies = masks,
-            .reads = these({Chain::scores, "mask"}),
-            .outline = score_outline,
-            .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& scores = ledger.latest(Chain::scores, "masked_scores");
-                const Array<bool>& mask = ledger["mask"].as<bool>();
-                return {scores.axes(), is_loop(plan)
-                                           ? loop::apply_mask(scores.as<T>(), mask)
-                                           : vectorized::apply_mask(scores.as<T>(), mask)};
+        with_loop(
+            {
+                .name = "masked_scores",
+                .title = "the scores, with -inf where the mask hides",
+                .chain = Chain::scores,
+                .applies = masks,
+                .reads = these({Chain::scores, "mask"}),
+                .outline = score_outline,
+                .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
+                .code = field_lines({{"masked_scores = {scores}.masked_fill(mask, float(\"-inf\"))",
+                                      "masked_scores = np.where(mask, -np.inf, {scores})"}}),
+            },
+            []<class T>(const LoopInputs<T>& in) {
+                const auto step = in.twin(loop::apply_mask<T>, vectorized::apply_mask<T>);
+                return in.like_first(step(in[0], in.truths(1)));
             }),
-            .code = field_lines({{"masked_scores = {scores}.masked_fill(mask, float(\"-inf\"))",
-                                  "masked_scores = np.where(mask, -np.inf, {scores})"}}),
-        },
     };
 }
 

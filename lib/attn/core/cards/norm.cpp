@@ -30,34 +30,35 @@ StepTable norm_cards() {
                    [](const Plan& plan) {
                        return plan.config.x_norm && plan.config.parameters.has("b_x");
                    }),
-        {
-            .name = "normed_x",
-            .title = "x with rows of one size, which query, key and value are made of",
-            .applies = [](const Plan& plan) { return plan.has_x() && plan.config.x_norm; },
-            .reads =
-                [](const Plan& plan) {
-                    std::vector<Input> inputs{"x", "g_x"};
-                    if (plan.config.parameters.has("b_x")) inputs.push_back("b_x");
-                    return inputs;
-                },
-            .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
-            .at_once = [](const Plan& plan) { return plan.config.x_norm == NormKind::layer; },
-            .rule = texts(
-                {{is_rms, "normed_x[t,c] = x[t,c] / sqrt((mean i: x[t,i] ^ 2) + {eps}){gained}"},
-                 {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "
-                  "sqrt((mean j: (x[t,j] - (mean i: x[t,i])) ^ 2) + {eps}){gained}"}},
-                norm_word),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor* bias = ledger.find("b_x");
-                return {ledger["x"].axes(), norm(ledger["x"].as<T>(), ledger["g_x"].as<T>(),
-                                                 bias ? bias->as<T>() : Array<T>(),
-                                                 *plan.config.x_norm, plan.config.x_norm_eps)};
+        with_loop(
+            {
+                .name = "normed_x",
+                .title = "x with rows of one size, which query, key and value are made of",
+                .applies = [](const Plan& plan) { return plan.has_x() && plan.config.x_norm; },
+                .reads =
+                    [](const Plan& plan) {
+                        std::vector<Input> inputs{"x", "g_x"};
+                        if (plan.config.parameters.has("b_x")) inputs.push_back("b_x");
+                        return inputs;
+                    },
+                .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
+                .at_once = [](const Plan& plan) { return plan.config.x_norm == NormKind::layer; },
+                .rule =
+                    texts({{is_rms,
+                            "normed_x[t,c] = x[t,c] / sqrt((mean i: x[t,i] ^ 2) + {eps}){gained}"},
+                           {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "
+                            "sqrt((mean j: (x[t,j] - (mean i: x[t,i])) ^ 2) + {eps}){gained}"}},
+                          norm_word),
+                .code = field_lines(
+                    {{is_rms, nullptr, nullptr},
+                     {"normed_x = F.layer_norm(x, g_x.shape, g_x, {bias}, {eps})", nullptr}},
+                    norm_word),
+            },
+            []<class T>(const LoopInputs<T>& in) {
+                const WalkConfig& config = in.plan.config;
+                return in.like_first(
+                    norm(in[0], in[1], in.or_none(2), *config.x_norm, config.x_norm_eps));
             }),
-            .code = field_lines(
-                {{is_rms, nullptr, nullptr},
-                 {"normed_x = F.layer_norm(x, g_x.shape, g_x, {bias}, {eps})", nullptr}},
-                norm_word),
-        },
     };
 }
 
@@ -66,29 +67,25 @@ Step rms_gain_card(const RmsStep& rms) {
 }
 
 Step rms_card(const RmsStep& rms) {
-    return {
-        .name = rms.name,
-        .title = rms.title,
-        .tokens = rms.tokens,
-        .chain = rms.chain,
-        .applies = rms.applies,
-        .reads = these({rms.before, rms.gain}),
-        .outline = rms.outline,
-        .rule =
-            [rms](const PlannedStep& of) {
-                const std::string before = of.name_of(rms.before) + "[t,";
-                return rms.name + "[t,f] = " + before + "f] / sqrt((mean g: " + before +
-                       "g] ^ 2) + " + json_number(rms.eps) + ") * " + rms.gain + "[f]";
-            },
-        .compute = [rms](const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& before = tensor_of(rms.before, ledger, rms.name);
-            const Tensor& gain = ledger[rms.gain];
-            return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-                return {before.axes(),
-                        norm(before.as<T>(), gain.as<T>(), Array<T>(), NormKind::rms, rms.eps)};
-            });
+    return with_loop(
+        {
+            .name = rms.name,
+            .title = rms.title,
+            .tokens = rms.tokens,
+            .chain = rms.chain,
+            .applies = rms.applies,
+            .reads = these({rms.before, rms.gain}),
+            .outline = rms.outline,
+            .rule =
+                [rms](const PlannedStep& of) {
+                    const std::string before = of.name_of(rms.before) + "[t,";
+                    return rms.name + "[t,f] = " + before + "f] / sqrt((mean g: " + before +
+                           "g] ^ 2) + " + json_number(rms.eps) + ") * " + rms.gain + "[f]";
+                },
         },
-    };
+        [eps = rms.eps]<class T>(const LoopInputs<T>& in) {
+            return in.like_first(norm(in[0], in[1], Array<T>(), NormKind::rms, eps));
+        });
 }
 
 namespace {
@@ -103,16 +100,6 @@ struct NormedPart {
 };
 
 const QkNorm& norm_of(const Plan& plan) { return plan.config.qk_norm; }
-
-Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        const Tensor& before = ledger.latest(normed.chain, normed.step());
-        const Tensor* gain = ledger.find(normed.gain());
-        return {before.axes(),
-                normalise(before.as<T>(), gain ? gain->as<T>() : Array<T>(), *norm_of(plan).over,
-                          norm_of(plan).eps, plan.has_head ? normed.part.heads(plan) : 1)};
-    });
-}
 
 std::string normed_rule(const NormedPart& normed, const PlannedStep& of) {
     const std::string before = of.latest(normed.chain);
@@ -145,30 +132,34 @@ Step gain_card(const NormedPart& normed) {
 }
 
 Step normed_card(const NormedPart& normed) {
-    return {
-        .name = normed.step(),
-        .title = "the " + normed.part.name + ", every row brought to one length",
-        .chain = normed.chain,
-        .applies = [](const Plan& plan) { return plan.norms(); },
-        .reads =
-            [normed](const Plan& plan) {
-                std::vector<Input> inputs{normed.chain};
-                if (plan.has_gains()) inputs.push_back(normed.gain());
-                return inputs;
-            },
-        .outline =
-            [normed](const Plan& plan) {
-                return Outline{plan.per_head_axes(normed.part.axis(plan), "feature"),
-                               plan.per_head_shape(normed.part.length(plan), plan.head_dim,
-                                                   normed.part.heads(plan))};
-            },
-        .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
-        .compute = [normed](const Plan& plan,
-                            const Ledger& ledger) { return compute_normed(normed, plan, ledger); },
-        .code = field_lines(
-            {{is_plain_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
-            normed_word),
-    };
+    return with_loop(
+        {
+            .name = normed.step(),
+            .title = "the " + normed.part.name + ", every row brought to one length",
+            .chain = normed.chain,
+            .applies = [](const Plan& plan) { return plan.norms(); },
+            .reads =
+                [normed](const Plan& plan) {
+                    std::vector<Input> inputs{normed.chain};
+                    if (plan.has_gains()) inputs.push_back(normed.gain());
+                    return inputs;
+                },
+            .outline =
+                [normed](const Plan& plan) {
+                    return Outline{plan.per_head_axes(normed.part.axis(plan), "feature"),
+                                   plan.per_head_shape(normed.part.length(plan), plan.head_dim,
+                                                       normed.part.heads(plan))};
+                },
+            .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
+            .code = field_lines(
+                {{is_plain_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
+                normed_word),
+        },
+        [part = normed.part]<class T>(const LoopInputs<T>& in) {
+            const QkNorm& how = norm_of(in.plan);
+            return in.like_first(normalise(in[0], in.or_none(1), *how.over, how.eps,
+                                           in.plan.has_head ? part.heads(in.plan) : 1));
+        });
 }
 
 }  // namespace

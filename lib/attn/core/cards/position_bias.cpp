@@ -210,26 +210,28 @@ std::string buckets_code(const StepLines& of) {
 
 StepTable slope_cards() {
     return {
-        {
-            .name = "slopes",
-            .title = "how much each head loses with distance (ALiBi)",
-            .shown = false,
-            .applies = is_alibi,
-            .outline =
-                [](const Plan& plan) {
-                    return Outline{{"head"}, {plan.heads}};
-                },
-            .rule = texts({{has_regular_heads, "slopes[h] = 2 ^ (-8 * (h + 1) / {regular})"},
-                           {"slopes[h] = if h < {regular} then 2 ^ (-8 * (h + 1) / {regular}) "
-                            "else 2 ^ (-8 * (2 * (h - {regular}) + 1) / {next})"}},
-                          slope_word),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger&) -> Tensor {
-                const std::vector<double> slopes = alibi_slopes(plan.heads);
-                Array<T> result = empty_array<T>({plan.heads});
-                for (std::size_t h = 0; h < plan.heads; ++h) result(h) = static_cast<T>(slopes[h]);
-                return {{"head"}, std::move(result)};
+        with_loop(
+            {
+                .name = "slopes",
+                .title = "how much each head loses with distance (ALiBi)",
+                .shown = false,
+                .applies = is_alibi,
+                .outline =
+                    [](const Plan& plan) {
+                        return Outline{{"head"}, {plan.heads}};
+                    },
+                .rule = texts({{has_regular_heads, "slopes[h] = 2 ^ (-8 * (h + 1) / {regular})"},
+                               {"slopes[h] = if h < {regular} then 2 ^ (-8 * (h + 1) / {regular}) "
+                                "else 2 ^ (-8 * (2 * (h - {regular}) + 1) / {next})"}},
+                              slope_word),
+            },
+            []<class T>(const LoopInputs<T>& in) {
+                const std::vector<double> slopes = alibi_slopes(in.plan.heads);
+                Array<T> result = empty_array<T>({slopes.size()});
+                for (std::size_t h = 0; h < slopes.size(); ++h)
+                    result(h) = static_cast<T>(slopes[h]);
+                return result;
             }),
-        },
         drawn_card("relative_attention_bias",
                    "a number for each bucket of distances and each head (T5)", is_t5),
     };

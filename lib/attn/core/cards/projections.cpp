@@ -74,39 +74,36 @@ Step qkv_card() {
 Step product_card(const ProductStep& product) {
     const std::string weight = "w_" + product.parameter;
     const std::string bias = "b_" + product.parameter;
-    return {
-        .name = product.name,
-        .title = product.title,
-        .chain = product.chain,
-        .applies = product.applies,
-        .reads =
-            [=](const Plan& plan) {
-                std::vector<Input> inputs{product.source(plan), weight};
-                if (product.has_bias(plan)) inputs.push_back(bias);
-                return inputs;
-            },
-        .outline = product.outline,
-        .rule =
-            [product](const PlannedStep& of) {
-                return product_rule(of.plan, product.name + "[t,o]",
-                                    of.name_of(product.source(of.plan)), product.parameter, "o",
-                                    product.has_bias(of.plan));
-            },
-        .formula =
-            [=](const PlannedStep& of) {
-                return product_formula(of.plan, of.name_of(product.source(of.plan)), weight,
-                                       product.has_bias(of.plan) ? bias : "");
-            },
-        .compute = in_type([=]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor* const added = ledger.find(bias);
-            const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
-            const Tensor& source = tensor_of(product.source(plan), ledger, product.name);
-            return {product.outline(plan).axes,
-                    project(source.as<T>(), ledger[weight].as<T>(),
-                            added ? added->as<T>() : empty_array<T>({0}),
-                            *plan.config.weight_layout, plan.arithmetic)};
-        }),
-    };
+    return with_loop(
+        {
+            .name = product.name,
+            .title = product.title,
+            .chain = product.chain,
+            .applies = product.applies,
+            .reads =
+                [=](const Plan& plan) {
+                    std::vector<Input> inputs{product.source(plan), weight};
+                    if (product.has_bias(plan)) inputs.push_back(bias);
+                    return inputs;
+                },
+            .outline = product.outline,
+            .rule =
+                [product](const PlannedStep& of) {
+                    return product_rule(of.plan, product.name + "[t,o]",
+                                        of.name_of(product.source(of.plan)), product.parameter, "o",
+                                        product.has_bias(of.plan));
+                },
+            .formula =
+                [=](const PlannedStep& of) {
+                    return product_formula(of.plan, of.name_of(product.source(of.plan)), weight,
+                                           product.has_bias(of.plan) ? bias : "");
+                },
+        },
+        []<class T>(const LoopInputs<T>& in) {
+            const auto project = in.twin(loop::project<T>, vectorized::project<T>);
+            return project(in[0], in[1], in.or_none(2), *in.plan.config.weight_layout,
+                           in.plan.arithmetic);
+        });
 }
 
 Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes) {

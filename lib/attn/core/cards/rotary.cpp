@@ -72,52 +72,49 @@ bool rotates_some(const Plan& plan) {
 }
 
 Step rotated_card(const Rotated& rotated) {
-    return {
-        .name = rotated.step(),
-        .title = "the " + rotated.name + ", rotated by the positions of its tokens",
-        .chain = rotated.chain,
-        .applies = [](const Plan& plan) { return plan.rotates(); },
-        .reads =
-            [rotated](const Plan& plan) {
-                const Standing standing = rotated.standing(plan);
-                return std::vector<Input>{rotated.chain, standing.name("cos"),
-                                          standing.name("sin")};
-            },
-        .outline =
-            [rotated](const Plan& plan) {
-                const Projected& part = part_of(rotated);
-                return Outline{
-                    plan.per_head_axes(part.axis(plan), "feature"),
-                    plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
-            },
-        .rule = [rotated](const PlannedStep& of) { return rotated_rule(rotated, of); },
-        .compute = in_type([rotated]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& before = ledger.latest(rotated.chain, rotated.step());
-            const Standing standing = rotated.standing(plan);
-            return {before.axes(),
-                    rotate(before.as<T>(), ledger[standing.name("cos")].as<T>(),
-                           ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing,
-                           plan.first_rotated(before.shape().back()))};
-        }),
-        .code = field_lines(
-            {{rotates_some,
-              "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
-              "rotated = torch.stack((first * {cos} - second * {sin}, second * {cos} + first * "
-              "{sin}), dim=-1).flatten(-2)\n"
-              "{step} = torch.cat(({still}rotated{rest}), dim=-1)",
-              "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
-              "rotated = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
-              "{sin}), axis=-1).reshape({before}.shape[:-1] + ({width},))\n"
-              "{step} = np.concatenate(({still}rotated{rest}), axis=-1)"},
-             {has_pairs_of_neighbours,
-              "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
-              "{step} = torch.stack((first * {cos} - second * {sin}, second * {cos} + first * "
-              "{sin}), dim=-1).flatten(-2)",
-              "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
-              "{step} = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
-              "{sin}), axis=-1).reshape({before}.shape)"}},
-            rotated_word),
-    };
+    return with_loop(
+        {
+            .name = rotated.step(),
+            .title = "the " + rotated.name + ", rotated by the positions of its tokens",
+            .chain = rotated.chain,
+            .applies = [](const Plan& plan) { return plan.rotates(); },
+            .reads =
+                [rotated](const Plan& plan) {
+                    const Standing standing = rotated.standing(plan);
+                    return std::vector<Input>{rotated.chain, standing.name("cos"),
+                                              standing.name("sin")};
+                },
+            .outline =
+                [rotated](const Plan& plan) {
+                    const Projected& part = part_of(rotated);
+                    return Outline{
+                        plan.per_head_axes(part.axis(plan), "feature"),
+                        plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
+                },
+            .rule = [rotated](const PlannedStep& of) { return rotated_rule(rotated, of); },
+            .code = field_lines(
+                {{rotates_some,
+                  "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
+                  "rotated = torch.stack((first * {cos} - second * {sin}, second * {cos} + first * "
+                  "{sin}), dim=-1).flatten(-2)\n"
+                  "{step} = torch.cat(({still}rotated{rest}), dim=-1)",
+                  "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
+                  "rotated = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
+                  "{sin}), axis=-1).reshape({before}.shape[:-1] + ({width},))\n"
+                  "{step} = np.concatenate(({still}rotated{rest}), axis=-1)"},
+                 {has_pairs_of_neighbours,
+                  "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
+                  "{step} = torch.stack((first * {cos} - second * {sin}, second * {cos} + first * "
+                  "{sin}), dim=-1).flatten(-2)",
+                  "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
+                  "{step} = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
+                  "{sin}), axis=-1).reshape({before}.shape)"}},
+                rotated_word),
+        },
+        []<class T>(const LoopInputs<T>& in) {
+            return in.like_first(rotate(in[0], in[1], in[2], *in.plan.config.rotary.pairing,
+                                        in.plan.first_rotated(in.tensor(0).shape().back())));
+        });
 }
 
 }  // namespace

@@ -32,38 +32,35 @@ std::string scaled_rule(const PlannedStep& of) {
 
 StepTable score_cards() {
     return {
-        {
-            .name = "scores",
-            .title = "every query compared with every key (also called attention logits)",
-            .chain = Chain::scores,
-            .applies = keeps_scores,
-            .reads = these({Chain::queries, Chain::keys}),
-            .outline = score_outline,
-            .rule = always("scores[q,k] = sum f: queries[q,f] * keys[k,f]"),
-            .formula = texts({"{queries} @ {keys}^T"}),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Array<T>& query = ledger.latest(Chain::queries).as<T>();
-                const Array<T>& key = ledger.latest(Chain::keys).as<T>();
-                return {plan.per_head_axes("query", "key"),
-                        is_loop(plan) ? loop::scores(query, key, plan.attention_arithmetic)
-                                      : vectorized::scores(query, key, plan.attention_arithmetic)};
+        with_loop(
+            {
+                .name = "scores",
+                .title = "every query compared with every key (also called attention logits)",
+                .chain = Chain::scores,
+                .applies = keeps_scores,
+                .reads = these({Chain::queries, Chain::keys}),
+                .outline = score_outline,
+                .rule = always("scores[q,k] = sum f: queries[q,f] * keys[k,f]"),
+                .formula = texts({"{queries} @ {keys}^T"}),
+            },
+            []<class T>(const LoopInputs<T>& in) {
+                const auto step = in.twin(loop::scores<T>, vectorized::scores<T>);
+                return step(in[0], in[1], in.plan.attention_arithmetic);
             }),
-        },
-        {
-            .name = "scaled_scores",
-            .title = "the scores, scaled",
-            .chain = Chain::scores,
-            .applies = [](const Plan& plan) { return keeps_scores(plan) && plan.scales(); },
-            .reads = these({Chain::scores}),
-            .outline = score_outline,
-            .rule = scaled_rule,
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& scores = ledger.latest(Chain::scores, "scaled_scores");
-                return {scores.axes(), is_loop(plan)
-                                           ? loop::scale(scores.as<T>(), plan.scale)
-                                           : vectorized::scale(scores.as<T>(), plan.scale)};
+        with_loop(
+            {
+                .name = "scaled_scores",
+                .title = "the scores, scaled",
+                .chain = Chain::scores,
+                .applies = [](const Plan& plan) { return keeps_scores(plan) && plan.scales(); },
+                .reads = these({Chain::scores}),
+                .outline = score_outline,
+                .rule = scaled_rule,
+            },
+            []<class T>(const LoopInputs<T>& in) {
+                const auto step = in.twin(loop::scale<T>, vectorized::scale<T>);
+                return in.like_first(step(in[0], in.plan.scale));
             }),
-        },
         softcap_card(),
     };
 }
@@ -75,21 +72,20 @@ namespace {
 }  // namespace
 
 Step softcap_card() {
-    return {
-        .name = "capped_scores",
-        .title = "the scores, softly bounded by the cap",
-        .chain = Chain::scores,
-        .applies = [](const Plan& plan) { return keeps_scores(plan) && plan.caps(); },
-        .reads = these({Chain::scores}),
-        .outline = score_outline,
-        .rule = always("capped_scores[q,k] = cap * tanh(scores[q,k] / cap)"),
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& scores = ledger.latest(Chain::scores, "capped_scores");
-            const double cap = plan.config.softcap;
-            return {scores.axes(), is_loop(plan) ? loop::soft_cap(scores.as<T>(), cap)
-                                                 : vectorized::soft_cap(scores.as<T>(), cap)};
-        }),
-    };
+    return with_loop(
+        {
+            .name = "capped_scores",
+            .title = "the scores, softly bounded by the cap",
+            .chain = Chain::scores,
+            .applies = [](const Plan& plan) { return keeps_scores(plan) && plan.caps(); },
+            .reads = these({Chain::scores}),
+            .outline = score_outline,
+            .rule = always("capped_scores[q,k] = cap * tanh(scores[q,k] / cap)"),
+        },
+        []<class T>(const LoopInputs<T>& in) {
+            const auto step = in.twin(loop::soft_cap<T>, vectorized::soft_cap<T>);
+            return in.like_first(step(in[0], in.plan.config.softcap));
+        });
 }
 
 }  // namespace attn

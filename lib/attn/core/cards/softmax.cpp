@@ -14,11 +14,6 @@ std::string softmax_axis(const Plan& plan) { return std::string(word(plan.config
 
 bool sums_rows(const Plan& plan) { return keeps_scores(plan) && !plan.config.sigmoid; }
 
-Axes without(Axes axes, const std::string& name) {
-    std::erase(axes, name);
-    return axes;
-}
-
 /// One number for each row that softmax ran over.
 Outline row_outline(const Plan& plan) {
     Outline outline = score_outline(plan);
@@ -74,58 +69,73 @@ std::optional<std::string> softmax_word(std::string_view word, const StepLines& 
         of, softmax_word);
 }
 
+/// The axis that softmax goes along, of what is read first.
+template <class T>
+std::size_t along_rows(const LoopInputs<T>& in) {
+    return in.tensor(0).axis(softmax_axis(in.plan));
+}
+
+/// One number for each of its rows.
+template <class T>
+Tensor row_tensor(const LoopInputs<T>& in, Array<T> numbers) {
+    Axes axes = in.tensor(0).axes();
+    std::erase(axes, softmax_axis(in.plan));
+    return {std::move(axes), std::move(numbers)};
+}
+
 bool adds_sink(const PlannedStep& of) { return of.has("sink"); }
 bool is_sigmoid(const Plan& plan) { return plan.config.sigmoid; }
 bool zeroes_empty_rows(const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }
 
 Step weights_card() {
-    return {
-        .name = "weights",
-        .title = "how much attention each query pays to each key",
-        .chain = Chain::weights,
-        .applies = keeps_scores,
-        .reads = these({Chain::scores, "sink"}),
-        .outline = score_outline,
-        .at_once = always_so,
-        .exponentiates = true,
-        .rule = texts({{is_sigmoid, "weights[q,k] = sigmoid(scores[q,k])"},
-                       {zeroes_empty_rows,
-                        "weights[{cell}] = if row_max[{row}] == -inf then 0 else {exponential} "
-                        "/ row_sum[{row}]"},
-                       {"weights[{cell}] = {exponential} / row_sum[{row}]"}},
+    return with_loop(
+        {
+            .name = "weights",
+            .title = "how much attention each query pays to each key",
+            .chain = Chain::weights,
+            .applies = keeps_scores,
+            .reads = these({Chain::scores, "sink"}),
+            .outline = score_outline,
+            .at_once = always_so,
+            .exponentiates = true,
+            .rule = texts({{is_sigmoid, "weights[q,k] = sigmoid(scores[q,k])"},
+                           {zeroes_empty_rows,
+                            "weights[{cell}] = if row_max[{row}] == -inf then 0 else {exponential} "
+                            "/ row_sum[{row}]"},
+                           {"weights[{cell}] = {exponential} / row_sum[{row}]"}},
+                          softmax_word),
+            .formula =
+                texts({{is_sigmoid, "{scores}.sigmoid()"},
+                       {adds_sink,
+                        "softmax({scores}, sink) over the {over} axis, without the sink's own"},
+                       {"softmax({scores}) over the {over} axis"}},
                       softmax_word),
-        .formula = texts(
-            {{is_sigmoid, "{scores}.sigmoid()"},
-             {adds_sink, "softmax({scores}, sink) over the {over} axis, without the sink's own"},
-             {"softmax({scores}) over the {over} axis"}},
-            softmax_word),
-        .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-            const Tensor& scores = ledger.latest(Chain::scores);
-            const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
-            return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
-                                        plan.config.empty_row, sink_of<T>(ledger))};
-        }),
-        .code = field_lines(
-            {{adds_sink,
-              "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], "
-              "dim=-1)\n"
-              "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
-              "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
-              "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
-              "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
-              "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
-              "weights = shares[..., :-1]"},
-             {is_sigmoid, nullptr, nullptr},
-             {zeroes_empty_rows,
-              "weights = F.softmax({scores}, dim={axis})\n"
-              "weights = weights.masked_fill({scores}.amax(dim={axis}, keepdim=True) == "
-              "float(\"-inf\"), 0)",
-              "{softmax}\n"
-              "weights = np.where({scores}.max(axis={axis}, keepdims=True) == -np.inf, 0, "
-              "weights)"},
-             {"weights = F.softmax({scores}, dim={axis})", "{softmax}"}},
-            softmax_word),
-    };
+            .code = field_lines(
+                {{adds_sink,
+                  "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], "
+                  "dim=-1)\n"
+                  "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
+                  "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
+                  "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
+                  "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
+                  "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
+                  "weights = shares[..., :-1]"},
+                 {is_sigmoid, nullptr, nullptr},
+                 {zeroes_empty_rows,
+                  "weights = F.softmax({scores}, dim={axis})\n"
+                  "weights = weights.masked_fill({scores}.amax(dim={axis}, keepdim=True) == "
+                  "float(\"-inf\"), 0)",
+                  "{softmax}\n"
+                  "weights = np.where({scores}.max(axis={axis}, keepdims=True) == -np.inf, 0, "
+                  "weights)"},
+                 {"weights = F.softmax({scores}, dim={axis})", "{softmax}"}},
+                softmax_word),
+        },
+        []<class T>(const LoopInputs<T>& in) {
+            const auto step = in.twin(loop::softmax<T>, vectorized::softmax<T>);
+            return in.like_first(
+                step(in[0], along_rows(in), in.plan.config.empty_row, sink_of(in)));
+        });
 }
 
 Step sigmoid_card() {
@@ -139,74 +149,65 @@ Step sigmoid_card() {
 
 StepTable softmax_part_cards() {
     return {
-        {
-            .name = "row_max",
-            .title = "first part of softmax, the largest score of each row",
-            .kind = Step::Kind::detail,
-            .shown = false,
-            .applies = sums_rows,
-            .reads = these({Chain::scores, "sink"}),
-            .outline = row_outline,
-            .rule =
-                texts({{adds_sink, "row_max[{row}] = max((max {along}: scores[{cell}]), {sink})"},
-                       {"row_max[{row}] = max {along}: scores[{cell}]"}},
-                      softmax_word),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& scores = ledger.latest(Chain::scores);
-                const std::string axis = softmax_axis(plan);
-                const std::size_t along = scores.axis(axis);
-                Array<T> largest = is_loop(plan) ? loop::row_max(scores.as<T>(), along)
-                                                 : vectorized::row_max(scores.as<T>(), along);
-                if (ledger.has("sink")) raise_to_sink(sink_of<T>(ledger), one_a_query(largest));
-                return {without(scores.axes(), axis), std::move(largest)};
+        with_loop(
+            {
+                .name = "row_max",
+                .title = "first part of softmax, the largest score of each row",
+                .kind = Step::Kind::detail,
+                .shown = false,
+                .applies = sums_rows,
+                .reads = these({Chain::scores, "sink"}),
+                .outline = row_outline,
+                .rule = texts(
+                    {{adds_sink, "row_max[{row}] = max((max {along}: scores[{cell}]), {sink})"},
+                     {"row_max[{row}] = max {along}: scores[{cell}]"}},
+                    softmax_word),
+            },
+            []<class T>(const LoopInputs<T>& in) {
+                const auto step = in.twin(loop::row_max<T>, vectorized::row_max<T>);
+                Array<T> largest = step(in[0], along_rows(in));
+                if (in.has(1)) raise_to_sink(sink_of(in), one_a_query(largest));
+                return row_tensor(in, std::move(largest));
             }),
-        },
-        {
-            .name = "exponentials",
-            .title = "second part of softmax, the exponentials",
-            .kind = Step::Kind::detail,
-            .shown = false,
-            .applies = sums_rows,
-            .reads = these({Chain::scores, "row_max"}),
-            .outline = score_outline,
-            .exponentiates = true,
-            .rule = texts({"exponentials[{cell}] = exp(scores[{cell}] - row_max[{row}])"},
-                          softmax_word),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& scores = ledger.latest(Chain::scores);
-                const Array<T>& row_max = ledger["row_max"].as<T>();
-                const std::size_t along = scores.axis(softmax_axis(plan));
-                return {scores.axes(),
-                        is_loop(plan) ? loop::exponentials(scores.as<T>(), row_max, along)
-                                      : vectorized::exponentials(scores.as<T>(), row_max, along)};
+        with_loop(
+            {
+                .name = "exponentials",
+                .title = "second part of softmax, the exponentials",
+                .kind = Step::Kind::detail,
+                .shown = false,
+                .applies = sums_rows,
+                .reads = these({Chain::scores, "row_max"}),
+                .outline = score_outline,
+                .exponentiates = true,
+                .rule = texts({"exponentials[{cell}] = exp(scores[{cell}] - row_max[{row}])"},
+                              softmax_word),
+            },
+            []<class T>(const LoopInputs<T>& in) {
+                const auto step = in.twin(loop::exponentials<T>, vectorized::exponentials<T>);
+                return in.like_first(step(in[0], in[1], along_rows(in)));
             }),
-        },
-        {
-            .name = "row_sum",
-            .title = "third part of softmax, the sum of each row",
-            .kind = Step::Kind::detail,
-            .shown = false,
-            .applies = sums_rows,
-            .reads = summed_with_sink,
-            .outline = row_outline,
-            .rule = texts({{adds_sink,
+        with_loop(
+            {
+                .name = "row_sum",
+                .title = "third part of softmax, the sum of each row",
+                .kind = Step::Kind::detail,
+                .shown = false,
+                .applies = sums_rows,
+                .reads = summed_with_sink,
+                .outline = row_outline,
+                .rule =
+                    texts({{adds_sink,
                             "row_sum[{row}] = (sum {along}: exponentials[{cell}]) + exp({sink} - "
                             "row_max[{row}])"},
                            {"row_sum[{row}] = sum {along}: exponentials[{cell}]"}},
                           softmax_word),
-            .compute = in_type([]<class T>(T, const Plan& plan, const Ledger& ledger) -> Tensor {
-                const Tensor& exponentials = ledger["exponentials"];
-                const std::string axis = softmax_axis(plan);
-                const std::size_t along = exponentials.axis(axis);
-                Array<T> sums = is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
-                                              : vectorized::row_sum(exponentials.as<T>(), along);
-                if (ledger.has("sink")) {
-                    add_sink(sink_of<T>(ledger), one_a_query(ledger["row_max"].as<T>()),
-                             one_a_query(sums));
-                }
-                return {without(exponentials.axes(), axis), std::move(sums)};
+            },
+            []<class T>(const LoopInputs<T>& in) {
+                const auto step = in.twin(loop::row_sum<T>, vectorized::row_sum<T>);
+                Array<T> sums = step(in[0], along_rows(in));
+                if (in.has(2)) add_sink(sink_of(in), one_a_query(in[1]), one_a_query(sums));
+                return row_tensor(in, std::move(sums));
             }),
-        },
     };
 }
 

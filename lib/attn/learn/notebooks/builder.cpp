@@ -18,14 +18,6 @@
 namespace attn {
 namespace {
 
-/// Puts words in their place in code, note and remarks.
-void fill_in(Section& section, const std::string& place, const std::string& words) {
-    for (std::string* text : {&section.code, &section.note, &section.margin}) {
-        const std::size_t at = text->find(place);
-        if (at != text->npos) text->replace(at, place.size(), words);
-    }
-}
-
 /// The blocks of a page, its walks or its sections, each with its fields.
 std::vector<std::pair<std::string, NotebookBuilder::Fields>> blocks_of(std::string_view page,
                                                                        bool of_walks) {
@@ -155,7 +147,13 @@ Section NotebookBuilder::section_of(const std::string& name, const Fields& field
     if (section.parts.empty()) section.walk.clear();
     if (is_shape && section.expression.empty()) section.expression = step + ".shape";
     for (const Fields* words : {&fills_[name], &codes_}) {
-        for (const auto& [place, word] : *words) fill_in(section, "{" + place + "}", word);
+        const auto word_of = [&](std::string_view place) -> std::optional<std::string> {
+            const auto found = std::ranges::find(*words, place, &Fields::value_type::first);
+            return found == words->end() ? std::nullopt : std::optional(found->second);
+        };
+        for (std::string* text : {&section.code, &section.note, &section.margin}) {
+            *text = filled(*text, word_of);
+        }
     }
     if (const auto own = own_.find(name); own != own_.end()) {
         section.content = own->second;
