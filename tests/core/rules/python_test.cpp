@@ -62,6 +62,25 @@ TEST_SUITE("rules: Python") {
               "right[..., :2] @ left[..., :2].transpose(-2, -1)");
     }
 
+    // As NumPy adds a product's terms in another order than a sum's, two ways to write one number
+    // would have other last digits, and the largest would not be found again.
+    TEST_CASE("numbers that are told apart are the same sums wherever they are") {
+        for (const bool is_torch : {true, false}) {
+            CHECK(python("s[h,r] = max c: (sum f: left[h,r,f] * right[h,c,f])", {2, 3}, is_torch)
+                      .find('@') == std::string::npos);
+            CHECK(python(
+                      "s[r,o] = if (sum c: shared[r,c] * matrix[o,c]) == shared[r,0] then 1 else 0",
+                      {3, 8}, is_torch)
+                      .find('@') == std::string::npos);
+            const std::string both = python(
+                "s[r,o] = (sum c: shared[r,c] * matrix[o,c]) + max(0, (sum c: shared[r,c] * "
+                "matrix[o,c]))",
+                {3, 8}, is_torch);
+            CHECK(both.starts_with("shared @ matrix.T + "));
+            CHECK(both.find('@') == both.rfind('@'));
+        }
+    }
+
     TEST_CASE("what a sum leaves lies along the other dimensions") {
         CHECK(python("m[h,r] = max f: left[h,r,f]", {2, 3}) == "left.amax(-1)");
         CHECK(python("m[h,f] = min r: left[h,r,f]", {2, 4}, false) == "left.min(-2)");

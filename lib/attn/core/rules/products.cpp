@@ -24,14 +24,11 @@ bool has(const Letters& letters, const std::string& letter) {
 /// How far the letters of a rule go.
 using Lengths = std::map<std::string, std::size_t>;
 
-/// Whether an expression asks which of its numbers is the largest, or the same: of what is worked
-/// out in two places the last digits must be the same, then and on the way back.
-bool tells_apart(const RuleNode& node) {
-    static constexpr std::array words{"max", "min", "argmax", "rank"};
-    const bool picks = node.kind != Kind::cell && std::ranges::count(words, node.word) > 0;
-    const bool compares = node.kind == Kind::operate && gives_truth(node);
-    return ((picks || compares) && reads_cells(node)) ||
-           std::ranges::any_of(node.parts, [](const RuleTree& part) { return tells_apart(*part); });
+/// Whether an expression does so anywhere.
+bool tells_some_apart(const RuleNode& node) {
+    return tells_apart(node) || std::ranges::any_of(node.parts, [](const RuleTree& part) {
+               return tells_some_apart(*part);
+           });
 }
 
 /// Whether an expression adds and subtracts cells and numbers alone, and the letters of the cells,
@@ -316,6 +313,13 @@ struct Product {
 
 }  // namespace
 
+bool tells_apart(const RuleNode& node) {
+    static constexpr std::array words{"max", "min", "argmax", "rank"};
+    const bool picks = node.kind != Kind::cell && std::ranges::count(words, node.word) > 0;
+    const bool compares = node.kind == Kind::operate && gives_truth(node);
+    return (picks || compares) && reads_cells(node);
+}
+
 bool is_product(const RuleNode& node) {
     const RuleNode* body = &node;
     while (body->kind == Kind::reduce && body->word == "sum") body = body->parts.back().get();
@@ -330,7 +334,7 @@ Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
     for (std::size_t i = 0; i < rule.indices.size(); ++i) {
         lengths[rule.indices[i]] = made.shape.at(i);
     }
-    const bool at_letters_alone = at_letters_alone_ || tells_apart(*rule.value);
+    const bool at_letters_alone = at_letters_alone_ || tells_some_apart(*rule.value);
     Rule left = rule;
     left.value = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
         const std::optional<Product> product =

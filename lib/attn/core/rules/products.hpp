@@ -6,6 +6,10 @@ namespace attn {
 /// Whether an expression is a sum of products of two cells, as a product of matrices is.
 bool is_product(const RuleNode& node);
 
+/// Whether it asks which of the numbers within it is the largest, or the same. Their last digits
+/// must be those of the same numbers elsewhere: no sum within is a product of matrices.
+bool tells_apart(const RuleNode& node);
+
 /// Works the sums of products of two cells, `sum k: weights[q,k] * values[k,f]` or of a part of a
 /// matrix, `sum g: query[h,t,g] * w[h * 12 + g, f]`, as products of matrices, and keeps what they
 /// make for the rule that is left: cells of these tensors. So are cells at other places,

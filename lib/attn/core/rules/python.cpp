@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/products.hpp"
 #include "attn/core/rules/python_writer.hpp"
 #include "attn/core/rules/rule.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -82,6 +83,13 @@ Written Writer::written(const RuleNode& node, const Frame& frame, bool in_index)
         if (is_known) return Text{span->first != 0 ? "True" : "False", Binds::single, 0, true};
     }
     if (Written count = counted(node, frame, in_index)) return count;
+    const bool was_apart = std::exchange(is_apart_, is_apart_ || tells_apart(node));
+    Written line = by_kind(node, frame, in_index);
+    is_apart_ = was_apart;
+    return line;
+}
+
+Written Writer::by_kind(const RuleNode& node, const Frame& frame, bool in_index) {
     switch (node.kind) {
         case Kind::cell:
             return cell(node, frame, in_index);

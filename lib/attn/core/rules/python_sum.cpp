@@ -28,7 +28,7 @@ Written Writer::reduction(const RuleNode& node, const Frame& frame) {
     const RuleTree own = counted_from(node, range.first, frame);
     const Dimension along{own->index, range.length};
     const RuleNode& terms = *own->parts.back();
-    if (range.is_all && node.word == "sum" && is_operation(terms, "*")) {
+    if (range.is_all && !is_apart_ && node.word == "sum" && is_operation(terms, "*")) {
         for (const std::size_t left : {0, 1}) {
             Written product = matrices(*terms.parts[left], *terms.parts[1 - left], along, frame);
             if (product) return product;

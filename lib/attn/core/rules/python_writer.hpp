@@ -35,6 +35,7 @@ private:
 
     /// An expression along the frame; `in_index`: of whole numbers.
     Written written(const RuleNode& node, const Frame& frame, bool in_index = false);
+    Written by_kind(const RuleNode& node, const Frame& frame, bool in_index);
 
     Written cell(const RuleNode& node, const Frame& frame, bool in_index);
 
@@ -116,6 +117,7 @@ private:
     bool is_loose_ = false;          ///< numbers are written whose type nothing says
     std::optional<Dimension> loop_;  ///< the variable of the loop around, and how far it goes
     int sums_ = 0;                   ///< around what is written
+    bool is_apart_ = false;          ///< it is told apart from other numbers: no product
 };
 
 }  // namespace attn::python
