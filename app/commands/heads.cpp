@@ -332,14 +332,10 @@ const std::vector<Flag>& form_flags() {
           "over N random tokens, twice: who attends to what came after the same token before "
           "(induction), and who to that token",
           integer(2, 100'000)},
-         Flag{flags::format, "FORM",
-              "text: a table; json; html: a page with a picture of every head, which "
-              "opens the walk through its layer, with --effect and --repeat a table in colour; "
-              "npz: the numbers, (layer, head)",
-              one_of("text json html npz")}
-             .being(of_output)
-             .usually("text")
-             .in_group("Output")});
+         form_flag(
+             "text: a table; json; html: a page with a picture of every head, which "
+             "opens the walk through its layer, with --effect and --repeat a table in colour; "
+             "npz: the numbers, (layer, head)")});
     return all;
 }
 

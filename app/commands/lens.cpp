@@ -160,12 +160,7 @@ const std::vector<Flag>& lens_flags() {
                  {flags::by, "WHAT", "layer: a row a layer; part: one after its attention too",
                   one_of("layer part"), "layer"},
                  {flags::all, "", "what it says after each token of the text, not the last alone"},
-                 Flag{flags::format, "FORM",
-                      "text: a table; json; html: a page in colour; npz: the numbers and x",
-                      one_of("text json html npz")}
-                     .being(of_output)
-                     .usually("text")
-                     .in_group("Output")});
+                 form_flag("text: a table; json; html: a page in colour; npz: the numbers and x")});
     return all;
 }
 

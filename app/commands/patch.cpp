@@ -185,12 +185,7 @@ const std::vector<Flag>& patch_flags() {
           "heads: what each head adds, at all tokens; layers: x of each token in front of each "
           "layer",
           one_of("heads layers"), "heads"},
-         Flag{flags::format, "FORM",
-              "text: a table; json; html: a page in colour; npz: the numbers",
-              one_of("text json html npz")}
-             .being(of_output)
-             .usually("text")
-             .in_group("Output")});
+         form_flag("text: a table; json; html: a page in colour; npz: the numbers")});
     return all;
 }
 

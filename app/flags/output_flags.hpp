@@ -36,6 +36,9 @@ bool takes_hints(const Arguments& arguments);
 /// Writes a text to --output, or to standard output.
 void write_text(const Arguments& arguments, const std::string& text);
 
+/// The row of --format where numbers of a model are told as a text, a page or arrays.
+Flag form_flag(const std::string& help);
+
 /// The name of the form that --json, --format or the name of the output file asks for; empty where
 /// none does, or text is meant.
 std::string said_form(const Arguments& arguments);

@@ -137,6 +137,12 @@ void check_written_files(const Arguments& arguments) {
     }
 }
 
+Flag form_flag(const std::string& help) {
+    return Flag{flags::format, "FORM", help, one_of("text json html npz"), "text"}
+        .being(of_output)
+        .in_group("Output");
+}
+
 std::string said_form(const Arguments& arguments) {
     if (arguments.has(flags::json)) return "json";
     if (arguments.has(flags::format)) {

@@ -1,20 +1,17 @@
 // Computes attention over three tokens with the installed library, prints who looks at whom, and
 // what is said of settings that cannot be.
 #include <attn/core/cards/step_table.hpp>
+#include <attn/core/settings/settings.hpp>
 #include <attn/show/render/torch_text.hpp>
 #include <iostream>
 
 int main() {
-    attn::WalkConfig config;
-    config.input = attn::Tokens{.sequences = {{1, 2, 1}}, .vocabulary = {}, .vocab_size = 3};
-    config.variant = attn::Variant::loop;
-
+    attn::WalkConfig config = attn::configured("ids 1,2,1, vocab-size 3, variant loop");
     const attn::Plan plan = attn::resolve(config);
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
     std::cout << attn::torch_text(ledger["weights"]) << "\n";
     try {
-        config.embed_dim = 7;
-        config.heads = 2;
+        attn::configure(config, "embed-dim 7, heads 2");
         attn::resolve(config);
     } catch (const attn::ConfigError& error) {
         std::cout << error.what() << "\n";
