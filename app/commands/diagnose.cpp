@@ -52,7 +52,7 @@ void check_map(const attn::DiagnoseOptions& options, const attn::Plan& plan) {
 int run_power(const Arguments& arguments) {
     const attn::Ledger file =
         arguments.has(flags::file) ? read_ledger(arguments[flags::file]) : attn::Ledger();
-    Asked asked = asked_walk(arguments, file, {});
+    DiagnosedWalk asked = asked_walk(arguments, file, {});
     const attn::Plan plan = attn::resolve(std::move(asked.config));
     note_useless_flags(arguments, &plan);
     tell_cost_of_mistakes(plan);
@@ -115,7 +115,7 @@ struct OtherSetting {
     }
 };
 
-std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked) {
+std::vector<OtherSetting> other_settings(const Arguments& arguments, const DiagnosedWalk& asked) {
     const attn::WalkConfig& config = asked.config;
     std::vector<OtherSetting> others{{"", config}};
     // Each so far, with that as well.
@@ -195,7 +195,7 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
 /// setting was meant. What a probe says is never taken otherwise.
 ///
 /// Returns whether there are two verdicts.
-bool try_other_settings(const Arguments& arguments, const Asked& asked,
+bool try_other_settings(const Arguments& arguments, const DiagnosedWalk& asked,
                         const attn::DiagnoseOptions& options, attn::Diagnosis& best) {
     const std::string without = verdict_of(best);
     const std::size_t skipped = best.skipped.size();
@@ -237,7 +237,7 @@ bool is_open_end(const attn::Diagnosis& diagnosis) {
 
 /// Where nothing explains the numbers by the first form of an attention, another form of it may:
 /// what was done to a state shows in the recurrent one alone.
-void try_other_forms(const Arguments& arguments, const Asked& asked,
+void try_other_forms(const Arguments& arguments, const DiagnosedWalk& asked,
                      const attn::DiagnoseOptions& options, attn::Diagnosis& diagnosis) {
     if (arguments.has(flags::form) || diagnosis.steps.empty() || !is_open_end(diagnosis)) return;
     for (const auto& file : asked.config.attentions) {
@@ -261,7 +261,7 @@ void try_other_forms(const Arguments& arguments, const Asked& asked,
 }
 
 /// Other settings where gradients alone tell of the walk: the first under which they are right.
-bool try_other_ways_back(const Arguments& arguments, const Asked& asked,
+bool try_other_ways_back(const Arguments& arguments, const DiagnosedWalk& asked,
                          const GradientsApart& apart, const attn::DiagnoseOptions& options,
                          attn::Diagnosis& diagnosis, attn::GradientDiagnosis& back) {
     for (const OtherSetting& other : other_settings(arguments, asked)) {
@@ -300,7 +300,7 @@ int run_diagnose(const Arguments& typed) {
     const attn::Ledger whole = attn::heads_together(read_ledger(arguments[flags::file], true));
     const GradientsApart apart = gradients_apart(arguments, whole);
     attn::DiagnoseOptions options = options_of(arguments, whole);
-    Asked asked = asked_walk(arguments, apart.forward, options.steps);
+    DiagnosedWalk asked = asked_walk(arguments, apart.forward, options.steps);
     options.takes_projections = asked.takes_projections;
     options.has_all_inputs = asked.is_probe;
     options.goes_back = !apart.gradients.entries().empty();

@@ -114,9 +114,9 @@ void tell_cost_of_mistakes(const attn::Plan& plan) {
                     "pass a --rule that sums over less", report_note_now);
 }
 
-Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
-                 const std::map<std::string, std::string>& said) {
-    Asked asked{.config = config_of(arguments)};
+DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
+                         const std::map<std::string, std::string>& said) {
+    DiagnosedWalk asked{.config = config_of(arguments)};
     const attn::WalkConfig& config = asked.config;
     const attn::Ledger given =
         arguments.has(flags::given)

@@ -14,7 +14,7 @@ namespace app {
 inline constexpr int no_verdict = 3;
 
 /// The walk to compare the user's tensors with, and which of them are compared.
-struct Asked {
+struct DiagnosedWalk {
     attn::WalkConfig config;
     attn::Ledger theirs{};
     /// Their query, key and value are where the walk starts: nothing says how they were projected.
@@ -31,8 +31,8 @@ struct Asked {
 /// `said` holds the steps that --map names.
 ///
 /// Errors  ConfigError and InputError, as config_of.
-Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
-                 const std::map<std::string, std::string>& said);
+DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
+                         const std::map<std::string, std::string>& said);
 
 /// Says what trying every mistake takes where rules make a walk long.
 ///

@@ -52,20 +52,20 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
 }
 
 /// The parameters of a walk, and which of them a file holds.
-struct Held {
+struct WalkParameters {
     std::vector<std::string> needed, drawn{};
     std::vector<std::string> unused{};  ///< the file has them, and the walk has not
 };
 
 /// Takes what this walk has.
-Held take_parameters(const attn::Ledger& given, attn::WalkConfig& config) {
+WalkParameters take_parameters(const attn::Ledger& given, attn::WalkConfig& config) {
     attn::WalkConfig with_all = config;
     for (const auto& [name, tensor] : given.entries()) {
         // Only who asks for earlier keys reads them, though a walk's file may hold them.
         const bool asked = config.past || !name.starts_with("past_");
         if (!name.empty() && asked) with_all.parameters.record(name, tensor);
     }
-    Held held{attn::parameter_names(std::move(with_all))};
+    WalkParameters held{attn::parameter_names(std::move(with_all))};
     for (const auto& [name, tensor] : given.entries()) {
         if (std::ranges::find(held.needed, name) != held.needed.end()) {
             config.parameters.record(name, tensor);

@@ -33,7 +33,7 @@ bool is_corrected(const Arguments& arguments) {
 }
 
 /// The notebook of --notebook.
-struct Named {
+struct NamedNotebook {
     const attn::Notebook& notebook;
     std::string cell;  ///< empty without one
     bool corrected;
@@ -41,12 +41,12 @@ struct Named {
     const attn::Document& page() const { return page_of(notebook, corrected); }
 };
 
-std::optional<Named> named(const Arguments& arguments) {
+std::optional<NamedNotebook> named(const Arguments& arguments) {
     if (!arguments.has(flags::notebook)) return {};
     const std::string said = arguments[flags::notebook];
     const attn::Notebook& notebook = attn::find_notebook(before(said, ':'));
-    Named result{notebook, said.substr(std::min(said.size(), said.find(':'))),
-                 is_corrected(arguments)};
+    NamedNotebook result{notebook, said.substr(std::min(said.size(), said.find(':'))),
+                         is_corrected(arguments)};
     if (result.cell == ":") cells_named(notebook, result.page(), "");
     if (!result.cell.empty()) result.cell.erase(0, 1);
     return result;
@@ -58,7 +58,7 @@ const attn::Section* find_section(const attn::Document& page, const std::string&
 }
 
 /// The name of the walk that is meant: of the cell that --notebook names, or CELL; else empty.
-std::string meant_walk(const Arguments& arguments, const Named& said) {
+std::string meant_walk(const Arguments& arguments, const NamedNotebook& said) {
     if (said.cell.empty()) {
         if (arguments.find(flags::cell) == nullptr) return {};
         const attn::Section* section = find_section(said.page(), arguments[flags::cell]);
@@ -178,7 +178,7 @@ std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const att
 }
 
 std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell) {
-    const std::optional<Named> said = named(arguments);
+    const std::optional<NamedNotebook> said = named(arguments);
     if (!said) return {};
     const attn::Section* section = find_section(said->page(), cell);
     // Where a cell is named, the step of another cell's walk is not that of the page.
@@ -199,7 +199,7 @@ void put_walk_under(Arguments& arguments, const attn::NotebookWalk& walk) {
 }
 
 void put_notebook_under(Arguments& arguments) {
-    const std::optional<Named> said = named(arguments);
+    const std::optional<NamedNotebook> said = named(arguments);
     if (!said) return;
     arguments.drop_implied();
     attn::ReplayOptions replay;

@@ -25,12 +25,12 @@ std::size_t how_many() {
 /// The number of a cell in a walk by plain loops, with a mistake or without.
 double cell_by_loops(QuizWalk walk, const std::string& cell, const Mistake* mistake) {
     walk.config.variant = Variant::loop;
-    const QuizWalk::Made made = walk.made(mistake);
+    const Walked made = walk.made(mistake);
     return parse_cell(made.plan, made.table, made.ledger, cell).value;
 }
 
 std::vector<std::string> lines_of(const QuizWalk& walk, const Mistake* mistake) {
-    const QuizWalk::Made made = walk.made(mistake);
+    const Walked made = walk.made(mistake);
     std::vector<std::string> lines;
     for (const char* name : {"query", "key", "value", "scores", "scaled_scores", "masked_scores",
                              "weights", "context"}) {
@@ -40,7 +40,7 @@ std::vector<std::string> lines_of(const QuizWalk& walk, const Mistake* mistake) 
 }
 
 void confirm(const Question& question) {
-    const QuizWalk::Made made = question.walk.made();
+    const Walked made = question.walk.made();
     const RightAnswer& right = question.right;
     if (right.kind == RightAnswer::Kind::number) {
         const double number = cell_by_loops(question.walk, question.cell, nullptr);

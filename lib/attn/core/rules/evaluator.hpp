@@ -80,7 +80,7 @@ private:
     using Marks = typename RowPool<char>::Row;
 
     /// Numbers of a sum that are known, a row of them for each of the other indices.
-    struct Kept {
+    struct KnownSums {
         struct Cells {
             std::vector<T> numbers;
             std::vector<char> known;
@@ -401,7 +401,7 @@ private:
     RowPool<T> spare_;
     RowPool<char> marks_;
     TypedCells<T> cells_;
-    std::map<const BoundRule*, Kept> kept_;
+    std::map<const BoundRule*, KnownSums> kept_;
     std::set<const BoundRule*> exact_;  ///< what products of matrices add up: not rounded
     std::set<const BoundRule*> plain_;  ///< made of indices and numbers alone, without sums
     std::map<const BoundRule*, Same> same_;

@@ -11,7 +11,7 @@ void Evaluator<T>::reduce(const BoundRule& node, Active active, T* out) {
         std::fill_n(out, count_, T{0});
         return;
     }
-    Kept& kept = kept_.at(&node);
+    KnownSums& kept = kept_.at(&node);
     if (!kept.is_shared) {
         std::fill_n(out, count_, in_row ? T{0} : alone(node));
         if (in_row && !joins_ranges(node) && read_along(node.parts[2], node.index) > 0) {
@@ -28,7 +28,7 @@ void Evaluator<T>::reduce(const BoundRule& node, Active active, T* out) {
     }
     std::vector<Index> indices = others_of(in_row ? node.uses & ~index_bit(row_) : node.uses);
     if (in_row) indices.insert(indices.end(), {static_cast<Index>(row_), start_});
-    typename Kept::Cells& cells = kept.rows[std::move(indices)];
+    typename KnownSums::Cells& cells = kept.rows[std::move(indices)];
     if (cells.numbers.size() < width) {
         kept.size += width;
         cells.numbers.resize(width);

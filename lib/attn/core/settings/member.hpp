@@ -73,56 +73,29 @@ auto& member_of(auto& config) {
     return (config.*....*path);
 }
 
-/// The name in records.
-inline std::string key_of(std::string name) {
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-}
+/// The setting of that name with these two, under its name in records.
+Setting own_setting(std::string_view name, Setting::Set set, Setting::Text text,
+                    Setting::Json json = nullptr);
+/// The same of one member; `usual` empty: what the configuration begins with.
+Setting member_row(std::string_view name, std::string_view usual, const Takes& takes, bool alone,
+                   bool is_number, Setting::Set set, Setting::Text text);
+/// The setting that a program brings: the record alone.
+Setting record_setting(std::string_view name, std::string_view key, Setting::Json json);
+/// The same with values and a default of its own.
+Setting taking(Setting setting, const Takes& takes, std::string_view usual = {});
 
 /// The setting that is one member, or a member of a member: type, values, default and record follow
 /// from it. `usual` is the default of a member that the plan fills in.
 template <auto... member>
-Setting member_setting(const std::string& name, const std::string& usual = {}) {
+Setting member_setting(std::string_view name, std::string_view usual = {}) {
     using T = std::remove_cvref_t<decltype(member_of<member...>(std::declval<WalkConfig&>()))>;
-    Setting setting{name};
-    setting.takes = taken<T>();
-    setting.alone = std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>;
-    const WalkConfig initial;
-    setting.usual =
-        !usual.empty() || setting.alone ? usual : text_of(member_of<member...>(initial));
-    setting.set = [](WalkConfig& config, std::string_view called, const std::string& text) {
-        member_of<member...>(config) = parse_as<T>(called, text);
-    };
-    setting.text = [](const WalkConfig& config) { return text_of(member_of<member...>(config)); };
-    setting.key = key_of(name);
-    setting.is_number = is_bare<T>;
-    return setting;
-}
-
-/// The setting with a text of its own, under its name in records.
-inline Setting own_setting(const std::string& name, Setting::Set set, Setting::Text text,
-                           Setting::Json json = nullptr) {
-    Setting setting{name};
-    setting.set = set;
-    setting.text = text;
-    setting.key = key_of(name);
-    setting.json = json;
-    return setting;
-}
-
-/// The setting that a program brings: the record alone.
-inline Setting record_setting(const std::string& name, const std::string& key, Setting::Json json) {
-    Setting setting{name};
-    setting.key = key;
-    setting.json = json;
-    return setting;
-}
-
-/// The same with values and a default of its own.
-inline Setting taking(Setting setting, const Takes& takes, const std::string& usual = {}) {
-    setting.takes = takes;
-    if (!usual.empty()) setting.usual = usual;
-    return setting;
+    constexpr bool alone = std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>;
+    return member_row(
+        name, usual, taken<T>(), alone, is_bare<T>,
+        [](WalkConfig& config, std::string_view called, const std::string& text) {
+            member_of<member...>(config) = parse_as<T>(called, text);
+        },
+        [](const WalkConfig& config) { return text_of(member_of<member...>(config)); });
 }
 
 }  // namespace attn

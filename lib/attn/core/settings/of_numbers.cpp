@@ -31,7 +31,7 @@ std::vector<std::string> burn_words(const std::vector<Burn>& burns) {
 
 /// The setting of draws that are spent.
 template <std::vector<Burn> WalkConfig::*burns>
-Setting burn_setting(const std::string& name) {
+Setting burn_setting(std::string_view name) {
     return own_setting(
         name, set_burn<burns>,
         [](const WalkConfig& config) { return joined(burn_words(config.*burns), ","); },

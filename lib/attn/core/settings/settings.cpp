@@ -25,6 +25,38 @@ void check(const Takes& takes, std::string_view called, const std::string& text)
     }
 }
 
+Setting own_setting(std::string_view name, Setting::Set set, Setting::Text text,
+                    Setting::Json json) {
+    std::string key(name);
+    std::ranges::replace(key, '-', '_');
+    Setting setting = record_setting(name, key, json);
+    setting.set = set;
+    setting.text = text;
+    return setting;
+}
+
+Setting member_row(std::string_view name, std::string_view usual, const Takes& takes, bool alone,
+                   bool is_number, Setting::Set set, Setting::Text text) {
+    Setting setting = taking(own_setting(name, set, text), takes, usual);
+    if (usual.empty() && !alone) setting.usual = text(WalkConfig());
+    setting.alone = alone;
+    setting.is_number = is_number;
+    return setting;
+}
+
+Setting record_setting(std::string_view name, std::string_view key, Setting::Json json) {
+    Setting setting{std::string(name)};
+    setting.key = key;
+    setting.json = json;
+    return setting;
+}
+
+Setting taking(Setting setting, const Takes& takes, std::string_view usual) {
+    setting.takes = takes;
+    if (!usual.empty()) setting.usual = usual;
+    return setting;
+}
+
 const std::vector<Setting>& settings() {
     static const std::vector<Setting> all = [] {
         std::vector<Setting> rows;

@@ -15,14 +15,14 @@ namespace attn {
 namespace {
 
 /// A rule and what it makes.
-struct Made {
+struct RuleTensor {
     Rule rule;
     Outline outline;
 };
 
 /// A state and the one step that reads it.
 struct Recurrence {
-    Made state, reader;
+    RuleTensor state, reader;
     std::size_t along = 0;         ///< the axis of the state whose rows follow each other
     std::size_t reader_along = 0;  ///< and that of the reader
 };
@@ -150,15 +150,15 @@ Tensor read_along(const Recurrence& of, DType type, const Ledger& ledger,
     });
 }
 
-std::optional<Made> made_by(const PlannedStep& of) {
+std::optional<RuleTensor> made_by(const PlannedStep& of) {
     if (of.step.file.empty() || !of.step.applies(of.plan)) return std::nullopt;
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return std::nullopt;
-    return Made{*rule, of.step.outline(of.plan)};
+    return RuleTensor{*rule, of.step.outline(of.plan)};
 }
 
 /// The axis along which a step reads the row before its own, and no other.
-std::optional<std::size_t> axis_of_state(const Made& step) {
+std::optional<std::size_t> axis_of_state(const RuleTensor& step) {
     const std::vector<RuleOrder> orders = orders_of(step.rule);
     if (orders.size() != 1 || orders[0].backwards) return std::nullopt;
     const std::size_t axis = orders[0].axis;
@@ -178,7 +178,7 @@ std::optional<std::size_t> reader_of(const StepTable& table, const Plan& plan, s
         reader = i;
     }
     if (!reader) return std::nullopt;
-    const std::optional<Made> made = made_by({plan, table, table[*reader]});
+    const std::optional<RuleTensor> made = made_by({plan, table, table[*reader]});
     if (!made || !orders_of(made->rule).empty()) return std::nullopt;
     const std::vector<std::string>& letters = made->rule.indices;
     for (std::size_t axis = 0; axis < letters.size(); ++axis) {
@@ -201,7 +201,7 @@ StepTable without_states(const StepTable& table, const Plan& plan,
     std::set<std::size_t> readers;  // each goes along with one state
     for (std::size_t at = 0; at < table.size(); ++at) {
         if (kept.contains(table[at].name)) continue;
-        std::optional<Made> state = made_by({plan, table, table[at]});
+        std::optional<RuleTensor> state = made_by({plan, table, table[at]});
         if (!state) continue;
         const std::optional<std::size_t> along = axis_of_state(*state);
         if (!along) continue;

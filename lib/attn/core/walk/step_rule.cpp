@@ -110,9 +110,9 @@ Rule rule_as_written(const PlannedStep& of) {
 }
 
 /// What is told in the place of words of a rule's text, by where they are.
-class Told {
+class RuleWords {
 public:
-    Told(const PlannedStep& of, const Rule& rule)
+    RuleWords(const PlannedStep& of, const Rule& rule)
         : of_(of), settings_(rule_settings(of.plan)), scope_(rule.indices) {
         visit(*rule.value);
     }
@@ -170,7 +170,7 @@ private:
 Rule rule_as_told(const PlannedStep& of) {
     Rule rule = rule_as_written(of);
     if (rule.value == nullptr || rule.text.empty()) return rule;
-    const Told told(of, rule);
+    const RuleWords told(of, rule);
     return {told.text(rule.text), rule.step, rule.indices, told.tree(rule.value)};
 }
 
@@ -210,11 +210,11 @@ std::string formula_of(const Step& step, const Plan& plan, const StepTable& tabl
 
 Step::Compute by_rule(const Step& step) {
     // Of the card no more than its rule asks for, held once for all copies of a table.
-    struct Held {
+    struct RuleOfCard {
         Step step;
         CompletedRule rule{};
     };
-    const auto held = std::make_shared<Held>();
+    const auto held = std::make_shared<RuleOfCard>();
     held->step.name = step.name;
     held->step.gradient_of = step.gradient_of;
     held->step.rule = step.rule;

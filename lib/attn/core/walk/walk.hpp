@@ -15,6 +15,13 @@ namespace attn {
 /// Whether a walk also records the parts of softmax.
 enum class Details { kept, skipped };
 
+/// A walk that was performed, by this table.
+struct Walked {
+    Plan plan;
+    StepTable table;
+    Ledger ledger;
+};
+
 /// Performs every step of the table that applies, in order, and records every tensor.
 ///
 /// `given` holds what was drawn or loaded; a step found there is taken, not computed.

@@ -55,13 +55,13 @@ struct GradientCheck {
 std::optional<GradientCheck> gradient_check(const Ledger& ledger);
 
 /// Told in words what many walks will take.
-using Told = std::function<void(const std::string&)>;
+using Teller = std::function<void(const std::string&)>;
 
 /// Tells what so many walks of so many seconds take, where that is worth saying.
 ///
 /// Errors  ConfigError, saying what to do `instead`, where it is more than two minutes.
 void tell_cost(const std::string& what, double seconds, std::size_t walks,
-               const std::string& instead, const Told& tell);
+               const std::string& instead, const Teller& tell);
 
 /// The table with two steps after each gradient (each that is wanted): `d_scores_central`, what
 /// the loss changes by when the cell is moved a little up and down in float64, nan at a kink, and
@@ -69,7 +69,7 @@ void tell_cost(const std::string& what, double seconds, std::size_t walks,
 ///
 /// Errors  ConfigError for a table that does not go back, and, when it is walked, where all walks
 /// together take minutes: that of one walk, measured, times two for each cell.
-StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Told& tell = {},
+StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Teller& tell = {},
                                const std::function<bool(const std::string&)>& wanted = {});
 
 }  // namespace attn

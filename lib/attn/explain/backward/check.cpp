@@ -22,7 +22,7 @@ constexpr double of_double = 0x1p-52;  // what 1 is rounded by
 /// The forward steps in float64, walked once for all gradients.
 class Differences {
 public:
-    Differences(StepTable forward, std::vector<std::string> names, const Told& tell)
+    Differences(StepTable forward, std::vector<std::string> names, const Teller& tell)
         : forward_(std::move(forward)), names_(std::move(names)), tell_(tell) {}
 
     /// (loss(a + h) - loss(a - h)) / 2h for each cell a of a tensor; nan where the loss has a kink
@@ -92,7 +92,7 @@ private:
 
     StepTable forward_;
     std::vector<std::string> names_;  ///< of the tensors that are moved
-    Told tell_;
+    Teller tell_;
     Plan plan_;
     Ledger given_, walked_;
 };
@@ -256,7 +256,7 @@ std::optional<GradientCheck> gradient_check(const Ledger& ledger) {
 }
 
 void tell_cost(const std::string& what, double seconds, std::size_t walks,
-               const std::string& instead, const Told& tell) {
+               const std::string& instead, const Teller& tell) {
     constexpr double most = 120, worth_saying = 3;
     const double all = std::ceil(seconds * static_cast<double>(walks));
     const std::string cost = what + ": " + std::to_string(walks) + " walks, about " + brief(all) +
@@ -265,7 +265,7 @@ void tell_cost(const std::string& what, double seconds, std::size_t walks,
     if (all > worth_saying && tell) tell(cost);
 }
 
-StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Told& tell,
+StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Teller& tell,
                                const std::function<bool(const std::string&)>& wanted) {
     const auto loss = std::ranges::find(table, "loss", &Step::name);
     if (loss == table.end()) {

@@ -9,13 +9,13 @@
 
 namespace attn::notes {
 
-const Told* told_of(const Step& step) {
-    static const std::map<std::string, Told>& table = *[] {
-        auto* all = new std::map<std::string, Told>;
+const StepNote* told_of(const Step& step) {
+    static const std::map<std::string, StepNote>& table = *[] {
+        auto* all = new std::map<std::string, StepNote>;
         for (const auto part :
              {input_notes, norm_notes, latent_notes, projection_notes, position_notes, cache_notes,
               score_notes, mask_notes, share_notes, context_notes}) {
-            for (Told& told : part()) all->emplace(told.step, std::move(told));
+            for (StepNote& told : part()) all->emplace(told.step, std::move(told));
         }
         return all;
     }();

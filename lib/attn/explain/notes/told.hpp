@@ -12,14 +12,14 @@ struct WalkView;
 namespace attn::notes {
 
 /// What is said of one step: a note on its numbers, and of some why a cell is what it is.
-struct Told {
+struct StepNote {
     std::string step;
     std::function<std::string(const Subject&)> note;
     std::function<std::string(const WalkView&)> remark{};
 };
 
 // The sentences are under the names of their steps, one file for each group of cards.
-using NoteTable = std::vector<Told>;
+using NoteTable = std::vector<StepNote>;
 NoteTable input_notes();
 NoteTable norm_notes();
 NoteTable latent_notes();
@@ -42,6 +42,6 @@ inline std::function<std::string(const Subject&)> says(std::string note) {
 std::string file_note(const std::string& text, const Tensor& tensor);
 
 /// What is said of a step; nothing of one that mistakes or users have made, or without sentences.
-const Told* told_of(const Step& step);
+const StepNote* told_of(const Step& step);
 
 }  // namespace attn::notes

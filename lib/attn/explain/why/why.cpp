@@ -113,7 +113,7 @@ void add_remarks(const WalkView& view, Derivation& derivation) {
         view.ledger.has("mask") && view.at("mask").value != 0) {
         remark("the mask hides this cell");
     }
-    const notes::Told* told = notes::told_of(view.step);
+    const notes::StepNote* told = notes::told_of(view.step);
     if (told != nullptr && told->remark) remark(told->remark(view));
     const std::string reader = used_by(view);
     if (!reader.empty()) remark("used by " + reader);

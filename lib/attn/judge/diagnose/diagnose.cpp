@@ -184,9 +184,8 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
     std::set<std::string> taken;
     for (const auto& [name, tensor] : theirs.entries()) {
         const auto said = options.steps.find(name);
-        const std::vector<std::string> steps = said != options.steps.end()
-                                                   ? std::vector{said->second}
-                                                   : steps_called(name, plan);
+        const std::vector<std::string> steps =
+            said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
         const std::string step = steps.empty() ? "" : steps.front();
         std::vector<Reading> ways;
         if (step == "query" || step == "key" || step == "value") {
@@ -223,12 +222,13 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
 }
 
 /// Shared by all readings, and the tensors that there are to be read.
-struct Taken {
+struct CaseTensors {
     Case about;
     std::vector<Skipped> skipped{};
     std::vector<TheirTensor> tensors;
 
-    Taken(const Plan& plan, const Intake& intake, const DiagnoseOptions& options, double epsilon)
+    CaseTensors(const Plan& plan, const Intake& intake, const DiagnoseOptions& options,
+                double epsilon)
         : about(plan, options, intake, epsilon),
           tensors(their_tensors(plan, about.judge, intake.theirs, options, skipped)) {}
 };
@@ -284,7 +284,7 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis) {
     return open;
 }
 
-Diagnosis diagnosed(const Taken& taken) {
+Diagnosis diagnosed(const CaseTensors& taken) {
     const Intake& intake = taken.about.intake;
     const bool is_empty = taken.tensors.empty();
     if (is_empty && !taken.about.options.goes_back) {
@@ -305,7 +305,7 @@ Diagnosis diagnosed(const Taken& taken) {
 }
 
 /// Whether some tensor differs, and by no more than fewer digits explain.
-bool may_be_rounded(const Taken& taken, double epsilon) {
+bool may_be_rounded(const CaseTensors& taken, double epsilon) {
     Judge judge = taken.about.judge;
     judge.loosen(epsilon);
     return std::ranges::any_of(taken.tensors, [&](const TheirTensor& each) {
@@ -345,20 +345,20 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
         }
     }
     const Intake intake = taken_in(plan, given, theirs, options);
-    const Taken exact(plan, intake, options, 0);
+    const CaseTensors exact(plan, intake, options, 0);
     Diagnosis best = diagnosed(exact);
     if (!best.has_unknown() || options.tolerance || options.decimals) return best;
     if (const std::optional<int> decimals = shared_decimals(theirs)) {
         DiagnoseOptions rounded = options;
         rounded.decimals = decimals;
-        Diagnosis other = diagnosed(Taken(plan, intake, rounded, 0));
+        Diagnosis other = diagnosed(CaseTensors(plan, intake, rounded, 0));
         other.remarks.push_back("your numbers have " + std::to_string(*decimals) +
                                 " decimals, and are compared as far");
         if (other.cost < best.cost) return other;
     }
     if (!may_be_rounded(exact, less_exact[1].epsilon)) return best;
     for (const auto& [epsilon, words] : less_exact) {
-        Diagnosis other = diagnosed(Taken(plan, intake, options, epsilon));
+        Diagnosis other = diagnosed(CaseTensors(plan, intake, options, epsilon));
         other.remarks.push_back(words);
         if (!other.has_unknown() && other.cost < best.cost) return other;
     }

@@ -320,7 +320,7 @@ private:
 
     /// Findings at a step, among the harmless differences alone where a mistake would cost
     /// more than can be spared.
-    const Found& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
+    const SearchResult& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
         std::string key = theirs.name + (spares ? ":" : "!") + step + state_;
         if (judge_.looks_away()) key += " away";
         for (const TheirTensor& each : later()) {
@@ -332,7 +332,7 @@ private:
         const Scene scene = scene_at(theirs, step, !spares);
         if (is_new) quick->second = best_of(scene);
         if (is_first) {
-            const Found& found = quick->second;
+            const SearchResult& found = quick->second;
             place->second = found.match ? found : thorough_of(scene, found);
         }
         return place->second;
@@ -344,7 +344,7 @@ private:
         const bool stays_wrong =
             later_is_wrong() || (!theirs.is_right && is_result_step(case_.plan, step));
         const bool spares = bound_ - outcome_.cost > of_mistake || !stays_wrong;
-        const Found& found = found_at(theirs, step, spares);
+        const SearchResult& found = found_at(theirs, step, spares);
         if (found.match) {
             enter(theirs, step, *found.match);
         } else {

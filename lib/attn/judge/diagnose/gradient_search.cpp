@@ -137,13 +137,13 @@ std::size_t GradientSearch::count_right(const Ledger& ours, double factor) const
         theirs_, [&](const auto& each) { return right(each, ours, factor).has_value(); }));
 }
 
-Ledger GradientSearch::with(const Made& made, StepTable table, const Ledger& taken) const {
+Ledger GradientSearch::with(const Mistakes& made, StepTable table, const Ledger& taken) const {
     for (const Mistake* mistake : made) table = mistake->apply(std::move(table), way_.plan);
     return way_.gradients(table, taken);
 }
 
-std::vector<GradientSearch::Made> GradientSearch::all_made(std::size_t count) const {
-    std::vector<Made> all;
+std::vector<GradientSearch::Mistakes> GradientSearch::all_made(std::size_t count) const {
+    std::vector<Mistakes> all;
     const std::vector<Mistake>& known = gradient_mistakes();
     for (std::size_t i = 0; i < known.size(); ++i) {
         const auto made_here = [&](const Step& step) {
@@ -162,7 +162,7 @@ bool GradientSearch::explained_together() {
     GradientFinding found;
     for (const std::size_t count : {1U, 2U}) {
         if (count == 2 && (!asked_.options.pairs || found.mistake != nullptr)) break;
-        for (const Made& made : all_made(count)) {
+        for (const Mistakes& made : all_made(count)) {
             if (count_right(with(made, way_.table, taken_)) < theirs_.size()) continue;
             if (found.mistake == nullptr) {
                 found.mistake = made.front();
@@ -225,11 +225,11 @@ std::optional<std::pair<std::string, Reading>> GradientSearch::name(
     const Ledger& ours, StepTable& table) {
     GradientFinding finding{.step = each.steps.front()};
     std::optional<std::pair<std::string, Reading>> best;
-    Made best_made;
+    Mistakes best_made;
     std::ptrdiff_t most = -1;
     for (const std::size_t count : {1U, 2U}) {
         if (count == 2 && (!asked_.options.pairs || best)) break;
-        for (const Made& made : all_made(count)) {
+        for (const Mistakes& made : all_made(count)) {
             const Ledger wrong = with(made, table, taken_);
             auto found = right(each, wrong);
             if (!found) continue;

@@ -47,7 +47,7 @@ public:
     GradientDiagnosis best();
 
 private:
-    using Made = std::vector<const Mistake*>;
+    using Mistakes = std::vector<const Mistake*>;
 
     std::string last_of(Chain chain) const;
 
@@ -97,10 +97,10 @@ private:
 
     // Mistakes.
 
-    Ledger with(const Made& made, StepTable table, const Ledger& taken) const;
+    Ledger with(const Mistakes& made, StepTable table, const Ledger& taken) const;
 
     /// The mistakes that can show in this walk, alone or two at a time.
-    std::vector<Made> all_made(std::size_t count) const;
+    std::vector<Mistakes> all_made(std::size_t count) const;
 
     /// Whether one mistake makes all that differs, and leaves the rest; of two where pairs are
     /// asked for.

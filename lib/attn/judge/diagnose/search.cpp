@@ -16,7 +16,7 @@ bool has_nan(const Tensor& tensor) {
     return std::ranges::any_of(numbers, [](double number) { return std::isnan(number); });
 }
 
-using Made = std::vector<const Mistake*>;
+using Mistakes = std::vector<const Mistake*>;
 
 /// Looks for the mistakes that make one of somebody's tensors.
 class Search {
@@ -29,7 +29,7 @@ public:
             [&](const Mistake* one) { return one->step == scene.step || !is_saved(one->step); });
     }
 
-    Found best() {
+    SearchResult best() {
         if (std::optional<Match> other = other_maximum()) return {std::move(other)};
         const auto all = static_cast<double>(mistakes_.size() + harmless_.size());
         std::size_t count = 0;
@@ -39,7 +39,7 @@ public:
                 try_made({mistake});
             }
         }
-        Found found;
+        SearchResult found;
         found.unexplained.step = scene_.step;
         found.unexplained.difference = HUGE_VAL;
         found.unexplained.runner_up = runner_up_;
@@ -52,11 +52,11 @@ public:
 
     /// A harmless difference may change what a mistake looks like: where nobody can be seen, a
     /// finite fill and -inf part ways. Code may have two: a fill, and rows set to zero.
-    std::optional<Match> beside_harmless(const Made& left_nan) {
+    std::optional<Match> beside_harmless(const Mistakes& left_nan) {
         const StepTable& table = kept_table(case_.plan);
         const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
         const std::size_t masking = place_of(table, "masked_scores");
-        std::vector<Made> ways_to_write;
+        std::vector<Mistakes> ways_to_write;
         for (const Mistake* one : harmless_) ways_to_write.push_back({one});
         for (const Mistake* fill : case_.harmless) {
             for (const Mistake* rows : case_.harmless) {
@@ -65,7 +65,7 @@ public:
                 }
             }
         }
-        for (const Made& harmless : ways_to_write) {
+        for (const Mistakes& harmless : ways_to_write) {
             const std::optional<Tensor> alone = scene_.replay.step_with(harmless, scene_.step);
             const bool shows =
                 alone &&
@@ -79,7 +79,7 @@ public:
                 const bool uncovers = hides && in_place(mistake) >= place_of(table, "mask");
                 const bool one_shows = shows || uncovers || (fills && empties);
                 if (harmless.size() == 1 ? !one_shows : !empties) continue;
-                Made made = harmless;
+                Mistakes made = harmless;
                 made.push_back(mistake);
                 tried.try_made(made);
             }
@@ -158,7 +158,7 @@ private:
     }
 
     /// Whether the mistakes make another beginning than theirs is, however it is read.
-    bool is_ruled_out(const Made& made) {
+    bool is_ruled_out(const Mistakes& made) {
         std::optional<Tensor> wrong;
         for (Screen& screen : scene_.screens) {
             if (!wrong) wrong = screen.step_with(made, scene_.step);
@@ -181,7 +181,7 @@ private:
     }
 
     /// Compares their tensor with what these mistakes make together.
-    void try_made(const Made& made) {
+    void try_made(const Mistakes& made) {
         if (is_ruled_out(made)) return;
         const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
         if (!wrong || judged(*wrong, scene_.expected, {}).right()) return;
@@ -197,7 +197,7 @@ private:
     }
 
     /// A mistake with a number of its own, where these are made as well.
-    std::optional<Match> numbered_behind(const Made& made) const {
+    std::optional<Match> numbered_behind(const Mistakes& made) const {
         Replay replay = scene_.replay;
         for (const Mistake* each : made) replay.make(*each);
         const Tensor* expected = replay.step(scene_.step);
@@ -303,9 +303,9 @@ private:
 
     const Scene& scene_;
     const Case& case_;
-    Made mistakes_, harmless_;
+    Mistakes mistakes_, harmless_;
     std::vector<Candidate> matches_;
-    Made left_nan_;  ///< gave nan, which a finite fill would not
+    Mistakes left_nan_;  ///< gave nan, which a finite fill would not
     const Mistake* runner_up_ = nullptr;
     double runner_up_difference_ = HUGE_VAL;
     std::optional<Tolerance> tolerance_;  ///< where a part is judged
@@ -391,10 +391,10 @@ Match Scene::written_otherwise(const char* id, Reading reading) const {
     return match;
 }
 
-Found best_of(const Scene& scene) { return Search(scene).best(); }
+SearchResult best_of(const Scene& scene) { return Search(scene).best(); }
 
-Found thorough_of(const Scene& scene, const Found& quick) {
-    Found found = quick;
+SearchResult thorough_of(const Scene& scene, const SearchResult& quick) {
+    SearchResult found = quick;
     found.match = Search(scene).beside_harmless(quick.left_nan);
     const std::vector<Reading> ways = scene.ways(scene.expected);
     for (const Reading& reading : ways) {

@@ -16,7 +16,7 @@ struct Match {
 };
 
 /// The answer of a search: a match, or why there is none.
-struct Found {
+struct SearchResult {
     std::optional<Match> match;
     Finding unexplained{};
     std::vector<const Mistake*> left_nan{};  ///< gave nan, which a finite fill would not
@@ -39,7 +39,7 @@ struct Case {
     std::vector<Screen> screens{};
     std::vector<const Mistake*> mistakes{}, harmless{};  ///< those that can show in the walk
     /// Findings of searches, by what they started from: readings share most of them.
-    mutable std::map<std::string, Found> found{};
+    mutable std::map<std::string, SearchResult> found{};
     mutable std::map<std::string, std::string> drawn{};  ///< what drawn_for has said
 
     Case(const Plan& plan, const DiagnoseOptions& options, Intake intake, double epsilon);
@@ -78,10 +78,10 @@ struct Scene {
 
 /// The mistake that makes a tensor; of several, the one that also explains the most of what comes
 /// later.
-Found best_of(const Scene& scene);
+SearchResult best_of(const Scene& scene);
 /// The long search, where `quick` (of best_of) found nothing. A mistake on top of a harmless
 /// difference, two mistakes, what the numbers say by themselves.
-Found thorough_of(const Scene& scene, const Found& quick);
+SearchResult thorough_of(const Scene& scene, const SearchResult& quick);
 
 /// Scores whose hidden cells hold a number in the place of minus infinity, judged by the weights
 /// that they give; another mistake beside that.

@@ -193,7 +193,7 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
                       scene.screens,     read,          scene.step,
                       scene.uses_theirs, scene.later,   scene.only_harmless,
                       scene.refuted,     scene.expected};
-    Found found = best_of(inner);
+    SearchResult found = best_of(inner);
     if (!found.match && thorough) found = thorough_of(inner, found);
     if (!found.match) return std::nullopt;
     Finding& finding = found.match->finding;

@@ -52,13 +52,6 @@ const Notebook& find_notebook(std::string_view name);
 /// The walk of that name.  Errors  std::out_of_range.
 const NotebookWalk& find_walk(const std::vector<NotebookWalk>& walks, std::string_view name);
 
-/// A walk that was performed.
-struct Walked {
-    Plan plan;
-    StepTable table;
-    Ledger ledger;
-};
-
 /// The content of a section that a walk makes: the part of its steps, its remake, or, where the
 /// section holds a text, the printed shape.
 ///

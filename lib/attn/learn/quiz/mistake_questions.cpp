@@ -11,13 +11,12 @@
 namespace attn {
 namespace {
 
-using Asked = std::optional<Question>;
-using Made = QuizWalk::Made;
+using MaybeQuestion = std::optional<Question>;
 
 constexpr std::size_t most_choices = 4;
 
 /// The tensors of a walk for a reader, line by line, from what it is given.
-std::vector<std::string> shown_steps(const Made& made) {
+std::vector<std::string> shown_steps(const Walked& made) {
     std::vector<std::string> lines;
     for (const char* name : {"query", "key", "value", "scores", "scaled_scores", "masked_scores",
                              "weights", "context"}) {
@@ -28,15 +27,15 @@ std::vector<std::string> shown_steps(const Made& made) {
 
 struct MadeWrong {
     const Mistake* mistake;
-    Made made;
+    Walked made;
     std::vector<std::string> shown;
 };
 
 /// The walk with each mistake that shows in it, in any order, until `takes` has what it wants.
 void with_each_mistake(const QuizWalk& walk, Dice& dice,
                        const std::function<bool(const MadeWrong&)>& takes) {
-    const auto kept = std::make_unique<const Made>(walk.made());
-    const Made& right = *kept;
+    const auto kept = std::make_unique<const Walked>(walk.made());
+    const Walked& right = *kept;
     const std::vector<std::string> shown = shown_steps(right);
     std::vector<const Mistake*> all;
     for (const Mistake& mistake : mistakes()) {
@@ -59,13 +58,13 @@ std::string about(const Mistake& mistake) {
            "\n";
 }
 
-std::string rule_in(const Made& made, const std::string& step) {
+std::string rule_in(const Walked& made, const std::string& step) {
     return told_rule({made.plan, made.table, find_step(made.table, step)});
 }
 
 }  // namespace
 
-Asked ask_mistake(const QuizWalk& walk, Dice& dice) {
+MaybeQuestion ask_mistake(const QuizWalk& walk, Dice& dice) {
     Question question{.walk = walk};
     std::vector<QuizChoice> choices;
     std::vector<std::vector<std::string>> seen;
@@ -87,9 +86,9 @@ Asked ask_mistake(const QuizWalk& walk, Dice& dice) {
     return question;
 }
 
-Asked ask_line(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Made>(walk.made());
-    const Made& right = *kept;
+MaybeQuestion ask_line(const QuizWalk& walk, Dice& dice) {
+    const auto kept = std::make_unique<const Walked>(walk.made());
+    const Walked& right = *kept;
     Question question;
     with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
         question = {.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
@@ -120,9 +119,9 @@ Asked ask_line(const QuizWalk& walk, Dice& dice) {
     return question;
 }
 
-Asked ask_rule(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Made>(walk.made());
-    const Made& right = *kept;
+MaybeQuestion ask_rule(const QuizWalk& walk, Dice& dice) {
+    const auto kept = std::make_unique<const Walked>(walk.made());
+    const Walked& right = *kept;
     const std::string step = dice.pick({"scores", "scaled_scores", "weights", "context"});
     std::vector<QuizChoice> choices{{rule_in(right, step)}};
     with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
@@ -143,7 +142,7 @@ Asked ask_rule(const QuizWalk& walk, Dice& dice) {
     return question;
 }
 
-Asked ask_form(const QuizWalk& walk, Dice& dice) {
+MaybeQuestion ask_form(const QuizWalk& walk, Dice& dice) {
     const AttentionFile& file = *walk.config.attentions.front();
     Question question{.walk = walk, .asks = given(walk) + "Which of its forms is this?"};
     std::vector<QuizChoice> choices{{walk.config.form}};
@@ -151,7 +150,7 @@ Asked ask_form(const QuizWalk& walk, Dice& dice) {
         if (form != walk.config.form) choices.push_back({form});
         QuizWalk other = walk;
         other.config.form = form;
-        const auto made = std::make_unique<const Made>(other.made());
+        const auto made = std::make_unique<const Walked>(other.made());
         question.why += form + "\n";
         for (const Step& step : made->table) {
             if (step.file.empty() || !step.applies(made->plan)) continue;

@@ -19,23 +19,22 @@
 namespace attn {
 namespace {
 
-using Asked = std::optional<Question>;
-using Made = QuizWalk::Made;
+using MaybeQuestion = std::optional<Question>;
 
 std::string letter(std::size_t choice) { return std::string(1, static_cast<char>('a' + choice)); }
 
 /// A cell of a made walk, by its number.
-Cell cell_at(const Made& made, const std::string& step, std::size_t number) {
+Cell cell_at(const Walked& made, const std::string& step, std::size_t number) {
     const Tensor& tensor = made.ledger[step];
     return {step, indices_of(number, tensor.shape()), tensor.at(number)};
 }
 
-std::string why_cell(const Made& made, const Cell& cell) {
+std::string why_cell(const Walked& made, const Cell& cell) {
     return why_text(made.plan, made.table, made.ledger, cell, {.depth = 1});
 }
 
 /// The formula of a step.
-std::string formula_in(const Made& made, const std::string& step) {
+std::string formula_in(const Walked& made, const std::string& step) {
     return formula_of(find_step(made.table, step), made.plan, made.table);
 }
 
@@ -101,7 +100,7 @@ std::size_t Dice::below(std::size_t count) {
     return engine_() % count;
 }
 
-QuizWalk::Made QuizWalk::made(const Mistake* mistake) const {
+Walked QuizWalk::made(const Mistake* mistake) const {
     Plan plan = resolve(config);
     StepTable table = step_table(plan);
     if (mistake != nullptr && !goes_back) table = mistake->apply(std::move(table), plan);
@@ -112,9 +111,9 @@ QuizWalk::Made QuizWalk::made(const Mistake* mistake) const {
 }
 
 Asks ask_cell(const std::string& step, const std::vector<std::string>& shown, std::size_t parts) {
-    return [=](const QuizWalk& walk, Dice& dice) -> Asked {
-        const auto kept = std::make_unique<const Made>(walk.made());
-        const Made& made = *kept;
+    return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
+        const auto kept = std::make_unique<const Walked>(walk.made());
+        const Walked& made = *kept;
         const Tensor& tensor = made.ledger[step];
         const std::size_t last = tensor.size() / parts;
         const std::size_t number = tensor.size() - last + dice.below(last);
@@ -145,9 +144,9 @@ Asks ask_cell(const std::string& step, const std::vector<std::string>& shown, st
 
 Asks ask_shape(const std::vector<std::string>& steps) {
     if (steps.empty()) throw ConfigError("a question about shapes needs a step");
-    return [=](const QuizWalk& walk, Dice& dice) -> Asked {
-        const auto kept = std::make_unique<const Made>(walk.made());
-        const Made& made = *kept;
+    return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
+        const auto kept = std::make_unique<const Walked>(walk.made());
+        const Walked& made = *kept;
         const std::string& step = steps[dice.below(steps.size())];
         const Tensor& tensor = made.ledger[step];
         const std::string formula = formula_in(made, step);
@@ -166,9 +165,9 @@ Asks ask_shape(const std::vector<std::string>& steps) {
 }
 
 Asks ask_origin(const std::string& step, const std::string& of) {
-    return [=](const QuizWalk& walk, Dice& dice) -> Asked {
-        const auto kept = std::make_unique<const Made>(walk.made());
-        const Made& made = *kept;
+    return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
+        const auto kept = std::make_unique<const Walked>(walk.made());
+        const Walked& made = *kept;
         const Tensor &tensor = made.ledger[step], &source = made.ledger[of];
         const Cell cell = cell_at(made, step, dice.below(tensor.size()));
         const std::vector<double> numbers = source.numbers();
@@ -188,9 +187,9 @@ Asks ask_origin(const std::string& step, const std::string& of) {
     };
 }
 
-Asked ask_keys(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Made>(walk.made());
-    const Made& made = *kept;
+MaybeQuestion ask_keys(const QuizWalk& walk, Dice& dice) {
+    const auto kept = std::make_unique<const Walked>(walk.made());
+    const Walked& made = *kept;
     const std::size_t keys = made.plan.key_len, query = dice.below(made.plan.query_len);
     const bool hidden = dice.below(2) == 0;
     Question question{.walk = walk, .right = {.kind = RightAnswer::Kind::names}};

@@ -78,12 +78,7 @@ struct QuizWalk {
     std::string told{};   ///< what a reader has to know of the settings: `2 heads, a causal mask`
     bool goes_back = false;  ///< from the sum of its last step
 
-    struct Made {
-        Plan plan;
-        StepTable table;
-        Ledger ledger;
-    };
-    Made made(const Mistake* mistake = nullptr) const;
+    Walked made(const Mistake* mistake = nullptr) const;
 };
 
 /// A possible answer, and whose answer that would be.
