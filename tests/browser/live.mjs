@@ -140,6 +140,7 @@ export async function testWriting() {
         const sum = others.reduce((all, [, shown]) => all + Number(shown), 0);
         check(Math.abs(sum - told.logit) < 11 * 0.5001e-4, `${text}: the path adds up to the logit`, [sum, told.logit]);
         await page.run(() => document.getElementById("write").click());
+        await answersOf(page);  // a slow machine walks beside the page
         text += token;
         const field = await page.run(() => document.querySelector('[data-knob="--text"]').value);
         check(field === text, "the token is written", field);
@@ -167,6 +168,7 @@ export async function testWriting() {
     });
     check(head[0] === head[1], "a head that added to it is gone to", head);
     await turn(page, "--text", "Lily saw");
+    await answersOf(page);
     const { read, wrong } = await page.run(checkNumbers);
     check(read > 1000 && wrong.length === 0, "the numbers on the page", wrong);
     for (const [title, look] of [["writing-phone", { width: 390, height: 844 }], ["writing-dark", { width: 1440, height: 900, dark: true }]]) {
