@@ -103,8 +103,6 @@ TEST_SUITE("app: attentions") {
             CHECK_MESSAGE(refused.exit_code == 2, begins);
             CHECK_MESSAGE(has(refused.err, "mine.attn:2: "), refused.err);
         }
-        CHECK(has(run("--attention retentoin").err, "did you mean retention"));
-        CHECK(has(run("--attention retention --form rows").err, "it has parallel recurrent"));
         CHECK(run("--attention retention --variant fused").exit_code == 2);
     }
     TEST_CASE("the list names every file, and one is shown as it is") {

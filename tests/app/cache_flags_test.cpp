@@ -5,27 +5,10 @@ using namespace program;
 
 TEST_SUITE("app: cache") {
     TEST_CASE("a flag that does not fit is refused in one line that says what to change") {
-        check_refused("--heads 4 --kv-heads 3", "kv-heads 3 does not divide heads 4");
-        check_refused("--heads 4 --kv-heads 2 --projection mha", "use --projection split");
-        check_refused("--past some", "--past: 'some' is not a whole number");
-        check_refused("--past 0", "--past must be at least 1, not 0");
-        check_refused("--past -2", "--past must be at least 1, not -2");
-        check_refused("--past no/such.npz", "no/such.npz");
-        check_refused("--past data/reference/README.md", "data/reference/README.md");
         check_refused("--past 2 --memory-len 3", "leave the memory out");
-        check_refused("--past 2 --mask causal --causal-align start", "leave it out");
-        check_refused("--prefill 2", "add --mask causal");
         check_refused("--prefill 2 --mask causal --past 1", "leave the memory and the past out");
-        check_refused(
-            "--seq-len 6 --mask causal --rope half --rope-scaling dynamic:2:4 --prefill 2",
-            "another base");
-        check_refused("--sink - --x -", "--x and --sink would both read standard input");
-        check_refused("--past - --x -", "--x and --past would both read standard input");
         const program::Folder folder;
         check_refused("--position-bias " + (folder / "missing:bias"), "missing: cannot be read");
-        check_refused("--sink on", "--sink does not know 'on': use zero, randn or a file");
-        check_refused("--sink no/such.npy", "no/such.npy");
-        check_refused("--sink zero --softmax-axis query", "leave --softmax-axis out");
     }
 
     TEST_CASE("the cache of one walk is the past of the next, which makes the rows of the whole") {

@@ -61,10 +61,4 @@ TEST_SUITE("app: compare") {
         CHECK(run("compare '--seed 43' " + file + " --atol 1000").exit_code == 0);
         CHECK(run("compare loop " + file + " --atol -1").exit_code == 2);
     }
-    TEST_CASE("what is neither a run nor a file is refused") {
-        CHECK(run("compare loop nowhere.npz").exit_code == 2);
-        CHECK(run("compare loop '--scle 3'").exit_code == 2);
-        CHECK(run("compare loop data/six-by-three.csv").exit_code == 2);
-        CHECK(run("compare loop").exit_code == 2);
-    }
 }

@@ -213,7 +213,6 @@ TEST_SUITE("app: diagnose") {
         const program::Result result = run("diagnose " + (folder / "other.json"));
         CHECK(result.exit_code == 2);
         CHECK(result.err.find("--map") != std::string::npos);
-        CHECK(run("diagnose nowhere.npz").exit_code == 2);
         CHECK(run("diagnose " + (folder / "other.json") + " --map losses:wieghts").exit_code == 2);
     }
 }

@@ -79,7 +79,6 @@ TEST_SUITE("app: everyday") {
         CHECK(has(screen,
                   "000  padding-heads  two heads cut from one fused projection,\n"
                   "                    over a batch with padding\n"));
-        CHECK(has(run("notebook").out, " one fused projection, over a batch with padding\n"));
         Terminal lint("attn-explain lint --text 'the cat sat the cat'");
         CHECK(
             has(lint.wait_for("[ended]"),
@@ -213,7 +212,6 @@ TEST_SUITE("app: everyday") {
         CHECK(program::read_file(path) == run("step", "next\nmost\n").out);
         program::check_refused("step --full-screen -o " + path, "--output");
         CHECK(has(run("--list-steps --json").out, "{\"name\": \"weights\", \"title\": "));
-        CHECK(has(run("notebook --json").out, "{\"number\": \"003\", \"name\": \"sentence\""));
         const program::Result probe = run("probe --json -o " + (folder / "p.npz"));
         CHECK(has(probe.out, "{\"name\": \"x\", \"shape\": [3, 5, 8]}"));
     }

@@ -116,12 +116,4 @@ TEST_SUITE("app: export") {
         check_refused("export --model-file " + llama + " --as llama2c -o " + (folder / "x.bin"),
                       "its attention");
     }
-    TEST_CASE("what cannot be written is one line, and a folder in use stays") {
-        check_refused("export --model-file sorter -o x", "writes models like Llama, and sorter");
-        check_refused("export --model-file stories", "export writes files: pass -o");
-        check_refused("export --model-file stories --as onnx -o x", "--as");
-        check_refused("export --model-file stories -o tests", "tests");
-        check_refused("export --model-file tests/models/fixtures/llama --as llama2c -o x.bin",
-                      "its positions");
-    }
 }

@@ -208,17 +208,12 @@ TEST_SUITE("app: formats") {
     TEST_CASE("bad output is refused and leaves what was there") {
         const Folder folder;
         std::ofstream(folder / "old.npz") << "old";
-        check_refused("--format yaml", "use torch, numpy, plain, markdown, json");
         check_refused("--only nothing --format npz -o '" + (folder / "old.npz") + "'", "no step");
         check_refused("--only weights,weights --format npz -o '" + (folder / "old.npz") + "'",
                       "two tensors are called weights");
         CHECK(program::read_file(folder / "old.npz") == "old");
         check_refused("--save-dir '" + folder.path().string() + "'", "old.npz");
-        check_refused("--save-dir .", "the folder you are in");
         check_refused("--save-dir '" + (folder / "a/b") + "'", "create its folder first");
-        check_refused("--format json --heatmap", "leave one out");
-        check_refused("--format npz -o /dev/full", "No space left on device");
-        check_refused("--format csv -o /dev/full", "No space left on device");
         CHECK(names_in(folder.path()) == std::set<std::string>{"old.npz"});
     }
 

@@ -8,10 +8,7 @@ using program::run;
 
 TEST_SUITE("app: generate") {
     TEST_CASE("-q prints the text alone") {
-        CHECK(run("generate -q --tokens 20").out ==
-              "Once upon a time, there was a little girl named Lily. She loved to play\n");
         CHECK(run("generate -q --text 'Lily and Tom' --tokens 5").out.starts_with("Lily and Tom "));
-        CHECK(run("generate -q --ids 1,403,407 --tokens 2").out == "Once upon a time\n");
         CHECK(run("generate --tokens 5").out.starts_with("# stories: 5 layers, 8 heads (4 key"));
     }
     TEST_CASE("a model from a file with its tokenizer beside it writes the same") {
@@ -41,12 +38,6 @@ TEST_SUITE("app: generate") {
         check_refused("generate --model-file sorter --text CBABBC --tokenizer " + other,
                       "--tokenizer: sorter is a model of llm-viz, which takes no tokenizer");
     }
-    TEST_CASE("the sorter sorts") {
-        CHECK(run("generate -q --model-file sorter --text CBABBC --tokens 6").out ==
-              "CBABBCABBBCC\n");
-        // It was made for 11 tokens and writes no more.
-        CHECK(run("generate -q --model-file sorter --text CBABBC").out == "CBABBCABBBCC\n");
-    }
     TEST_CASE("drawing with a seed is repeatable, and the likeliest token alone is greedy") {
         const std::string drawn = run("generate -q --tokens 40 --seed 7").out;
         CHECK(drawn == run("generate -q --tokens 40 --seed 7 --temperature 1").out);
@@ -57,8 +48,6 @@ TEST_SUITE("app: generate") {
         CHECK(run("generate -q --tokens 40 --temperature 0.01").out == greedy);
     }
     TEST_CASE("--top lists the likeliest tokens; all probabilities sum to 1") {
-        CHECK(run("generate -q --top 3 --tokens 1").out ==
-              "   1     ' Once'  0.7837 |  ' Once' 0.7837  ' One' 0.1555  ' ' 0.0156\n");
         const json all = json::parse(run("generate --top 512 --tokens 1 --json").out);
         double sum = 0;
         for (const json& each : all["tokens"][0]["top"]) sum += each["probability"].get<double>();
@@ -113,23 +102,9 @@ TEST_SUITE("app: generate") {
         }
         CHECK(run("why 'next[A]' --model-file sorter --text CBABBC").out.find("together") !=
               std::string::npos);
-        check_refused("why 'next[A]'", "add --model-file stories");
-        check_refused("why 'next[quux]' --model-file stories", "has no such token");
         // No byte, but the piece that is spelled so.
         CHECK(run("why 'next[,]' --model-file stories --text 'Once upon a time'")
                   .out.find("next[47]") == std::string::npos);
-    }
-    TEST_CASE("bad input is one line") {
-        check_refused("generate --model-file missing.bin", "missing.bin: cannot be read");
-        check_refused("generate --model-file README.md", "README.md: ");
-        check_refused("generate --ids 1,512", "512 is not one of the tokens 0 to 511 of stories");
-        check_refused("generate --ids 1,two", "--ids: 'two' is not a whole number");
-        check_refused("generate --ids 1 --text a", "leave one out");
-        check_refused("generate --top-p 1.5", "--top-p is a probability");
-        check_refused("generate --temperature -1", "--temperature must be 0");
-        check_refused("generate --bug rope-tetha", "did you mean rope-theta?");
-        check_refused("generate --model-file sorter --text ABD", "the letters A to C, not 'D'");
-        check_refused("heads --text a", "need at least 3 tokens");
     }
     TEST_CASE("heads prints a line a head, and JSON holds its figures") {
         const std::string arguments = "heads --text 'Once upon a time, there was a little girl'";

@@ -96,9 +96,6 @@ TEST_SUITE("app: model layers") {
         CHECK(run("why 'normed_x[upon,3]'" + flags)
                   .out.find("x[t,c] / sqrt((mean i: x[t,i] ^ 2) + 1e-05) * g_x[c]") !=
               std::string::npos);
-        CHECK(run("why 'x[1,3]' --model-file sorter --text CBA")
-                  .out.find("= token_embedding[t,c] + position_embedding[t,c]") !=
-              std::string::npos);
     }
     TEST_CASE("the loop, other formats, mistakes and comparisons work on it") {
         const std::string flags = "--model-file stories --layer 3 --text 'Once upon a time' ";
@@ -123,16 +120,6 @@ TEST_SUITE("app: model layers") {
     }
     TEST_CASE("a norm of x can be had without a model") {
         CHECK(run("--x-norm layer --list-steps").out.find("normed_x") != std::string::npos);
-        CHECK(run("--x-norm rms --only 'normed_x[0]' -q --ids 1,2 --variant loop").exit_code == 0);
-    }
-    TEST_CASE("what contradicts the model is one line") {
-        check_refused("--model-file stories", "needs words to walk over: pass --text");
-        check_refused("--model-file stories --heads 2", "--heads contradicts --model-file");
-        check_refused("--model-file stories --layer 5 --text a", "has the layers 0 to 4");
-        check_refused("--model-file stories --text a --text b", "takes one --text");
-        check_refused("--model-file nowhere.bin --text a", "nowhere.bin: cannot be read");
-        check_refused("--model-file sorter --ids 0,1,2,0,1,2,0,1,2,0,1,2", "12 tokens are more");
-        check_refused("--list-layers", "--list-layers needs a model");
     }
     TEST_CASE("diagnose keeps the mask that the model has") {
         const program::Folder folder;

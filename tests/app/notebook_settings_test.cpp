@@ -75,8 +75,6 @@ TEST_SUITE("app: --notebook") {
         const std::string why = run("why weights_variance --notebook 002").out;
         CHECK(has(why, "weights_variance = tensor(0.0279)\n"));
         CHECK(has(why, "made of all of weights"));
-        CHECK(has(run("why weights_sum --notebook 003").out, "weights_sum = 8.0\n"));
-        CHECK(has(run("why x_shape --notebook 002").out, "torch.Size([4, 8, 2])"));
         program::check_refused("why transposed_alike --notebook 002", "made by no walk");
         program::check_refused("why 'older_weights[8,0]' --notebook 002", "beyond the query axis");
     }

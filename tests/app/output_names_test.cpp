@@ -96,7 +96,6 @@ TEST_SUITE("app: output names") {
         const std::string path = folder / "one.txt";
         check_refused("-o " + path + " --save-config '" + (folder / "./one.txt") + "'",
                       "a file of its own");
-        check_refused("bench --seq-len 4 -o b.svg --plot b.svg", "b.svg");
         CHECK(run("--only x -o /dev/null --save-config /dev/null").exit_code == 0);
 
         std::ofstream(folder / "mine.npz") << "my own numbers";
@@ -215,7 +214,6 @@ TEST_SUITE("app: output names") {
         CHECK_FALSE(has(summary, " 6 inf"));
         // (log2(1) + log2(2) + log2(3) + log2(4)) / 4
         CHECK(has(summary, " of 1.146 bits"));
-        CHECK(has(run("--summary --seq-len 4 --mask causal --only weights").out, "of 1.146 bits"));
         CHECK(has(run("--summary --seq-len 4").out, " of 2.000 bits"));
     }
 

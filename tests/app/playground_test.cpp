@@ -22,9 +22,4 @@ TEST_SUITE("app: playground") {
             CHECK(!has(page, "import("));
         }
     }
-    TEST_CASE("another ending is refused, and so are flags of walks") {
-        CHECK(has(run("playground -o play.pdf").err, "-o"));
-        CHECK(run("playground -o play.pdf").exit_code == 2);
-        CHECK(run("playground --text a").exit_code == 2);
-    }
 }

@@ -101,8 +101,6 @@ TEST_SUITE("app: quiz") {
         }
         CHECK(has(run("quiz --level 2 --seed 1", "q\n").out, "quiz --level 2 --seed 1"));
         CHECK(has(run("quiz --sheet 4 --level 3").out, "## 1. gradient"));
-        check_refused("quiz --level 4", "--level must be at most 3");
-        check_refused("quiz --level 1 --topic rope", "leave one out");
     }
 
     TEST_CASE("a sheet has lines for name and date, and its key says whose a wrong choice is") {
@@ -259,13 +257,6 @@ TEST_SUITE("app: quiz") {
 
     TEST_CASE("what makes no sense is refused in a line") {
         check_refused("quiz --topic sinks", "--topic");
-        check_refused("quiz --sheet 3 --students 4", "-o sheet.md");
-        check_refused("quiz -o sheet.md", "--sheet");
-        check_refused("quiz --sheet 3 --solutions -", "is no file");
         CHECK(has(run("quiz --sheet 3 --count 4").err, "--count has no effect"));
-        check_refused("quiz --sheet 3 -o sheet.md --format html", "leave --format out");
-        check_refused("quiz --sheet 0", "--sheet");
-        check_refused("quiz --sheet 3 -o sheet.docx", "");
-        check_refused("quiz --count many", "--count");
     }
 }

@@ -16,29 +16,6 @@ nlohmann::json settings_of(const std::string& flags) {
 }  // namespace
 
 TEST_SUITE("app: latent and differential attention") {
-    TEST_CASE("a flag that does not fit is refused in one line that says what to change") {
-        check_refused("--mla", "--mla lacks its value");
-        check_refused("--differential --heads 3 --kv-heads 2",
-                      "kv-heads 2 does not divide heads 3");
-        check_refused("--differential --heads 2 --embed-dim 6",
-                      "embed-dim 6 does not divide into 4 heads, two for each that subtracts");
-        check_refused("--mla 0", "--mla must be at least 1");
-        check_refused("--mla 4 --rotary-dim 3", "--rotary-dim");
-        check_refused("--mla 4 --kv-heads 1 --heads 2", "leave --kv-heads out");
-        check_refused("--mla 4 --projection fused", "leave --projection out");
-        check_refused("--mla 4 --past 2", "--prefill");
-        check_refused("--mla 4 --mla-absorbed --variant fused", "--variant vectorized");
-        check_refused("--mla-absorbed", "add --mla 8");
-        check_refused("--mla-query-rank 3", "add --mla 8");
-        check_refused("--differential=-1", "--differential");
-        check_refused("--differential=x", "'x' is not a whole number");
-        check_refused("--differential 1 2", "'2' is neither");
-        check_refused("--differential --variant fused", "leave --variant fused out");
-        check_refused("--differential --projection stacked", "use --projection split or fused");
-        check_refused("--differential --mla 3", "leave one out");
-        check_refused("--heads 2 --embed-dim 6 --differential", "does not divide into 4 heads");
-    }
-
     TEST_CASE("the depth may be left out, follow as a word or behind an equals sign") {
         CHECK(settings_of("--differential").at("differential") == 0);
         CHECK(settings_of("--differential --heads 2").at("differential") == 0);

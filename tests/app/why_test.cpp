@@ -31,12 +31,6 @@ TEST_SUITE("app: why") {
             run("why 'weights[0,3]' --mask causal --what-if mask=none --what-if scale=none").out;
         CHECK(text.find("what if mask=none: row 0.1645") != std::string::npos);
         CHECK(text.find("what if scale=none: row 1.0000") != std::string::npos);
-        CHECK(run("why 'weights[0,3]' --what-if seed=1").exit_code == 2);
     }
-    TEST_CASE("what is no cell is refused") {
-        CHECK(run("why weights").exit_code == 2);
-        CHECK(run("why 'weights[9,9]'").exit_code == 2);
-        CHECK(run("why 'nothing[0]'").exit_code == 2);
-        CHECK(run("why").exit_code == 2);
-    }
+    TEST_CASE("what is no cell is refused") { CHECK(run("why 'nothing[0]'").exit_code == 2); }
 }
