@@ -82,7 +82,7 @@ struct Setting {
     Json json = nullptr;
 };
 
-/// All settings, in the order in which records name them.
+/// All settings, those of the input first.
 const std::vector<Setting>& settings();
 /// Errors  ConfigError for a name that none has.
 const Setting& find_setting(std::string_view name);
