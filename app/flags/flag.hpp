@@ -35,6 +35,7 @@ enum Trait : unsigned {
     of_replay = 32,      ///< other numbers in the same lines of a notebook
     or_file = 64,        ///< takes a file as well as its words or its number
     of_output = 128,     ///< where and how output is shown, which makes no number
+    of_source = 256,     ///< read with the source of x that it is, or is of
 };
 
 /// One flag, or one positional argument: all that the program knows of it. Parsing, messages, help,
@@ -92,8 +93,11 @@ struct Flag {
     Flag&& or_alone() && { return may_stand_alone = true, std::move(*this); }
     Flag&& in_group(const std::string& heading) && { return group = heading, std::move(*this); }
 
-    /// Whether it says how a walk is made, and takes that over from a text.
-    bool sets() const { return set != nullptr || (setting != nullptr && setting->set != nullptr); }
+    /// Whether it says how a walk is made by itself, and takes that over from a text.
+    bool sets() const {
+        const bool by_setting = setting != nullptr && setting->set != nullptr;
+        return (set != nullptr || by_setting) && !is(of_source);
+    }
     void take(attn::WalkConfig& config, const std::string& text) const {
         set != nullptr ? set(config, *this, text) : setting->set(config, name, text);
     }

@@ -24,7 +24,7 @@ std::vector<Flag> input_rows() {
         "--text or --text-file, and no --model-file, whose tokenizer cuts the text";
     return {
         setting(flags::text, "TEXT", "words to attend over; repeat for a batch")
-            .being(of_arithmetic | says_x)
+            .being(of_arithmetic | says_x | of_source)
             .repeatable(),
         Flag{flags::text_file, "FILE",
              "text to attend over, one sequence a line (- is standard input)", file()}
@@ -39,17 +39,17 @@ std::vector<Flag> input_rows() {
             {nullptr, has_tokens<true>, text}),
         setting(flags::ids, "IDS",
                 "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\"")
-            .being(of_arithmetic | says_x),
+            .being(of_arithmetic | says_x | of_source),
         Flag{flags::tokens, "NAMES",
              "names of the tokens or rows of x, in their order: the,cat,_ (_ leaves the id or "
              "number); ';' between sequences"}
             .being(of_arithmetic),
-        setting(flags::vocab_size, "N", "rows of the embedding table").being(of_model),
+        setting(flags::vocab_size, "N", "rows of the embedding table").being(of_model | of_source),
         setting(flags::pad_id, "ID", "padding token id, or none")
-            .being(of_model)
+            .being(of_model | of_source)
             .needing({nullptr, has_tokens<false>, "tokens: pass --text or --ids"}),
         setting(flags::random, "HOW", "draw x directly, normal or uniform numbers")
-            .being(of_model | says_x),
+            .being(of_model | says_x | of_source),
         Flag{flags::x, "FILE[:NAME]",
              "x from a file, (tokens, features) or with a batch axis (- is standard input)", file()}
             .being(of_model | says_x),

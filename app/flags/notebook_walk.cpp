@@ -147,12 +147,12 @@ const std::vector<Flag>& notebook_walk_flags() {
 }
 
 std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk) {
+    // Without a source the program walks through a sentence, where the library draws x.
+    const auto* drawn = std::get_if<attn::RandomInput>(&walk.config.input);
     std::vector<Arguments::Said> said;
     for (const Flag& flag : walk_flags()) {
         if (flag.setting == nullptr) continue;
         std::optional<std::string> text = attn::said(*flag.setting, walk.config);
-        // Without a source the program walks through a sentence, where the library draws x.
-        const auto* drawn = std::get_if<attn::RandomInput>(&walk.config.input);
         if (drawn != nullptr && flag.is(flags::random)) text = attn::word(drawn->distribution);
         if (text) said.push_back({&flag, flag.takes_value() ? *text : ""});
     }

@@ -13,23 +13,6 @@ bool looks_like_flag(const std::string& word) {
            !(word[1] >= '0' && word[1] <= '9') && word[1] != '.' && !holds_blanks;
 }
 
-std::vector<std::string> shell_words(std::string_view line) {
-    std::vector<std::string> words;
-    char quote = 0;
-    bool inside = false;
-    for (const char c : line) {
-        const bool is_blank = quote == 0 && (c == ' ' || c == '\t');
-        if (!is_blank && !inside) words.emplace_back();
-        inside = !is_blank;
-        if (quote != 0 ? c == quote : c == '"' || c == '\'') {
-            quote = quote != 0 ? '\0' : c;
-        } else if (!is_blank) {
-            words.back() += c;
-        }
-    }
-    return words;
-}
-
 std::string shell_quoted(const std::string& word) {
     const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
     if (attn::visible(word) != word) {

@@ -8,14 +8,11 @@
 namespace app {
 
 using attn::before, attn::is_optional, attn::listed, attn::parse_as, attn::parse_ids,
-    attn::parse_integer, attn::parse_number, attn::parse_word, attn::refuse_word, attn::split,
-    attn::split_ids;
+    attn::parse_integer, attn::parse_number, attn::parse_pad_id, attn::parse_word,
+    attn::refuse_word, attn::shell_words, attn::split, attn::split_ids;
 
 /// Whether a word is meant as a flag: not a number with its sign, nor flags and values in one word.
 bool looks_like_flag(const std::string& word);
-
-/// The words of a line as a shell would cut them: at blanks outside of quotes.
-std::vector<std::string> shell_words(std::string_view line);
 
 /// A word as it is typed in a shell: quoted where it has to be.
 std::string shell_quoted(const std::string& word);

@@ -48,9 +48,7 @@ std::vector<std::string> read_lines(const std::string& path, const std::string& 
 /// The number of --pad-id, where it says one.
 void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
     if (!arguments.has(flags::pad_id)) return;
-    tokens.pad_id.reset();
-    const std::string id = arguments[flags::pad_id];
-    if (id != "none") tokens.pad_id = parse_integer(flags::pad_id.text, id, 0, attn::largest_id);
+    tokens.pad_id = parse_pad_id(flags::pad_id.text, arguments[flags::pad_id]);
 }
 
 /// The one such source that was said, or nothing.  Errors  ConfigError when two were.
@@ -139,11 +137,6 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
     }
     const auto* random = std::get_if<attn::RandomInput>(&input);
     return random ? *random : attn::RandomInput{};
-}
-
-/// What is read with the source that it is of.
-bool is_of_source(const Flag& flag) {
-    return flag.is(says_x) || flag.is(flags::vocab_size) || flag.is(flags::pad_id);
 }
 
 void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
@@ -272,7 +265,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     check_standard_input(arguments);
     attn::WalkConfig config;
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (flag->sets() && !is_of_source(*flag)) flag->take(config, text);
+        if (flag->sets()) flag->take(config, text);
     }
     if (arguments.has(flags::merge) && arguments.has(flags::no_merge)) {
         throw attn::ConfigError("--merge and --no-merge contradict each other: leave one out");

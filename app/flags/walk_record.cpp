@@ -48,8 +48,7 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
                                                                 const attn::Plan& plan) {
     std::vector<std::pair<std::string, std::string>> entries;
     for (const Flag& flag : walk_flags()) {
-        const bool is_kept = flag.setting != nullptr && !flag.key.empty();
-        const std::string value = is_kept ? attn::json_of(*flag.setting, plan) : "";
+        const std::string value = flag.setting == nullptr ? "" : attn::json_of(*flag.setting, plan);
         if (!value.empty()) entries.emplace_back(flag.key, value);
         if (!flag.is(flags::weights)) continue;
         std::vector<std::string> given;

@@ -43,80 +43,92 @@ std::string source_json(const Source& source, const Plan& plan) {
     return text + "}";
 }
 
+void set_text(WalkConfig& config, std::string_view, const std::string& text) {
+    config.input = tokenize({text});
+}
+
+void set_ids(WalkConfig& config, std::string_view called, const std::string& text) {
+    config.input = parse_ids(called, text);
+}
+
+void set_vocab_size(WalkConfig& config, std::string_view called, const std::string& text) {
+    tokens_of(config, called).vocab_size = parse_integer(called, text);
+}
+
+void set_pad_id(WalkConfig& config, std::string_view called, const std::string& text) {
+    tokens_of(config, called).pad_id = parse_pad_id(called, text);
+}
+
+/// A member of the tokens of x; empty without any.
+template <auto member>
+std::string of_tokens(const WalkConfig& config) {
+    const Tokens* tokens = tokens_in(config);
+    return tokens == nullptr ? std::string() : text_of(tokens->*member);
+}
+
+void set_random(WalkConfig& config, std::string_view called, const std::string& text) {
+    config.input = RandomInput{parse_word<Distribution>(called, text)};
+}
+
+std::string random_text(const WalkConfig& config) {
+    const auto* drawn = std::get_if<RandomInput>(&config.input);
+    return drawn == nullptr ? std::string() : text_of(drawn->distribution);
+}
+
+std::string memory_json(const Plan& plan) {
+    const std::optional<Source>& source = plan.config.memory;
+    return source ? source_json(*source, plan) : record_of("");
+}
+
+/// A memory of that length is drawn as x is.
+void set_key_len(WalkConfig& config, std::string_view called, const std::string& text) {
+    config.key_len = parse_integer(called, text);
+    const auto* drawn = std::get_if<RandomInput>(&config.input);
+    if (!config.memory) config.memory = drawn ? *drawn : RandomInput{};
+}
+
+void set_lengths(WalkConfig& config, std::string_view called, const std::string& text) {
+    for (const std::string& length : split(text, ',')) {
+        config.lengths.push_back(parse_integer(called, length));
+    }
+}
+
+/// One that records hold within `input`, not by itself.
+Setting within_input(Setting setting) {
+    setting.key.clear();
+    return setting;
+}
+
 }  // namespace
 
 std::vector<Setting> input_settings() {
-    Setting text{"text"}, ids{"ids"}, vocab_size{"vocab-size"}, pad_id{"pad-id"}, random{"random"};
-    text.set = [](WalkConfig& config, std::string_view, const std::string& words) {
-        config.input = tokenize({words});
-    };
-    text.key = "input";
-    text.json = [](const Plan& plan) { return source_json(plan.config.input, plan); };
-
-    ids.set = [](WalkConfig& config, std::string_view called, const std::string& said) {
-        config.input = parse_ids(called, said);
-    };
-    ids.text = ids_text;
-
-    vocab_size.takes = {Takes::Kind::integer, 1, largest_id + 1};
-    vocab_size.usual = "largest id + 1";
-    vocab_size.set = [](WalkConfig& config, std::string_view called, const std::string& said) {
-        tokens_of(config, called).vocab_size = parse_integer(called, said);
-    };
-    vocab_size.text = [](const WalkConfig& config) {
-        const Tokens* tokens = tokens_in(config);
-        return tokens == nullptr ? std::string() : text_of(tokens->vocab_size);
-    };
-
-    pad_id.takes = such_as("none");
-    pad_id.usual = "none; 0 for text";
-    pad_id.set = [](WalkConfig& config, std::string_view called, const std::string& said) {
-        std::optional<std::int64_t>& id = tokens_of(config, called).pad_id;
-        id.reset();
-        if (said != "none") id = parse_integer(called, said, 0, largest_id);
-    };
-    pad_id.text = [](const WalkConfig& config) {
-        const Tokens* tokens = tokens_in(config);
-        return tokens == nullptr ? std::string() : text_of(tokens->pad_id);
-    };
-
-    random.takes = taken<Distribution>();
-    random.set = [](WalkConfig& config, std::string_view called, const std::string& said) {
-        config.input = RandomInput{parse_word<Distribution>(called, said)};
-    };
-    random.text = [](const WalkConfig& config) {
-        const auto* drawn = std::get_if<RandomInput>(&config.input);
-        return drawn == nullptr ? std::string() : text_of(drawn->distribution);
-    };
-
-    Setting memory{"memory-text"};
-    memory.key = "memory";
-    memory.json = [](const Plan& plan) {
-        const std::optional<Source>& source = plan.config.memory;
-        return source ? source_json(*source, plan) : record_of("");
-    };
+    Setting text = record_setting(
+        "text", "input", [](const Plan& plan) { return source_json(plan.config.input, plan); });
+    text.set = set_text;
     Setting batch = member_setting<&WalkConfig::batch>("batch");
     batch.json = [](const Plan& plan) {
         return record_of(plan.has_batch ? std::to_string(plan.batch) : "", true);
     };
     Setting key_len = member_setting<&WalkConfig::key_len>("memory-len");
-    key_len.set = [](WalkConfig& config, std::string_view called, const std::string& said) {
-        config.key_len = parse_integer(called, said);
-        const auto* drawn = std::get_if<RandomInput>(&config.input);
-        if (!config.memory) config.memory = drawn ? *drawn : RandomInput{};
+    key_len.set = set_key_len;
+    return {
+        text,
+        within_input(own_setting("ids", set_ids, ids_text)),
+        within_input(
+            taking(own_setting("vocab-size", set_vocab_size, of_tokens<&Tokens::vocab_size>),
+                   {Takes::Kind::integer, 1, largest_id + 1}, "largest id + 1")),
+        within_input(taking(own_setting("pad-id", set_pad_id, of_tokens<&Tokens::pad_id>),
+                            such_as("none"), "none; 0 for text")),
+        within_input(taking(own_setting("random", set_random, random_text), taken<Distribution>())),
+        record_setting("memory-text", "memory", memory_json),
+        batch,
+        member_setting<&WalkConfig::query_len>("seq-len", "4"),
+        key_len,
+        own_setting(
+            "lengths", set_lengths,
+            [](const WalkConfig& config) { return text_of(config.lengths); },
+            [](const Plan& plan) { return "[" + text_of(plan.config.lengths) + "]"; }),
     };
-    Setting lengths{"lengths"};
-    lengths.set = [](WalkConfig& config, std::string_view called, const std::string& said) {
-        for (const std::string& length : split(said, ',')) {
-            config.lengths.push_back(parse_integer(called, length));
-        }
-    };
-    lengths.text = [](const WalkConfig& config) { return text_of(config.lengths); };
-    lengths.key = "lengths";
-    lengths.json = [](const Plan& plan) { return "[" + text_of(plan.config.lengths) + "]"; };
-    return {text,    ids,    vocab_size, pad_id,
-            random,  memory, batch,      member_setting<&WalkConfig::query_len>("seq-len", "4"),
-            key_len, lengths};
 }
 
 }  // namespace attn

@@ -40,15 +40,29 @@ std::vector<std::string> split(std::string_view text, char separator) {
     return parts;
 }
 
+std::vector<std::string> shell_words(std::string_view line) {
+    std::vector<std::string> words;
+    char quote = 0;
+    bool inside = false;
+    for (const char c : line) {
+        const bool is_blank = quote == 0 && (c == ' ' || c == '\t');
+        if (!is_blank && !inside) words.emplace_back();
+        inside = !is_blank;
+        if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+            quote = quote != 0 ? '\0' : c;
+        } else if (!is_blank) {
+            words.back() += c;
+        }
+    }
+    return words;
+}
+
 std::vector<std::string> split_ids(std::string_view text) {
     std::vector<std::string> ids;
     for (const std::string& part : split(text, ',')) {
-        std::size_t begin = 0;
-        do {
-            const std::size_t end = std::min(part.find_first_of(" \t", begin), part.size());
-            ids.push_back(part.substr(begin, end - begin));
-            begin = std::min(part.find_first_not_of(" \t", end), part.size());
-        } while (begin < part.size());
+        std::vector<std::string> words = shell_words(part);
+        if (words.empty()) words = {part};
+        ids.insert(ids.end(), words.begin(), words.end());
     }
     return ids;
 }
@@ -109,6 +123,11 @@ Tokens parse_ids(std::string_view called, const std::string& text) {
         }
     }
     return tokens;
+}
+
+std::optional<std::int64_t> parse_pad_id(std::string_view called, const std::string& text) {
+    if (text == "none") return std::nullopt;
+    return parse_integer(called, text, 0, largest_id);
 }
 
 void refuse_word(std::string_view called, const std::string& text,

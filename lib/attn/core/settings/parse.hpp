@@ -17,6 +17,9 @@ namespace attn {
 /// brackets do not count.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// The words of a line as a shell would cut them: at blanks outside of quotes.
+std::vector<std::string> shell_words(std::string_view line);
+
 /// The text before the first `end` of a text; all of it where there is none.
 inline std::string before(const std::string& text, char end) {
     return text.substr(0, text.find(end));
@@ -44,6 +47,9 @@ Tokens parse_ids(std::string_view called, const std::string& text);
 std::vector<std::string> split_ids(std::string_view text);
 /// Larger ids would need an embedding table beyond any memory.
 constexpr std::int64_t largest_id = 999'999'999;
+
+/// The id of padding tokens, or `none`.  Errors  ConfigError naming the setting.
+std::optional<std::int64_t> parse_pad_id(std::string_view called, const std::string& text);
 
 /// Errors  ConfigError: it takes none but `words`; names the one that was probably meant.
 [[noreturn]] void refuse_word(std::string_view called, const std::string& text,

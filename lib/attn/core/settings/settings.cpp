@@ -7,6 +7,15 @@
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
+namespace {
+
+/// What a configuration begins with.
+const WalkConfig& unset() {
+    static const WalkConfig config;
+    return config;
+}
+
+}  // namespace
 
 std::vector<std::string> Takes::words() const {
     if (catalogue != nullptr) return catalogue();
@@ -38,7 +47,7 @@ Setting own_setting(std::string_view name, Setting::Set set, Setting::Text text,
 Setting member_row(std::string_view name, std::string_view usual, const Takes& takes, bool alone,
                    bool is_number, Setting::Set set, Setting::Text text) {
     Setting setting = taking(own_setting(name, set, text), takes, usual);
-    if (usual.empty() && !alone) setting.usual = text(WalkConfig());
+    if (usual.empty() && !alone) setting.usual = text(unset());
     setting.alone = alone;
     setting.is_number = is_number;
     return setting;
@@ -79,15 +88,14 @@ const Setting& find_setting(std::string_view name) {
 
 std::optional<std::string> said(const Setting& setting, const WalkConfig& config) {
     if (setting.text == nullptr) return std::nullopt;
-    static const WalkConfig initial;
     std::string now = setting.text(config);
-    if (now.empty() || now == setting.text(initial)) return std::nullopt;
+    if (now.empty() || now == setting.text(unset())) return std::nullopt;
     return setting.alone ? std::string() : now;
 }
 
 std::string json_of(const Setting& setting, const Plan& plan) {
+    if (setting.key.empty()) return {};
     if (setting.json != nullptr) return setting.json(plan);
-    if (setting.text == nullptr) return {};
     return record_of(setting.text(plan.config), setting.is_number);
 }
 

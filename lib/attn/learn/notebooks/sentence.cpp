@@ -60,7 +60,8 @@ Section::Remake sum_of_step(const char* step, const char* part) {
 
 std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay) {
     std::vector<NotebookWalk> walks = walks_in(attn_notebook_sentence, replay);
-    for (NotebookWalk& walk : walks) walk.config.input = numbered().tokens;
+    const Tokens tokens = numbered().tokens;
+    for (NotebookWalk& walk : walks) walk.config.input = tokens;
     return walks;
 }
 
