@@ -13,6 +13,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
@@ -100,93 +101,83 @@ std::string verdict_of(const attn::Diagnosis& diagnosis) {
 }
 
 /// Other settings that nothing has fixed: another mask, order of query, key and value in one
-/// weight, layout of a square one, number of heads, a rotation, slopes or a norm of x; the fewest
-/// changes first.
-struct OtherSetting {
-    std::string flag;  ///< as it would be typed
+/// weight, layout of a square one, number of heads, a rotation, slopes or a norm of x.
+struct OtherSettings {
+    std::string flags;  ///< as they would be typed
     attn::WalkConfig config;
     int changes = 0;
 
-    /// Whether it is taken only where nothing is wrong with it: the search would be long.
-    bool has_to_be_right() const {
-        const auto says = [&](const char* word) { return flag.find(word) != flag.npos; };
-        return says("--rope") || says("alibi") || says("--x-norm") ||
-               (changes > 1 && !flag.starts_with("--heads"));
+    /// These with a line of settings more.
+    OtherSettings with(const std::string& line) const {
+        OtherSettings more = *this;
+        attn::configure(more.config, line);
+        for (const auto& [name, text] : attn::settings_in(line)) {
+            more.flags += (more.flags.empty() ? "--" : " --") + name + " " + text;
+        }
+        ++more.changes;
+        return more;
+    }
+    /// Whether they are taken only where nothing is wrong with them: the search would be long.
+    bool have_to_be_right() const {
+        const auto say = [&](const char* word) { return flags.find(word) != flags.npos; };
+        return say("--rope") || say("alibi") || say("--x-norm") ||
+               (changes > 1 && !flags.starts_with("--heads"));
     }
 };
 
-std::vector<OtherSetting> other_settings(const Arguments& arguments, const DiagnosedWalk& asked) {
+/// Each of them as it is, and with one of these lines, which exclude one another.
+void add_one_of(const std::vector<std::string>& lines, std::vector<OtherSettings>& others) {
+    const std::size_t before = others.size();
+    for (const std::string& line : lines) {
+        for (std::size_t i = 0; i < before; ++i) others.push_back(others[i].with(line));
+    }
+}
+
+/// All that there are, the fewest changes first.
+std::vector<OtherSettings> other_settings(const Arguments& arguments, const DiagnosedWalk& asked) {
     const attn::WalkConfig& config = asked.config;
-    std::vector<OtherSetting> others{{"", config}};
-    // Each so far, with that as well.
-    const auto also = [&](std::vector<OtherSetting> before, const std::string& flag, auto change) {
-        for (OtherSetting& other : before) {
-            change(other.config);
-            other.flag += (other.flag.empty() ? "" : " ") + flag;
-            ++other.changes;
-            others.push_back(std::move(other));
-        }
-    };
+    std::vector<OtherSettings> others{{"", config}};
     const attn::Tensor* query = config.parameters.find("w_query");
     const attn::Tensor* fused = config.parameters.find("w_qkv");
     if (const attn::Tensor* w = fused != nullptr ? fused : query;
         !arguments.has(flags::heads) && config.heads == 1 && w != nullptr) {
         const bool in_out = config.weight_layout == attn::WeightLayout::in_out;
-        const auto all = static_cast<std::int64_t>(
-            (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1));
-        const std::vector<OtherSetting> one_head = others;
-        for (std::int64_t heads = 2; heads <= std::min<std::int64_t>(all / 2, 32); ++heads) {
-            if (all % heads != 0) continue;
-            also(one_head, "--heads " + std::to_string(heads), [heads](attn::WalkConfig& other) {
-                other.heads = heads;
-                other.head_dim.reset();
-                other.value_dim.reset();
-            });
+        const std::size_t features =
+            (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1);
+        for (std::size_t heads = 2; heads <= std::min<std::size_t>(features / 2, 32); ++heads) {
+            if (features % heads != 0) continue;
+            others.push_back(others.front().with("heads " + std::to_string(heads)));
+            others.back().config.head_dim.reset();
+            others.back().config.value_dim.reset();
         }
     }
     if (!arguments.has(flags::projection) && config.projection == attn::Projection::fused) {
-        also(others, "--projection fused-by-head",
-             [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
+        add_one_of({"projection fused-by-head"}, others);
     }
     const std::size_t axes = query != nullptr ? query->dimension() : 0;
     const bool square = axes >= 2 && query->shape()[axes - 2] == query->shape().back();
     if (!arguments.has(flags::weight_layout) && square && !config.weight_layout) {
-        also(others, "--weight-layout in-out",
-             [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
+        add_one_of({"weight-layout in-out"}, others);
     }
-    const bool has_no_positions = !config.rotary.pairing && !config.position_bias &&
-                                  !config.position_embedding && !config.latent.rank;
-    const std::vector<OtherSetting> still = others;
-    for (const char* pairing : {"half", "interleaved"}) {
-        if (!has_no_positions) break;
-        also(still, std::string("--rope ") + pairing, [pairing](attn::WalkConfig& other) {
-            other.rotary.pairing =
-                *pairing == 'h' ? attn::Pairing::half : attn::Pairing::interleaved;
-        });
-    }
-    if (has_no_positions) {
-        also(still, "--position-bias alibi",
-             [](attn::WalkConfig& other) { other.position_bias.emplace(); });
+    std::vector<std::string> positions_or_norm;
+    if (!config.rotary.pairing && !config.position_bias && !config.position_embedding &&
+        !config.latent.rank) {
+        positions_or_norm = {"rope half", "rope interleaved", "position-bias alibi"};
     }
     if (!config.x_norm && !asked.takes_projections) {
-        also(still, "--x-norm layer",
-             [](attn::WalkConfig& other) { other.x_norm = attn::NormKind::layer; });
-        also(still, "--x-norm rms",
-             [](attn::WalkConfig& other) { other.x_norm = attn::NormKind::rms; });
+        positions_or_norm.insert(positions_or_norm.end(), {"x-norm layer", "x-norm rms"});
     }
+    add_one_of(positions_or_norm, others);
     if (!asked.says_mask) {
-        const std::vector<OtherSetting> unmasked = others;
-        also(unmasked, "--mask causal", [](attn::WalkConfig& other) { other.mask.causal = true; });
+        std::vector<std::string> masks{"mask causal"};
         // Fewer queries than keys may be the last ones.
         if (config.memory && !arguments.has(flags::causal_align)) {
-            also(unmasked, "--mask causal --causal-align end", [](attn::WalkConfig& other) {
-                other.mask.causal = true;
-                other.causal_align = attn::CausalAlign::end;
-            });
+            masks.emplace_back("mask causal, causal-align end");
         }
+        add_one_of(masks, others);
     }
     others.erase(others.begin());
-    std::ranges::stable_sort(others, {}, &OtherSetting::changes);
+    std::ranges::stable_sort(others, {}, &OtherSettings::changes);
     return others;
 }
 
@@ -200,11 +191,11 @@ bool try_other_settings(const Arguments& arguments, const DiagnosedWalk& asked,
     const std::string without = verdict_of(best);
     const std::size_t skipped = best.skipped.size();
     std::string taken;
-    for (OtherSetting& other : other_settings(arguments, asked)) {
+    for (OtherSettings& other : other_settings(arguments, asked)) {
         attn::Diagnosis tried;
         attn::DiagnoseOptions within = options;
         within.bound = best.cost;
-        if (asked.is_probe || other.has_to_be_right()) {
+        if (asked.is_probe || other.have_to_be_right()) {
             within.bound = std::min(of_right, best.cost);
         }
         try {
@@ -215,12 +206,12 @@ bool try_other_settings(const Arguments& arguments, const DiagnosedWalk& asked,
         }
         if (tried.cost >= within.bound || tried.skipped.size() > skipped) continue;
         if (asked.is_probe) {
-            best.remarks.push_back("yours matches with " + other.flag +
+            best.remarks.push_back("yours matches with " + other.flags +
                                    ", which the probe is without");
             return false;
         }
         best = std::move(tried);
-        taken = other.flag;
+        taken = other.flags;
         if (is_right(best)) break;
     }
     if (taken.empty()) return false;
@@ -264,7 +255,7 @@ void try_other_forms(const Arguments& arguments, const DiagnosedWalk& asked,
 bool try_other_ways_back(const Arguments& arguments, const DiagnosedWalk& asked,
                          const GradientsApart& apart, const attn::DiagnoseOptions& options,
                          attn::Diagnosis& diagnosis, attn::GradientDiagnosis& back) {
-    for (const OtherSetting& other : other_settings(arguments, asked)) {
+    for (const OtherSettings& other : other_settings(arguments, asked)) {
         try {
             const attn::Plan plan = attn::resolve(other.config);
             attn::Diagnosis tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
@@ -275,10 +266,10 @@ bool try_other_ways_back(const Arguments& arguments, const DiagnosedWalk& asked,
         } catch (const attn::Error&) {
             continue;  // these tensors do not fit that setting
         }
-        diagnosis.remarks.push_back("with " + other.flag +
+        diagnosis.remarks.push_back("with " + other.flags +
                                     " the gradients are right; without, not"
                                     ". Which is it? Pass " +
-                                    other.flag + " if it is what you meant");
+                                    other.flags + " if it is what you meant");
         return !asked.is_probe;
     }
     return false;
@@ -291,6 +282,45 @@ std::string remarks_text(const attn::Diagnosis& diagnosis) {
     return text;
 }
 
+/// What is to be said beside the findings.
+void add_remarks(const Arguments& arguments, const attn::Ledger& file, const DiagnosedWalk& asked,
+                 const attn::DiagnoseOptions& options, const attn::Plan& plan,
+                 attn::Diagnosis& diagnosis) {
+    std::vector<std::string>& remarks = diagnosis.remarks;
+    if (is_right(diagnosis) && !diagnosis.steps.empty() && !options.tolerance &&
+        !options.decimals) {
+        const std::vector<const attn::Mistake*> below = attn::below_rounding(diagnosis);
+        if (!below.empty()) {
+            remarks.push_back("these numbers cannot show: " + attn::ids_of(below));
+        }
+    }
+    diagnosis.in_numpy = is_of_numpy(arguments[flags::file], file);
+    if (is_open_end(diagnosis) && !options.pairs) {
+        remarks.emplace_back("no mistake alone explains it: --pairs tries two at once");
+    }
+    std::vector<std::string> assumed = asked.assumed;
+    std::ranges::copy(attn::sizes_told(asked.config, plan), std::back_inserter(assumed));
+    for (const std::string& each : assumed) remarks.push_back("assumed: " + each);
+}
+
+/// Writes the verdicts, those of gradients after those of the walk.
+void write_verdicts(const Arguments& arguments, const attn::Diagnosis& diagnosis, bool goes_back,
+                    const attn::GradientDiagnosis& back) {
+    write_text_or_json(
+        arguments,
+        [&] {
+            return (diagnosis.steps.empty() ? remarks_text(diagnosis)
+                                            : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
+                   gradients_text(back);
+        },
+        [&] {
+            attn::JsonText json("");
+            json.text = attn::diagnosis_json(diagnosis);
+            json.text.pop_back();  // its line break
+            return goes_back ? json.with("gradients", gradients_json(back)).text : json.text;
+        });
+}
+
 int run_diagnose(const Arguments& typed) {
     const Arguments arguments = with_probe_settings(typed);
     if (arguments.has(flags::power)) return run_power(arguments);
@@ -300,7 +330,7 @@ int run_diagnose(const Arguments& typed) {
     const attn::Ledger whole = attn::heads_together(read_ledger(arguments[flags::file], true));
     const GradientsApart apart = gradients_apart(arguments, whole);
     attn::DiagnoseOptions options = options_of(arguments, whole);
-    DiagnosedWalk asked = asked_walk(arguments, apart.forward, options.steps);
+    const DiagnosedWalk asked = asked_walk(arguments, apart.forward, options.steps);
     options.takes_projections = asked.takes_projections;
     options.has_all_inputs = asked.is_probe;
     options.goes_back = !apart.gradients.entries().empty();
@@ -320,37 +350,8 @@ int run_diagnose(const Arguments& typed) {
         is_open = try_other_ways_back(arguments, asked, apart, options, diagnosis, back);
     }
     progress.clear();
-    if (is_right(diagnosis) && !diagnosis.steps.empty() && !options.tolerance &&
-        !options.decimals) {
-        const std::vector<const attn::Mistake*> below = attn::below_rounding(diagnosis);
-        if (!below.empty()) {
-            diagnosis.remarks.push_back("these numbers cannot show: " + attn::ids_of(below));
-        }
-    }
-    diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
-    if (is_open_end(diagnosis) && !options.pairs) {
-        diagnosis.remarks.emplace_back("no mistake alone explains it: --pairs tries two at once");
-    }
-    for (const std::string& size : attn::sizes_told(asked.config, plan)) {
-        asked.assumed.push_back(size);
-    }
-    for (const std::string& assumed : asked.assumed) {
-        diagnosis.remarks.push_back("assumed: " + assumed);
-    }
-    write_text_or_json(
-        arguments,
-        [&] {
-            return (diagnosis.steps.empty() ? remarks_text(diagnosis)
-                                            : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
-                   gradients_text(back);
-        },
-        [&] {
-            attn::JsonText json("");
-            json.text = attn::diagnosis_json(diagnosis);
-            json.text.pop_back();  // its line break
-            return options.goes_back ? json.with("gradients", gradients_json(back)).text
-                                     : json.text;
-        });
+    add_remarks(arguments, whole, asked, options, plan, diagnosis);
+    write_verdicts(arguments, diagnosis, options.goes_back, back);
     const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
     const bool partial = arguments.has(flags::partial);
     const int code = has_steps ? exit_code_of(diagnosis, partial, !back.compared.empty()) : 0;

@@ -80,64 +80,77 @@ Json cuts_called(const std::string& word, const std::string& label) {
     return {{"type", "Sequence"}, {"pretokenizers", {first, bytes}}};
 }
 
+/// The tokens of the metadata.
+struct Tokens {
+    std::vector<std::string> pieces;
+    std::vector<int> kinds;
+    Json ids = Json::object();   ///< of each piece
+    Json added = Json::array();  ///< those that are no pieces of words
+};
+
+Tokens tokens_in(const Json& metadata, const std::string& label) {
+    const Json list = list_in(metadata, "tokens");
+    const Json types = list_in(metadata, "token_type");
+    Tokens tokens;
+    for (std::size_t id = 0; id < list.size(); ++id) {
+        if (!list[id].is_string()) {
+            throw InputError(label + ": tokenizer.ggml.tokens holds what is no text: make it anew");
+        }
+        const std::string piece = list[id];
+        const bool typed = id < types.size() && types[id].is_number_integer();
+        const int kind = typed ? types[id].get<int>() : TokenKind::normal;
+        tokens.pieces.push_back(piece);
+        tokens.kinds.push_back(kind);
+        tokens.ids[piece] = id;
+        const bool is_control = kind == TokenKind::control;
+        if (piece.empty() || (!is_control && kind != TokenKind::by_user)) continue;
+        tokens.added.push_back({{"id", id}, {"content", piece}, {"special", is_control}});
+    }
+    return tokens;
+}
+
+/// What sentencepiece does to blanks before it cuts: each is a mark, and one comes first.
+Json marks_for_blanks(bool begins_with_mark) {
+    Json steps = Json::array();
+    if (begins_with_mark) steps.push_back({{"type", "Prepend"}, {"prepend", word_mark}});
+    steps.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", word_mark}});
+    return {{"type", "Sequence"}, {"normalizers", steps}};
+}
+
 }  // namespace
 
 Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
     const auto said = [&](const std::string& key) {
         return metadata.value("tokenizer.ggml." + key, Json());
     };
-    const std::string kind = said("model").is_string() ? said("model").get<std::string>() : "";
-    const bool joins_bytes = kind == "gpt2";
-    if (!joins_bytes && kind != "llama") {
-        throw InputError(label + ": tokenizer.ggml.model is " + shown(kind) +
+    const auto word = [&](const char* key) {
+        return said(key).is_string() ? said(key).get<std::string>() : "";
+    };
+    const bool joins_bytes = word("model") == "gpt2";
+    if (!joins_bytes && word("model") != "llama") {
+        throw InputError(label + ": tokenizer.ggml.model is " + shown(word("model")) +
                          ", and gpt2 and llama are read: name the model's tokenizer.json with "
                          "$tokenizer"_told);
     }
-    const Json tokens = list_in(metadata, "tokens");
-    const Json types = list_in(metadata, "token_type");
-    std::vector<std::string> pieces;
-    std::vector<int> kinds;
-    Json vocab = Json::object(), added = Json::array();
-    for (std::size_t id = 0; id < tokens.size(); ++id) {
-        if (!tokens[id].is_string()) {
-            throw InputError(label + ": tokenizer.ggml.tokens holds what is no text: make it anew");
-        }
-        pieces.push_back(tokens[id]);
-        const bool typed = id < types.size() && types[id].is_number_integer();
-        kinds.push_back(typed ? types[id].get<int>() : TokenKind::normal);
-        vocab[pieces.back()] = id;
-        if (pieces.back().empty() ||
-            (kinds.back() != TokenKind::control && kinds.back() != TokenKind::by_user))
-            continue;
-        added.push_back({{"id", id},
-                         {"content", pieces.back()},
-                         {"special", kinds.back() == TokenKind::control}});
-    }
+    const Tokens tokens = tokens_in(metadata, label);
     const auto piece_of = [&](const char* key) {
         const Json id = said(key);
-        return id.is_number_integer() && id >= 0 && id < pieces.size()
-                   ? pieces[id.get<std::size_t>()]
+        return id.is_number_integer() && id >= 0 && id < tokens.pieces.size()
+                   ? tokens.pieces[id.get<std::size_t>()]
                    : "";
     };
-    Json file{{"added_tokens", added}};
-    Json& model = file["model"] = {{"type", "BPE"}, {"vocab", vocab}};
+    Json file{{"added_tokens", tokens.added}};
+    Json& model = file["model"] = {{"type", "BPE"}, {"vocab", tokens.ids}};
     bool begins = !joins_bytes;
     if (joins_bytes) {
-        const std::string cut = said("pre").is_string() ? said("pre").get<std::string>() : "";
-        file["pre_tokenizer"] = cuts_called(cut, label);
+        file["pre_tokenizer"] = cuts_called(word("pre"), label);
         model["merges"] = list_in(metadata, "merges");
-        model["ignore_merges"] = begins = facts_of_gguf()["cuts"][cut] == "llama3";
+        model["ignore_merges"] = begins = facts_of_gguf()["cuts"][word("pre")] == "llama3";
     } else {
-        model["merges"] = merges_by_score(pieces, kinds, list_in(metadata, "scores"));
+        model["merges"] = merges_by_score(tokens.pieces, tokens.kinds, list_in(metadata, "scores"));
         model["byte_fallback"] = model["fuse_unk"] = true;
         model["unk_token"] = piece_of("unknown_token_id");
-        Json steps = Json::array();
-        if (said("add_space_prefix") != false) {
-            steps.push_back({{"type", "Prepend"}, {"prepend", word_mark}});
-        }
-        steps.push_back(
-            {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", word_mark}});
-        file["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+        file["normalizer"] = marks_for_blanks(said("add_space_prefix") != false);
     }
     Json around = Json::array();
     const auto add = [&](const char* flag, bool usual, const char* id) {

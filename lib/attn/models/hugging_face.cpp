@@ -220,40 +220,24 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
     }
 }
 
-}  // namespace
-
-Model open_hugging_face(const fs::path& place, const std::string& named_tokenizer) {
-    std::error_code ignored;
-    const bool is_folder = fs::is_directory(place, ignored);
-    const fs::path above = place.parent_path();
-    const fs::path folder = is_folder ? place : above.empty() ? fs::path(".") : above;
-    const fs::path config_path = folder / "config.json";
-    const bool is_index = !is_folder && place.extension() == ".json";
-    if (!is_folder) open_model_file(place.string());
-    if (const auto [number, all] = shard_of(place); !is_folder && !is_index && all > 1) {
-        throw InputError(file_label(place.string()) + ": is shard " + std::to_string(number) +
-                         " of " + std::to_string(all) + ": give the folder, '" +
-                         visible(folder.string()) + "'");
+/// Refuses a file that is a part of a model, and says where the whole is.
+void refuse_part(const fs::path& file, const fs::path& folder) {
+    const auto refuse = [&](const std::string& what, const fs::path& whole) {
+        throw InputError(file_label(file.string()) + what + visible(whole.string()) + "'");
+    };
+    if (const auto [number, all] = shard_of(file); file.extension() != ".json" && all > 1) {
+        refuse(": is shard " + std::to_string(number) + " of " + std::to_string(all) +
+                   ": give the folder, '",
+               folder);
     }
     if (folder.filename() == "blobs") {
-        throw InputError(file_label(place.string()) +
-                         ": is a file of a cache of downloads, without its config.json: give '" +
-                         visible(folder.parent_path().string()) + "'");
+        refuse(": is a file of a cache of downloads, without its config.json: give '",
+               folder.parent_path());
     }
-    if (!fs::exists(fs::symlink_status(config_path, ignored))) {
-        refuse_folder(folder,
-                      "there is no config.json beside it, which says the sizes of the model");
-    }
-    const Shards shards = is_folder  ? shards_in(folder)
-                          : is_index ? shards_of_index(place)
-                                     : Shards{{place.string()}, {}};
-    const std::string label = file_label(config_path.string());
-    const Config config(config_in(folder, label), label);
+}
 
-    Model model;
-    model.label = file_label(place.string());
-    const Family family = family_in(config);
-    model.architecture = architecture_of(config, family);
+/// The arrays of all files of a model, and its size.
+std::vector<StoredArray> arrays_of(const Shards& shards, Model& model) {
     std::vector<StoredArray> arrays;
     for (const std::string& name : shards.files) {
         const std::shared_ptr<const InputFile> file = open_model_file(name);
@@ -271,10 +255,37 @@ Model open_hugging_face(const fs::path& place, const std::string& named_tokenize
                               array.shape});
         }
     }
-    const auto of_mistral = [](const StoredArray& each) {
-        return each.name == "tok_embeddings.weight";
-    };
-    if (std::ranges::any_of(arrays, of_mistral)) {
+    return arrays;
+}
+
+}  // namespace
+
+Model open_hugging_face(const fs::path& place, const std::string& named_tokenizer) {
+    std::error_code ignored;
+    const bool is_folder = fs::is_directory(place, ignored);
+    const fs::path above = place.parent_path();
+    const fs::path folder = is_folder ? place : above.empty() ? fs::path(".") : above;
+    if (!is_folder) {
+        open_model_file(place.string());
+        refuse_part(place, folder);
+    }
+    const fs::path config_path = folder / "config.json";
+    if (!fs::exists(fs::symlink_status(config_path, ignored))) {
+        refuse_folder(folder,
+                      "there is no config.json beside it, which says the sizes of the model");
+    }
+    const Shards shards = is_folder                      ? shards_in(folder)
+                          : place.extension() == ".json" ? shards_of_index(place)
+                                                         : Shards{{place.string()}, {}};
+    const std::string label = file_label(config_path.string());
+    const Config config(config_in(folder, label), label);
+
+    Model model;
+    model.label = file_label(place.string());
+    const Family family = family_in(config);
+    model.architecture = architecture_of(config, family);
+    const std::vector<StoredArray> arrays = arrays_of(shards, model);
+    if (std::ranges::count(arrays, "tok_embeddings.weight", &StoredArray::name) > 0) {
         throw InputError(model.label +
                          ": names its tensors as Meta's and Mistral's own programs do: get the "
                          "files of transformers, " +

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string>
 
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/visibility.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -29,9 +29,7 @@ std::string memory_text(double bytes) {
         bytes /= 1000;
         ++unit;
     }
-    std::array<char, 48> text{};
-    std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-    return text.data();
+    return fixed_text(bytes, unit == 0 ? 0 : 1) + " " + units[unit];
 }
 
 double token_bytes(const Plan& plan) {

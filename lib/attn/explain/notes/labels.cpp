@@ -1,14 +1,13 @@
 #include "attn/explain/notes/labels.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include <utf8proc.h>
 
 #include "attn/explain/notes/findings.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn::notes {
@@ -114,19 +113,8 @@ std::string capitalised(std::string text) {
 
 std::string number(double value) {
     const double size = std::abs(value);
-    std::array<char, 64> text{};
-    const char* form = "%.4g";
-    if (std::isfinite(value) && size < 1e6) {
-        if (value == std::trunc(value)) {
-            value += 0.0;  // -0 is told as 0
-            form = "%.0f";
-        } else if (size >= 1e-3) {
-            form = "%.4f";
-        }
-    }
-    if (std::isnan(value)) return "nan";
-    std::snprintf(text.data(), text.size(), form, value);
-    return text.data();
+    if (size < 1e6 && value == std::trunc(value)) return fixed_text(value + 0.0, 0);  // no -0
+    return size >= 1e-3 && size < 1e6 ? fixed_text(value, 4) : brief(value);
 }
 
 std::string counted(std::size_t count, std::string_view what) {

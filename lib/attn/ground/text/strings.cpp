@@ -4,8 +4,8 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdio>
 
+#include <fmt/format.h>
 #include <utf8proc.h>
 
 #include "attn/ground/tensor/error.hpp"
@@ -27,10 +27,7 @@ std::string escaped(utf8proc_int32_t point) {
     if (point == '\n') return "\\n";
     if (point == '\r') return "\\r";
     if (point == '\t') return "\\t";
-    char text[8];
-    std::snprintf(text, sizeof text, point < 0x100 ? "\\x%02x" : "\\u%04x",
-                  static_cast<unsigned>(point));
-    return text;
+    return point < 0x100 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{:04x}", point);
 }
 
 }  // namespace

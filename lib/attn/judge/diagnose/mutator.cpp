@@ -129,50 +129,20 @@ private:
             if (entry.tensor.shape() != made_.shape || !entry.tensor.is_floating()) continue;
             const RuleTree other = cell_node(entry.name, own);
             add_seldom("another tensor in its place", other);
-            add_seldom("an addend more", operate_node("+", {whole, other}));
-            add_seldom("an addend more", operate_node("-", {whole, other}));
+            for (const char* sign : {"+", "-"}) {
+                add_seldom("an addend more", operate_node(sign, {whole, other}));
+            }
             add_seldom("a factor more", operate_node("*", {whole, other}));
-            Rule inner = rule_;
-            const std::string mark = "before " + entry.name;
-            inner.value = read_from(whole, entry.name, mark);
-            const Rule twice = inlined(rule_, [&](const std::string& name) {
-                return name == entry.name ? std::optional(inner) : std::nullopt;
-            });
-            if (!same_tree(*twice.value, *whole)) {
-                add_seldom("the step done twice", read_from(twice.value, mark, entry.name));
-                // Told short: its own name stands for what it should be.
-                Rule told = rule_;
-                told.value = read_from(whole, entry.name, rule_.step);
-                seldom_.back().told = rule_text(told);
-            }
+            do_twice(entry.name);
         }
-        for (const std::string& name : tensors_read(rule_)) {
-            for (const Ledger::Entry& entry : read_.entries()) {
-                const bool is_like = read_.has(name) && entry.name != name &&
-                                     entry.tensor.shape() == read_[name].shape() &&
-                                     entry.tensor.dtype() == read_[name].dtype();
-                if (is_like) {
-                    add_seldom("another tensor read", read_from(whole, name, entry.name));
-                }
-            }
-        }
+        read_others();
         if (const std::size_t axes = own.size();
             axes > 1 && made_.shape[axes - 2] == made_.shape.back()) {
-            const RuleTree one = number_node(1), none = number_node(0);
             const RuleTree is_own = operate_node("==", {own[axes - 2], own[axes - 1]});
-            add_seldom("an addend more",
-                       operate_node("+", {whole, choose_node(is_own, one, none)}));
+            const RuleTree identity = choose_node(is_own, number_node(1), number_node(0));
+            add_seldom("an addend more", operate_node("+", {whole, identity}));
         }
-        add_seldom("2 in the place of e", changed(whole, [](const RuleNode& node) {
-                       return node.kind == Kind::call && node.word == "exp"
-                                  ? operate_node("^", {number_node(2), node.parts[0]})
-                                  : nullptr;
-                   }));
-        // The features of linear attention.
-        add_seldom("another function", changed(whole, [](const RuleNode& node) -> RuleTree {
-                       if (node.kind != Kind::call || node.word != "relu") return nullptr;
-                       return operate_node("+", {call_node("elu", node.parts), number_node(1)});
-                   }));
+        change_calls();
         add_exchanged();
         add_views();
         const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
@@ -185,6 +155,52 @@ private:
             add_seldom(done.kind, done.tree);
         }
         change_inputs();
+    }
+
+    /// The step done once more, to what it made of that tensor.
+    void do_twice(const std::string& tensor) {
+        const RuleTree& whole = rule_.value;
+        Rule inner = rule_;
+        const std::string mark = "before " + tensor;
+        inner.value = read_from(whole, tensor, mark);
+        const Rule twice = inlined(rule_, [&](const std::string& name) {
+            return name == tensor ? std::optional(inner) : std::nullopt;
+        });
+        if (same_tree(*twice.value, *whole)) return;
+        add_seldom("the step done twice", read_from(twice.value, mark, tensor));
+        // Told short: the step's own name is what it should be.
+        Rule told = rule_;
+        told.value = read_from(whole, tensor, rule_.step);
+        seldom_.back().told = rule_text(told);
+    }
+
+    /// Each tensor that it reads, and another of the same shape and type in its place.
+    void read_others() {
+        for (const std::string& name : tensors_read(rule_)) {
+            const Tensor* read = read_.find(name);
+            for (const auto& [other, tensor] : read_.entries()) {
+                const bool is_like = read != nullptr && other != name &&
+                                     tensor.shape() == read->shape() &&
+                                     tensor.dtype() == read->dtype();
+                if (is_like) {
+                    add_seldom("another tensor read", read_from(rule_.value, name, other));
+                }
+            }
+        }
+    }
+
+    /// Functions that are taken for one another.
+    void change_calls() {
+        add_seldom("2 in the place of e", changed(rule_.value, [](const RuleNode& node) {
+                       return node.kind == Kind::call && node.word == "exp"
+                                  ? operate_node("^", {number_node(2), node.parts[0]})
+                                  : nullptr;
+                   }));
+        // The features of linear attention.
+        add_seldom("another function", changed(rule_.value, [](const RuleNode& node) -> RuleTree {
+                       if (node.kind != Kind::call || node.word != "relu") return nullptr;
+                       return operate_node("+", {call_node("elu", node.parts), number_node(1)});
+                   }));
     }
 
     /// Whether a sum over that index is in a tree.

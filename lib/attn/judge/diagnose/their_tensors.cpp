@@ -102,69 +102,97 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
 }
 
 /// Puts in front the step whose right numbers a tensor holds, else the likeliest that no other has.
-void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
-    std::set<std::string> claimed;
-    const auto settle_one = [&](TheirTensor& theirs, auto&& fits) {
-        const auto step = std::ranges::find_if(theirs.steps, fits);
+class Settling {
+    /// The first of a tensor's steps that is such a one.
+    void put_first(TheirTensor& theirs, const auto& is_such) {
+        const auto step = std::ranges::find_if(theirs.steps, is_such);
         if (step == theirs.steps.end()) return;
-        claimed.insert(*step);
+        claimed_.insert(*step);
         std::rotate(theirs.steps.begin(), step, step + 1);
-    };
-    const auto holds = [&](const TheirTensor& theirs, const std::string& step) {
-        return step != "mask" && judge.right_reading(theirs, step).has_value();
-    };
-    const auto is_free = [&](const std::string& step) { return !claimed.contains(step); };
-    for (TheirTensor& theirs : tensors) {
-        if (names_a_result(theirs.name)) continue;
-        if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
-        const auto is_held = [&](const std::string& step) { return holds(theirs, step); };
-        theirs.is_right = std::ranges::any_of(theirs.steps, is_held);
-        if (theirs.is_right) settle_one(theirs, is_held);
     }
-    // The last step, where a result holds its right numbers: what else is called so comes after it.
-    const auto is_result = [&](const TheirTensor& each) {
-        return names_a_result(each.name) && each.steps.front() == "output";
-    };
-    const auto whole = std::ranges::find_if(
-        tensors, [&](const TheirTensor& each) { return is_result(each) && holds(each, "output"); });
-    for (TheirTensor& theirs : tensors) {
-        if (whole == tensors.end() || &theirs == &*whole || !is_result(theirs)) continue;
-        const auto is_held = [&](const std::string& step) { return holds(theirs, step); };
-        if (std::ranges::none_of(theirs.steps, is_held)) {
+
+    /// Whether a tensor has the right numbers of a step.
+    auto holds(const TheirTensor& theirs) const {
+        return [this, &theirs](const std::string& step) {
+            return step != "mask" && judge_.right_reading(theirs, step).has_value();
+        };
+    }
+    bool holds_any(const TheirTensor& theirs) const {
+        return std::ranges::any_of(theirs.steps, holds(theirs));
+    }
+    /// Whether a step is not taken by a tensor yet.
+    auto is_free() const {
+        return [this](const std::string& step) { return !claimed_.contains(step); };
+    }
+
+public:
+    Settling(const Judge& judge, std::vector<TheirTensor>& tensors)
+        : judge_(judge), tensors_(tensors) {}
+
+    void settle() {
+        for (TheirTensor& theirs : tensors_) {
+            if (names_a_result(theirs.name)) continue;
+            if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
+            theirs.is_right = holds_any(theirs);
+            if (theirs.is_right) put_first(theirs, holds(theirs));
+        }
+        find_strays();
+        // What was saved last is settled first: of several results it is the final one.
+        for (TheirTensor& theirs : std::views::reverse(tensors_)) {
+            if (names_a_result(theirs.name)) {
+                if (theirs.stray.empty()) settle_result(theirs);
+            } else if (!theirs.is_right && theirs.stray.empty()) {
+                put_first(theirs, is_free());
+            }
+        }
+        for (TheirTensor& theirs : tensors_) {
+            if (!theirs.is_right && !theirs.stray.empty()) put_first(theirs, is_free());
+        }
+    }
+
+private:
+    /// Where a result holds the right numbers of the last step, what else is called so comes after
+    /// it.
+    void find_strays() {
+        const auto is_result = [](const TheirTensor& each) {
+            return names_a_result(each.name) && each.steps.front() == "output";
+        };
+        const auto whole = std::ranges::find_if(tensors_, [&](const TheirTensor& each) {
+            return is_result(each) && holds(each)("output");
+        });
+        if (whole == tensors_.end()) return;
+        for (TheirTensor& theirs : tensors_) {
+            if (&theirs == &*whole || !is_result(theirs) || holds_any(theirs)) continue;
             theirs.stray = whole->name + " is the output, and attention makes nothing of it";
         }
     }
-    for (TheirTensor& theirs : std::views::reverse(tensors)) {
-        if (names_a_result(theirs.name) && !theirs.stray.empty()) continue;
-        if (!names_a_result(theirs.name)) {
-            if (!theirs.is_right && theirs.stray.empty()) settle_one(theirs, is_free);
-            continue;
-        }
-        // A tensor called a result comes last, whatever it holds; of several the one saved
-        // last is the final one.
+
+    /// A tensor called a result comes last, whatever it holds.
+    void settle_result(TheirTensor& theirs) {
         const std::vector<std::string> fitting = theirs.steps;
         if (theirs.foreign == SIZE_MAX) {
             std::ranges::copy(theirs.options, std::back_inserter(theirs.steps));
         }
-        settle_one(theirs, is_free);
+        put_first(theirs, is_free());
         theirs.misfits = std::ranges::count(fitting, theirs.steps.front()) == 0;
         theirs.steps = {theirs.steps.front()};
         if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
-        theirs.is_right = holds(theirs, theirs.steps.front());
+        theirs.is_right = holds_any(theirs);
         // What was saved may be what the output projection takes.
-        const std::string before = judge.reference().find("merged") ? "merged" : "context";
-        const Tensor* projected = judge.reference().find(before);
+        const std::string before = judge_.reference().find("merged") ? "merged" : "context";
+        const Tensor* projected = judge_.reference().find(before);
         const bool may_be_before = theirs.steps.front() == "output" && theirs.name != "output" &&
-                                   projected != nullptr && is_free(before) &&
+                                   projected != nullptr && is_free()(before) &&
                                    !readings(theirs.tensor, *projected).empty();
-        if (!may_be_before) continue;
+        if (!may_be_before) return;
         theirs.foreign = std::min(theirs.foreign, theirs.options.size());
         theirs.options.push_back(before);
     }
-    for (TheirTensor& theirs : tensors) {
-        if (!theirs.is_right && !theirs.stray.empty()) settle_one(theirs, is_free);
-    }
-}
+
+    const Judge& judge_;
+    std::vector<TheirTensor>& tensors_;
+    std::set<std::string> claimed_;
+};
 
 /// Why a name says nothing of a tensor in this walk, so that its shape has to; empty where it does.
 std::string why_stray(const std::string& name, const Tensor& tensor, const Plan& plan,
@@ -235,7 +263,7 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         }
     }
     share_types(tensors);
-    settle(judge, tensors);
+    Settling(judge, tensors).settle();
     return tensors;
 }
 
