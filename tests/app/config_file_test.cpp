@@ -110,7 +110,7 @@ TEST_SUITE("app: config") {
         const program::Result again = run("--config " + file);
         CHECK_MESSAGE(again.exit_code == 0, again.err);
         CHECK(again.out == run(flags).out);
-        std::ofstream(file) << R"({"attn_explain": "0.1.0",
+        std::ofstream(file) << R"({"attn_explain": "1.0.0",
 "config": {"input": {"source": "text", "vocab_size": 3}, "heads": 2}, "steps": []})";
         program::check_refused("--config " + file, "walk.json:2: this record does not hold the ");
         CHECK(run("--text 'a b' --config " + file).out == run("--text 'a b' --heads 2").out);

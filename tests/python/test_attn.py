@@ -119,10 +119,10 @@ def test_the_wheel_installs_without_a_network(tmp_path: Path) -> None:
     platforms = "manylinux_2_17_x86_64.musllinux_1_1_x86_64"
     script = ROOT / "app" / "python" / "wheel.sh"
     pages = os.environ["ATTN_MAN_PAGES"]
-    subprocess.run([script, ae.program(), pages, "0.1.0", platforms, tmp_path], check=True)
+    subprocess.run([script, ae.program(), pages, "1.0.0", platforms, tmp_path], check=True)
     [wheel] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        record = archive.read("attn_explain-0.1.0.dist-info/RECORD").decode()
+        record = archive.read("attn_explain-1.0.0.dist-info/RECORD").decode()
         assert len(record.splitlines()) == len(archive.namelist())
         for line in record.splitlines()[:-1]:
             name, digest, size = line.split(",")
