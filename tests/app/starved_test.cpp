@@ -12,9 +12,15 @@ namespace {
 const char* const starve = R"sh(
 export ATTN_FAILED=mark ASAN_OPTIONS=detect_leaks=0
 n=1; step=$2
-all() { find . -name 'out*' -o -name '.?*' | sort; find out* -type f 2>/dev/null | sort | xargs cat; }
+left() {
+    for each in out* .[!.]*; do
+        [ -e "$each" ] || continue
+        { find out* .[!.]* | sort; find out* .[!.]* -type f | sort | xargs cat; } 2>/dev/null | cksum
+        return
+    done
+}
 eval "\"$1\" $3" >said 2>err </dev/null
-whole=$(all | cksum); rm -rf out*; none=$(all | cksum)
+whole=$(left); rm -rf out*; none=$(left)
 while :; do
     for more in '' +; do
         rm -rf mark out*
@@ -23,8 +29,8 @@ while :; do
         echo x >>runs
         [ $code = 2 ] || echo "$n$more: ended with $code: $(cat err)"
         [ "$(grep -v ': note: ' err)" = "$4" ] || echo "$n$more: said $(cat err)"
-        left=$(all | cksum)
-        [ "$left" = "$none" ] || [ "$left" = "$whole" ] || echo "$n$more: left $(all | head -3)"
+        now=$(left)
+        [ "$now" = "$none" ] || [ "$now" = "$whole" ] || echo "$n$more: left $(ls -A)"
     done
     n=$((n + 1 + n * step / 10))
 done)sh";
