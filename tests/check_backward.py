@@ -181,7 +181,7 @@ def check(words):
         count += 1
         made = numbers(printed[name]["data"])
         if any(value != value for _, value in rules.cells(numbers_of(tensors, "weights"))):
-            # A fully masked row is nan on the way back too, whatever comes from behind: nan times
+            # A fully masked row is nan on the way back too, whatever comes back to it: nan times
             # 0. Cell by cell nothing goes there.
             made = without_nan(made, is_)
         worst = differ(is_, made)

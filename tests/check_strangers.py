@@ -418,7 +418,7 @@ def add_scaled_query():
         case(f"given q scaled {wrong}", {"q_scaled": q, "q": a.q, "k": a.k, "v": a.v, "scores": steps["scores"],
                                          "weights": a.weights, "out": a.context}, a.flags(), mistake) \
             if wrong != "twice" else None
-    # Behind a norm of query and key.
+    # After a norm of query and key.
     for i, wrong in enumerate(("", "k-dot-k", "softmax-query", "scale-missing", "scale-twice")):
         a = Attention(820 + i)
         D = a.q.shape[-1]

@@ -70,7 +70,7 @@ _attn_explain() {
     else
         _attn_explain_choose
     fi
-    # Readline keeps what stands before the last = or :, where it cuts words there.
+    # Readline keeps what is before the last = or :, where it cuts words there.
     [[ $COMP_WORDBREAKS == *=* ]] && breaks+='='
     [[ $COMP_WORDBREAKS == *:* ]] && breaks+=':'
     [[ $breaks ]] && kept=${word%"${word##*[$breaks]}"}

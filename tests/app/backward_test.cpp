@@ -27,7 +27,7 @@ TEST_SUITE("app: backward") {
     TEST_CASE("who asks for a gradient alone is told the flag") {
         program::check_refused("--only d_weights", "no step 'd_weights' here: add --backward");
     }
-    TEST_CASE("the gradients stand behind the walk, which stays as it is") {
+    TEST_CASE("the gradients come after the walk, which stays as it is") {
         const std::string plain = run("-q --heads 2 --mask causal").out;
         const std::string both = run("-q --heads 2 --mask causal --backward").out;
         CHECK(both.starts_with(plain));
@@ -54,7 +54,7 @@ TEST_SUITE("app: backward") {
                 "--layer " +
                 std::to_string(layer));
             CHECK(number(gone, "loss", "") == doctest::Approx(loss).epsilon(1e-9));
-            // Behind the last layer's attention only the last token is read on.
+            // After the last layer's attention only the last token is read on.
             CHECK((number(gone, "d_output", "/0/0") == 0) == (layer == 4));
             CHECK(number(gone, "d_output", "/3/0") != 0);
         }
@@ -118,7 +118,7 @@ TEST_SUITE("app: backward") {
         const nlohmann::json right = walk("--backward --seq-len 5 --rope half");
         CHECK(number(rounded, "d_query", "/4/0") != number(right, "d_query", "/4/0"));
     }
-    TEST_CASE("central differences stand beside each gradient") {
+    TEST_CASE("central differences are beside each gradient") {
         const std::string text = run("--seq-len 3 --embed-dim 2 --backward --check-gradient").out;
         CHECK(has(text, "# d_scores_central"));
         CHECK(has(text, "# d_w_query_error"));

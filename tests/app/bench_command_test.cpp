@@ -67,7 +67,7 @@ TEST_SUITE("app: bench") {
         check_refused("bench --arch avx99", "--arch");
         check_refused("bench --variant loop --shape 1,1000000000,1", "make the shape smaller");
     }
-    TEST_CASE("nothing is left behind by what fails") {
+    TEST_CASE("nothing is left over by what fails") {
         const program::Folder folder;
         check_refused("bench --variant loop --shape 1,1000000000,1 --plot " +
                           (folder / "time.svg") + " -o " + (folder / "table.txt"),

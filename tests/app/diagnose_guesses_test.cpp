@@ -76,7 +76,7 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
-    TEST_CASE("a result behind a projection that nobody gave accuses nothing before it") {
+    TEST_CASE("a result after a projection that nobody gave accuses nothing before it") {
         TheirFile theirs(
             "--heads 3 --batch 2 --seq-len 5 --head-dim 4 --mask causal "
             "--output-projection --embed-dim 12");
@@ -219,7 +219,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(wide.diagnose("--heads 2 --head-dim 4").exit_code != 0);
     }
 
-    TEST_CASE("behind what cannot be replayed no mistake is named") {
+    TEST_CASE("after what cannot be replayed no mistake is named") {
         TheirFile theirs(
             "--heads 6 --kv-heads 2 --embed-dim 24 --mask causal --batch 2 --random randn "
             "--bug softmax-axis=query");
@@ -486,7 +486,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_MESSAGE(guess_tells(result.out, "right: merged"), result.out << result.err);
     }
 
-    TEST_CASE("a mistake stands before what is only written otherwise") {
+    TEST_CASE("a mistake is before what is only written otherwise") {
         const std::string flags = "--heads 2 --mask causal --seq-len 5 --head-dim 3 --batch 3";
         TheirFile theirs(flags + " --bug added-fill=-1e9 --bug einsum-diagonal");
         theirs.save("masked", "masked_scores");

@@ -176,7 +176,7 @@ TEST_SUITE("app: everyday") {
         }
     }
 
-    TEST_CASE("a probe is a program too, which runs under PyTorch and is right as it stands") {
+    TEST_CASE("a probe is a program too, which runs under PyTorch and is right as it is") {
         const program::Folder folder;
         const std::string path = folder / "probe.py";
         REQUIRE(run("probe --code torch -o " + path).exit_code == 0);

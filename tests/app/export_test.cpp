@@ -30,7 +30,7 @@ TEST_SUITE("app: export") {
         const std::string original = read_file(ATTN_SOURCE_DIR "/data/models/stories260K.bin");
         const std::string returned = read_file(back);
         REQUIRE(returned.size() == original.size());
-        // Behind the tensors are cosines and sines, which another library has rounded.
+        // After the tensors are cosines and sines, which another library has rounded.
         constexpr std::size_t tensors = 1040156;
         CHECK(returned.substr(0, tensors) == original.substr(0, tensors));
     }

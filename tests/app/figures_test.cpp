@@ -129,7 +129,7 @@ TEST_SUITE("app: figures") {
         CHECK(arrows == 2 + 6 + 3 + 2 + 1 + 2 + 1 + 2 + 1 + 2);
     }
 
-    TEST_CASE("in the flow a gradient stands beside its step, and its arrow comes back") {
+    TEST_CASE("in the flow a gradient is beside its step, and its arrow comes back") {
         const std::string flags = "--heads 2 --mask causal --format svg --figure flow ";
         const std::string flow = run(flags + "--backward").out;
         const auto place = [&](const std::string& box) {

@@ -58,7 +58,7 @@ TEST_SUITE("app: first minute") {
         CHECK(!has(run("bench --help").out, "flag of a walk"));
         CHECK(has(run("help why").out, "--what-if"));
     }
-    TEST_CASE("what only reproduces a notebook stands last") {
+    TEST_CASE("what only reproduces a notebook comes last") {
         const std::string help = run("--help").out;
         const std::size_t last = help.find("\nNumbers of a notebook, bit by bit\n");
         REQUIRE(last != std::string::npos);

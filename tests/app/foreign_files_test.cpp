@@ -159,7 +159,7 @@ TEST_SUITE("app: foreign files") {
               0);
     }
 
-    TEST_CASE("a text goes on behind a character of value 0") {
+    TEST_CASE("a text goes on after a character of value 0") {
         const Folder folder;
         attn::write_file(folder / "t.txt", std::string("u v\0w e\0\n", 9));
         for (const char* split : {"words", "chars"}) {

@@ -38,7 +38,7 @@ TEST_SUITE("app: live pages") {
         CHECK_FALSE(has(drawn, "{\"name\":\"--text\""));
     }
 
-    TEST_CASE("a model stands beside its page, with what it writes next and the flags it leaves") {
+    TEST_CASE("a model is beside its page, with what it writes next and the flags it leaves") {
         const auto live = shell(
             "attn-explain --model-file stories --text 'A bird' --layer 4 --live --format html");
         REQUIRE(live.exit_code == 0);

@@ -29,7 +29,7 @@ TEST_SUITE("app: long inputs") {
         // The first query sees itself alone, whatever the length.
         CHECK(run(walk + "'weights[0,:3]' -q").out == "tensor([1., 0., 0.])\n");
     }
-    TEST_CASE("a page is measured by what stands on it: no large matrices, unless --detail asks") {
+    TEST_CASE("a page is measured by what is on it: no large matrices, unless --detail asks") {
         const program::Folder folder;
         const std::string page = folder / "page.html";
         const std::string walk = "--seq-len 3 --embed-dim 1100 --output-projection -o " + page;

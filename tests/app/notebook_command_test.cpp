@@ -80,7 +80,7 @@ TEST_SUITE("app: notebook") {
               "grad_fn=<SelectBackward0>)\n");
     }
 
-    TEST_CASE("the lines that make a tensor stand above what prints it") {
+    TEST_CASE("the lines that make a tensor are above what prints it") {
         const std::string shapes =
             run("notebook 003 -q --code torch --only weights_sum,head_scores_shape").out;
         CHECK(program::has(shapes, "\nprint(weights.sum().item())\n"));

@@ -179,7 +179,7 @@ TEST_SUITE("app: notebook --as-flags") {
                                                               "context"});
     }
 
-    TEST_CASE("what stands behind a printed shape is the walk's too") {
+    TEST_CASE("what comes after a printed shape is the walk's too") {
         for (const std::string cell :
              {"average_by_softmax", "context", "context_by_einsum", "two_heads_weights",
               "two_heads_output", "five_heads_scores", "five_heads_output"}) {

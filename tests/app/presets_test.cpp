@@ -40,7 +40,7 @@ TEST_SUITE("app: presets") {
         }
     }
 
-    TEST_CASE("a preset is its flags, and flags beside it win wherever they stand") {
+    TEST_CASE("a preset is its flags, and flags beside it win wherever they are") {
         for (const Family& family : families()) {
             INFO(family.name);
             const std::string said = run("--seq-len 5 --only output -q " + family.flags).out;

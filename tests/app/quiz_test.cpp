@@ -14,7 +14,7 @@ using program::run;
 using program::shell;
 
 TEST_SUITE("app: quiz") {
-    TEST_CASE("answers come from a pipe, and the score stands at the end") {
+    TEST_CASE("answers come from a pipe, and the score is at the end") {
         const auto list =
             nlohmann::json::parse(run("quiz --topic softmax --seed 12 --count 6 --json").out);
         std::string answers = "# from a file\n";

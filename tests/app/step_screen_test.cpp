@@ -296,7 +296,7 @@ TEST_SUITE("app: step on screen") {
             CHECK(terminal.screen(true).find("48;5;") == std::string::npos);
         }
     }
-    TEST_CASE("a notebook's own remarks stand below its tensors") {
+    TEST_CASE("a notebook's own remarks are below its tensors") {
         Terminal terminal("attn-explain notebook 000 --step");
         terminal.wait_for("> ids");
         terminal.press("n Down Down");

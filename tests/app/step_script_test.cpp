@@ -129,7 +129,7 @@ TEST_SUITE("app: step by script") {
         CHECK(said.find("\n  scaled_scores[0,1] = ") != said.npos);
         CHECK(run("step", "why wieghts[0,0]\n").err.find("wieghts") != std::string::npos);
     }
-    TEST_CASE("from a notebook's page one dives into the walk behind it, and back") {
+    TEST_CASE("from a notebook's page one dives into the walk that it prints, and back") {
         const program::Result why =
             run("notebook 002 --step", "goto older_weights\ncell 3,1\nwhy\n");
         CHECK_MESSAGE(why.exit_code == 0, why.err);

@@ -25,7 +25,7 @@ TEST_SUITE("app: terminal") {
             CHECK(terminal.wait_for("code 0").find("paged:") == std::string::npos);
         }
     }
-    TEST_CASE("the exit code is the command's, also behind the pager") {
+    TEST_CASE("the exit code is the command's, also through a pager") {
         Terminal terminal(marked + "attn-explain compare loop '--scale none'; echo \"code $?\"", 80,
                           12);
         CHECK(terminal.wait_for("code 1").find("paged:") != std::string::npos);

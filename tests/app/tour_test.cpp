@@ -51,7 +51,7 @@ std::vector<std::string> pages_of(const std::string& answers) {
     return cut;
 }
 
-/// What is said behind the line that was typed.
+/// What is said after the line that was typed.
 std::string reply_in(const std::string& page) {
     const std::size_t typed = page.find("\n> ");
     REQUIRE(typed != std::string::npos);

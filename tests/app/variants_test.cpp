@@ -16,7 +16,7 @@ nlohmann::json settings_of(const std::string& flags) {
 }  // namespace
 
 TEST_SUITE("app: latent and differential attention") {
-    TEST_CASE("the depth may be left out, follow as a word or behind an equals sign") {
+    TEST_CASE("the depth may be left out, follow as a word or after an equals sign") {
         CHECK(settings_of("--differential").at("differential") == 0);
         CHECK(settings_of("--differential --heads 2").at("differential") == 0);
         CHECK(settings_of("--differential 3 --heads 2").at("differential") == 3);
@@ -52,7 +52,7 @@ TEST_SUITE("app: latent and differential attention") {
         }
     }
 
-    TEST_CASE("the settings of a latent stand in the record, with their defaults") {
+    TEST_CASE("the settings of a latent are in the record, with their defaults") {
         const nlohmann::json config = settings_of("--heads 2 --head-dim 8 --mla 5");
         CHECK(config.at("mla") == 5);
         CHECK(config.at("mla_query_rank") == "none");

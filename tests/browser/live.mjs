@@ -111,7 +111,7 @@ export async function testLongWalks() {
     await page.close();
 }
 
-/** The rows of the bars: what stands in each column. */
+/** The rows of the bars: what is in each column. */
 const barsOf = (page) => page.run(() => [...document.querySelectorAll("#writes table")].map((table) =>
     [...table.querySelectorAll("tbody tr")].map((row) => [row.querySelector("th").textContent, row.lastChild.textContent])));
 

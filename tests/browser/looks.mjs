@@ -103,7 +103,7 @@ export async function testTables() {
     await opened.page.close();
 }
 
-/** The way back stands beside the way forth, and is none of its scores. */
+/** The way back is beside the way forth, and is none of its scores. */
 export async function testGradients() {
     const opened = await pageOf(["--heads", "2", "--mask", "causal", "--backward"]);
     const { page } = opened;
@@ -128,7 +128,7 @@ export async function testGradients() {
     checkQuiet(opened);
 }
 
-/** On the tab of each head stands a picture of its weights; two heads have none. */
+/** On the tab of each head is a picture of its weights; two heads have none. */
 export async function testThumbs() {
     const flags = ["--text", "a red fox runs", "--text", "one dog", "--mask", "causal,padding", "--embed-dim", "16"];
     const opened = await pageOf([...flags, "--heads", "4"]);

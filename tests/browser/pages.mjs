@@ -27,7 +27,7 @@ export function check(holds, what, more = "") {
     console.log(`FAILED: ${what} ${typeof more === "string" ? more : JSON.stringify(more)}`);
 }
 
-/** The page of these flags in a new tab, and the file it stands in. */
+/** The page of these flags in a new tab, and the file it is in. */
 export async function pageOf(flags) {
     const file = join(folder, `${++pages}.html`);
     execFileSync(program, [...flags, "-o", file], { stdio: ["ignore", "ignore", "pipe"] });

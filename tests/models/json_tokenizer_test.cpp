@@ -66,7 +66,7 @@ std::string refusal_of(const std::string& text) {
 }  // namespace
 
 TEST_SUITE("models: tokenizer.json") {
-    TEST_CASE("pieces of bytes: the merge that stands first wins, and blanks belong to words") {
+    TEST_CASE("pieces of bytes: the merge that comes first wins, and blanks belong to words") {
         // In GPT-2's vocabulary U+0120 is a blank.
         const auto tokenizer = read_json_tokenizer(
             "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", "

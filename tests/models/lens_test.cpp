@@ -48,7 +48,7 @@ double largest_difference(const Array<double>& a, const Array<double>& b) {
 }  // namespace
 
 TEST_SUITE("models: lens") {
-    TEST_CASE("parts add up to the logit at every place, whatever norms stand between") {
+    TEST_CASE("parts add up to the logit at every place, whatever norms are between") {
         for (const std::string& family : families) {
             INFO(family);
             const Model model = checkpoint(family);

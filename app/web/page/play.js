@@ -19,7 +19,7 @@ function quoted(word) {
     return /^[\w,.:=+/@%-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** The numbers of printed tensors that are printed whole: where each stands, its text and its cell. */
+/** The numbers of printed tensors that are printed whole: where each is, its text and its cell. */
 function numbersOf(text) {
     const blocks = [...text.matchAll(/^# (\w+): .*?^# ((?:\w+ \d+ x )*\w+ \d+), \w+$(.*?)^(tensor\(.*?\)$)/gms)];
     const all = blocks.flatMap((block) => {
@@ -293,7 +293,7 @@ class Play {
         }
     }
 
-    /** What could stand here: commands first, then flags of the command, or files. */
+    /** What could be here: commands first, then flags of the command, or files. */
     async wordsFor(command) {
         if (!this.known.has(command)) {
             const { all } = await this.called(command ? [command, "--help"] : ["--help"]);

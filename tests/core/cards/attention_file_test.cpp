@@ -79,7 +79,7 @@ TEST_SUITE("attention files") {
         CHECK_FALSE(ledger.has("scores"));  // nobody reads them any more
         CHECK_FALSE(ledger.has("row_max"));
     }
-    TEST_CASE("parameters are drawn behind the walk's own, which stay as they are") {
+    TEST_CASE("parameters are drawn after the walk's own, which stay as they are") {
         WalkConfig config = config_of(
             "attention a\naxis o < H * 3\nsetting twice = 2\n"
             "parameter w_mine[o,c] ~ linear\nparameter near[h] ~ normal(5, 0.001)\n"

@@ -63,7 +63,7 @@ TEST_SUITE("cards: step table") {
         }
     }
 
-    TEST_CASE("what a step reads stands in front of it") {
+    TEST_CASE("what a step reads is in front of it") {
         std::mt19937 random(12);
         for (int i = 0; i < 100; ++i) {
             const Plan plan = resolve(random_config(random));
@@ -120,7 +120,7 @@ TEST_SUITE("cards: step table") {
         }
     }
 
-    TEST_CASE("a step that slips into a chain is read by all behind it, whatever they are") {
+    TEST_CASE("a step that slips into a chain is read by all after it, whatever they are") {
         const Plan plan = two_heads();
         struct Case {
             std::string after, reader, formula, code;

@@ -113,7 +113,7 @@ TEST_SUITE("walk: draw") {
         }
     }
 
-    TEST_CASE("the identity stands in each head's matrix, as long as it is wide") {
+    TEST_CASE("the identity is in each head's matrix, as long as it is wide") {
         WalkConfig config = two_heads();
         config.projection = Projection::stacked;
         config.bias = false;

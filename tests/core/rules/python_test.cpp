@@ -114,7 +114,7 @@ TEST_SUITE("rules: Python") {
               "gain[torch.arange(-1, 2).clip(0, 3)], 7.0)");
     }
 
-    TEST_CASE("pieces stand one behind the other") {
+    TEST_CASE("pieces follow one another") {
         // A cut between two cells is none at a cell: 0 and 1 come before 1.5.
         const std::string cut = "c[r,f] = if r < 1.5 then shared[r,f] else shared[r - 1,f]";
         CHECK(python(cut, {3, 4}).find("cat(") == std::string::npos);

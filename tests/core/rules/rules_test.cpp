@@ -196,7 +196,7 @@ TEST_SUITE("rules") {
         CHECK(scores("key[(k + ids[q] / 2) % 3, q]") == Numbers{0, 1, 1, 0, 1, 1});
         CHECK(scores("(sum j in 0..7 / 2: 1) + 7 / 2") == Numbers(6, 6.5));
     }
-    TEST_CASE("// rounds down everywhere, and any number may stand within floor(...)") {
+    TEST_CASE("// rounds down everywhere, and any number may be within floor(...)") {
         CHECK(scores("k // 2 + q") == Numbers{0, 0, 1, 1, 1, 2});
         CHECK(scores("-k // 2") == Numbers{0, -1, -1, 0, -1, -1});
         CHECK(scores("key[k // 2, 0]") == Numbers{1, 1, 0, 1, 1, 0});

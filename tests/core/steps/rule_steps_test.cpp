@@ -121,7 +121,7 @@ TEST_SUITE("steps: rules") {
         check_cells(walk(plan, given)["x"].as<double>(), {3, 4, 1, 2, 3, 4});
     }
 
-    TEST_CASE("new rows stand behind the earlier ones, in each head, and copies side by side") {
+    TEST_CASE("new rows come after the earlier ones, in each head, and copies side by side") {
         WalkConfig config = in_float64();
         configure(config, "seq-len 2, past 1, embed-dim 8, heads 4, kv-heads 2");
         check_cells(made(config, "present_key",

@@ -152,7 +152,7 @@ TEST_SUITE("walk: cache") {
         }
     }
 
-    TEST_CASE("a past adds keys in front, and queries stand behind it") {
+    TEST_CASE("a past adds keys in front, and queries come after it") {
         WalkConfig config = cached(3);
         config.past = 4;
         const Plan plan = resolve(config);

@@ -220,7 +220,7 @@ TEST_SUITE("walk: differential attention") {
         }
     }
 
-    TEST_CASE("every head has rows of one length behind the norm") {
+    TEST_CASE("every head has rows of one length after the norm") {
         const Plan plan = resolve(differential_config());
         const Ledger ledger = walk(plan, draw(plan));
         const Tensor& scaled = ledger["scaled_context"];

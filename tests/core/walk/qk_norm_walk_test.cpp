@@ -70,7 +70,7 @@ TEST_SUITE("walk: norms of query and key") {
         CHECK(largest_difference(walked(config)["scores"], unpaired["scores"]) > 0.1);
     }
 
-    TEST_CASE("after the rotation the steps, the formula and the code stand in that order") {
+    TEST_CASE("after the rotation the steps, the formula and the code are in that order") {
         WalkConfig config = normed(NormOver::head);
         config.qk_norm.place = QkNorm::Place::after;
         const Plan plan = resolve(config);

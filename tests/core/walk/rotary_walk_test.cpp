@@ -44,7 +44,7 @@ TEST_SUITE("walk: rotary positions") {
         CHECK(largest_difference(turned["scores"], plain["scores"]) > 0.01);
     }
 
-    TEST_CASE("where all tokens stand at position 0 nothing changes, to the bit") {
+    TEST_CASE("where all tokens are at position 0 nothing changes, to the bit") {
         for (const Variant variant : {Variant::loop, Variant::vectorized}) {
             WalkConfig config = turning(Pairing::interleaved);
             config.variant = variant;

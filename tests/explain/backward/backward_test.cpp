@@ -61,7 +61,7 @@ std::string rule_text_of(const WalkConfig& config, const std::string& step) {
 }  // namespace
 
 TEST_SUITE("backward") {
-    TEST_CASE("gradients come in the opposite order, a parameter's behind that of its step") {
+    TEST_CASE("gradients come in the opposite order, a parameter's after that of its step") {
         WalkConfig config = small();
         config.heads = 1;
         config.bias = config.output_projection = config.output_bias = true;

@@ -74,7 +74,7 @@ TEST_SUITE("atomic file") {
         CHECK(files_in(scratch.path()) == 1);
     }
 
-    TEST_CASE("without commit nothing is left behind") {
+    TEST_CASE("without commit nothing is left over") {
         const ScratchFolder scratch;
         {
             OutputFile file(scratch / "out.txt");
@@ -145,7 +145,7 @@ TEST_SUITE("atomic file") {
         ::close(reader);
     }
 
-    TEST_CASE("a descriptor's name appends where the descriptor stands") {
+    TEST_CASE("a descriptor's name appends where the descriptor is") {
         const ScratchFolder scratch;
         write_file(scratch / "log.txt", "before ");
         const int log = ::open((scratch / "log.txt").c_str(), O_WRONLY | O_APPEND);

@@ -77,7 +77,7 @@ TEST_SUITE("json") {
         CHECK(x.at(5) == -0.5);
     }
 
-    TEST_CASE("words for nan stay letters in a name with quotes, and behind it") {
+    TEST_CASE("words for nan stay letters in a name with quotes, and after it") {
         const auto tensors =
             read_tensors_from_bytes(R"({"a\"NaN": [1], "\\": [NaN], "-0": [2]})", "t");
         REQUIRE(tensors.size() == 3);
@@ -86,7 +86,7 @@ TEST_SUITE("json") {
         CHECK(tensors[2].name == "a\"NaN");
     }
 
-    TEST_CASE("a place behind what was read as another word is still told right") {
+    TEST_CASE("a place after what was read as another word is still told right") {
         CHECK(refusal_of("{\"x\": [NaN,\nNaN, 1 2]}", "t").find("line 2, column 8") !=
               std::string::npos);
     }

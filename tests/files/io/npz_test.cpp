@@ -142,7 +142,7 @@ TEST_SUITE("npz") {
         CHECK(message.starts_with("a.npz: array 'x'"));
     }
 
-    TEST_CASE("a size that is said to stand in a zip64 record stands there") {
+    TEST_CASE("a size that is said to be in a zip64 record is there") {
         std::string bytes = fixture_bytes("deflated.npz");
         bytes.replace(bytes.find("PK\x01\x02") + 20, 8, std::string(8, '\xFF'));
         CHECK(refusal_of(bytes, "a.npz").find("the directory of the archive is damaged") !=

@@ -17,7 +17,7 @@ NamedTensor pasted(std::string_view text) { return read_tensors_from_bytes(text,
 }  // namespace
 
 TEST_SUITE("printed arrays") {
-    TEST_CASE("several arrays stand in a text under their names") {
+    TEST_CASE("several arrays are in a text under their names") {
         for (const char* text :
              {"w_q = tensor([[1.5, 2.0]])\nself.att = tensor([3.0, 4.0],\n  device='cuda:0')\n",
               "w_q: [[1.5 2. ]]\nself.att: [3. 4.]\n",

@@ -146,7 +146,7 @@ TEST_SUITE("safetensors") {
                              "F32, as python3 -c \"from safetensors.torch"));
     }
 
-    TEST_CASE("a header that goes on behind a NUL is refused") {
+    TEST_CASE("a header that goes on after a NUL is refused") {
         const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
         CHECK_NOTHROW(read_tensors_from_bytes(file_of(header, "abcd"), "t"));
         CHECK(refusal_of(file_of(header + std::string("\0}", 2), "abcd"), "t")

@@ -66,7 +66,7 @@ TEST_SUITE("render: text pieces") {
         check_pieces(recorder, expected.size() / TextPieces::piece_size);
     }
 
-    TEST_CASE("blanks can be taken back even where a piece ends behind them") {
+    TEST_CASE("blanks can be taken back even where a piece ends after them") {
         for (const std::size_t blanks : {0, 1, 7, 1000}) {
             Recorder recorder;
             TextPieces pieces(recorder.sink);

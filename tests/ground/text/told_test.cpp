@@ -13,7 +13,7 @@
 using namespace attn;
 
 TEST_SUITE("text: settings in texts") {
-    TEST_CASE("a setting stands behind a dollar, and words of users keep theirs") {
+    TEST_CASE("a setting comes after a dollar, and words of users keep theirs") {
         CHECK("pass $head-dim 4, or $bias"_told + " in $HOME" ==
               "pass head-dim 4, or bias in $HOME");
         CHECK("no setting -- here"_told == "no setting -- here");

@@ -82,7 +82,7 @@ TEST_SUITE("explain: diagnose scores") {
         CHECK_FALSE(diagnosis.findings[0].harmless);
     }
 
-    TEST_CASE("a number of somebody's own, added to hidden scores, is read behind cap and bias") {
+    TEST_CASE("a number of somebody's own, added to hidden scores, is read after cap and bias") {
         for (const WalkConfig& config : {capped_config(), alibi_config()}) {
             const Plan plan = resolve(config);
             const Ledger given = draw(plan);
@@ -120,7 +120,7 @@ TEST_SUITE("explain: diagnose scores") {
         CHECK(diagnosis.findings[0].harmless);
     }
 
-    TEST_CASE("with norms behind the rotation, a mistake of each is found at its own step") {
+    TEST_CASE("with norms after the rotation, a mistake of each is found at its own step") {
         WalkConfig config = small_config();
         config.rotary.pairing = Pairing::half;
         config.qk_norm.over = NormOver::head;

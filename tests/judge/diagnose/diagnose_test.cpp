@@ -183,7 +183,7 @@ TEST_SUITE("explain: diagnose") {
         }
     }
 
-    TEST_CASE("a step behind one that cannot be replayed is compared with the reference alone") {
+    TEST_CASE("a step after one that cannot be replayed is compared with the reference alone") {
         const Plan plan = resolve(causal_config());
         const Ledger given = draw(plan);
         Ledger theirs;

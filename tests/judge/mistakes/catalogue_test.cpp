@@ -136,7 +136,7 @@ TEST_SUITE("mistakes") {
         }
     }
 
-    TEST_CASE("nearly every entry has a small walk in which its rule stands beside the right one") {
+    TEST_CASE("nearly every entry has a small walk in which its rule is beside the right one") {
         std::set<std::string> without;
         for (const Mistake& mistake : mistakes()) {
             if (rules_beside(mistake).empty()) without.insert(mistake.id);

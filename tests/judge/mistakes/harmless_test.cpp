@@ -58,7 +58,7 @@ TEST_SUITE("mistakes: harmless") {
         }
     }
 
-    TEST_CASE("behind a norm, a mistake makes of normed_x what it makes of the same x") {
+    TEST_CASE("after a norm, a mistake makes of normed_x what it makes of the same x") {
         std::mt19937 random(21);
         std::size_t compared = 0;
         for (std::size_t i = 0; i < 80; ++i) {

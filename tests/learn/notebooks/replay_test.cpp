@@ -187,7 +187,7 @@ TEST_SUITE("notebook replays") {
         }
     }
 
-    TEST_CASE("both replays stand side by side where they differ, and only there") {
+    TEST_CASE("both replays are side by side where they differ, and only there") {
         const Document both = both_replays(replayed("000"), replayed("000", true));
         const Document columns = side_by_side(both, TextForm::torch, {}, 163);
         CHECK(std::get_if<Tensor>(&section_of(columns, "query").content) != nullptr);

@@ -34,7 +34,7 @@ void check_layout(const std::vector<FlowNode>& nodes) {
 }  // namespace
 
 TEST_SUITE("render: flow layout") {
-    TEST_CASE("a chain stands in one column") {
+    TEST_CASE("a chain is in one column") {
         const auto nodes = laid_out({box({}), box({0}), box({1})});
         REQUIRE(nodes.size() == 3);
         CHECK(nodes[0].x == doctest::Approx(nodes[1].x));
@@ -42,7 +42,7 @@ TEST_SUITE("render: flow layout") {
         check_layout(nodes);
     }
 
-    TEST_CASE("a parameter stands right above its reader, a long arrow bends in every layer") {
+    TEST_CASE("a parameter is right above its reader, a long arrow bends in every layer") {
         // x, then two steps; w is read by the second of them, x by it too.
         const auto nodes = laid_out({box({}), box({}), box({0}), box({2, 1, 0})});
         CHECK(nodes[1].layer == 1);

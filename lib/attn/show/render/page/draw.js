@@ -98,7 +98,7 @@ class Player {
         this.take([], []);
     }
 
-    /** The rows that stand in the panel now. */
+    /** The rows that are in the panel now. */
     take(rows, terms) {
         this.stop();
         Object.assign(this, { rows, terms, shown: rows.length });

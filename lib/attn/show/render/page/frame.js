@@ -14,7 +14,7 @@ function themeButton(turned) {
     return theme;
 }
 
-/** What stands in the panel while no cell is chosen. */
+/** What is in the panel while no cell is chosen. */
 function hint() {
     const words =
         "Touch a number, rest on it or walk there with the arrow keys: " +
@@ -67,7 +67,7 @@ function scaleButton(app) {
     });
 }
 
-/** What stands above the derivation, and below it where it came from. */
+/** What is above the derivation, and below it where it came from. */
 function dockOf(app) {
     const less = button("Less", () => {
         less.textContent = app.dock.classList.toggle("peek") ? "More" : "Less";

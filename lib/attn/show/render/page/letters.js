@@ -1,6 +1,6 @@
 // What WebAssembly asks of the letters of Unicode, which browsers and node know.
 
-/** Makes askedOf: all it needs stands within, so that its text works in a worker too. */
+/** Makes askedOf: all it needs is within, so that its text works in a worker too. */
 function lettersOf() {
     const names =
         "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co".split(" ");

@@ -94,7 +94,7 @@ const longestWait = 250;
 /** Of these a walk has one. */
 const inputs = ["text", "ids", "seq-len", "random"].map((word) => `--${word}`);
 
-/** What a knob does, for who knows no flags: the flag stands in small beside it. */
+/** What a knob does, for who knows no flags: the flag is in small beside it. */
 const plainly = {
     text: "the words",
     ids: "the words as ids",
@@ -120,7 +120,7 @@ function isDone(event) {
     return true;
 }
 
-/** A flag as it stands in an address, and back: blanks are +, as in addresses of forms. */
+/** A flag as it is in an address, and back: blanks are +, as in addresses of forms. */
 const flagText = (name, value) =>
     `${name}=${encodeURIComponent(value).replaceAll("%20", "+").replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
 /** @returns {[string, string]} */
@@ -142,7 +142,7 @@ class Live {
         this.knobs = knobs.map((knob) => this.knobOf(knob));
         this.turns = 0;
         this.apart = undefined;
-        /** The walk before the last turn, whose numbers stand beside the new ones. */
+        /** The walk before the last turn, whose numbers are beside the new ones. */
         this.before = undefined;
         this.said = element("p", { role: "status" }, "the core is unpacked …");
         const reset = button("as it was made", () => this.reset());

@@ -16,7 +16,7 @@ function underSliders(walk) {
     return found;
 }
 
-/** What stands at an index of an axis: its number, and its token where it counts tokens. */
+/** What is at an index of an axis: its number, and its token where it counts tokens. */
 function placeText(section, axis, index) {
     const token = section.token(section.axes.indexOf(axis), index, section.indices(0));
     return token === undefined ? String(index) : `${index} ${shortened(token, 16)}`;

@@ -3,7 +3,7 @@
 /** Up to so many cells a page is built at once; a larger one piece by piece, as it is scrolled. */
 const builtAtOnce = 20000;
 
-/** Of tables with no more columns two stand side by side on paper. */
+/** Of tables with no more columns two are side by side on paper. */
 const columnsOnHalfPaper = 10;
 
 /** What belongs where; the first that fits counts. */
@@ -17,7 +17,7 @@ const groupNames = {
 };
 const groupOrder = ["input", "projections", "positions", "scores", "softmax", "output"];
 
-/** The groups of a walk; a notebook's sections stand by themselves. */
+/** The groups of a walk; a notebook's sections are by themselves. */
 function groupsOf(walk, isGrouped) {
     if (!isGrouped) return walk.sections.map((section) => ({ title: "", sections: [section] }));
     const groups = groupOrder.map((title) => ({ title, sections: [] }));

@@ -74,7 +74,7 @@ class Tabs {
         return Object.entries(place).every(fits);
     }
 
-    /** Turns to the matrix that a cell stands in. */
+    /** Turns to the matrix that a cell is in. */
     bringToFront(section, flat) {
         const indices = section.indices(flat);
         const place = {};

@@ -1,6 +1,6 @@
 // What can be taken away: numbers as code or as a table, the address of a cell, a figure.
 
-/** What stands before nan and inf in a language. */
+/** What is before nan and inf in a language. */
 const oddPrefix = { numpy: "np.", torch: "torch.", csv: "" };
 
 /** One cell as a language writes it: every digit, but in print as many as the page shows. */

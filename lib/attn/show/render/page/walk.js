@@ -165,7 +165,7 @@ class Section {
     }
 }
 
-/** A whole walk: what stands in the two scripts of that prefix. */
+/** A whole walk: what is in the two scripts of that prefix. */
 class Walk {
     constructor(prefix) {
         const read = (id) => JSON.parse(root.getElementById(prefix + id).textContent);

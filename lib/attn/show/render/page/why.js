@@ -5,7 +5,7 @@ function cellButton(app, { section, flat }) {
     return button(section.address(flat), () => app.choose(section, flat), { class: "cell" });
 }
 
-/** The cell's value on its colour, as it stands in its table. */
+/** The cell's value on its colour, as it is in its table. */
 function chip(app, { section, flat }) {
     const shade = section.shade(flat, app.walk.levels, app.walk.rowScale);
     return element(`span.chip.${shade || "plain"}`, section.number(section.values[flat]));
@@ -32,7 +32,7 @@ function tokensText(section, flat) {
     return words.query || words.key ? `token ${words.query ?? words.key}` : "";
 }
 
-/** The row of weights that the cell stands in, with its sum: other rows are no shares. */
+/** The row of weights that the cell is in, with its sum: other rows are no shares. */
 function rowText(section, flat) {
     if (section.axes.at(-1) !== "key" || !section.name.startsWith("weights")) return "";
     const length = section.shape.at(-1);
@@ -56,7 +56,7 @@ function otherText(app, section, flat) {
     return alike ? `the same in “${app.other.name}”` : `in “${app.other.name}”: ${twin.exact(flat)}`;
 }
 
-/** What stands below the derivation: tokens, row, the other walk, readers. */
+/** What is below the derivation: tokens, row, the other walk, readers. */
 function remarks(app, section, flat) {
     const hidden = section.hides(flat) ? "hidden by the mask" : "";
     const own = [tokensText(section, flat), hidden, rowText(section, flat)];
