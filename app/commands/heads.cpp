@@ -168,63 +168,81 @@ std::string page_of_effects(const Model& model, const TokenIds& ids,
         found.heads, cell);
 }
 
+/// What each head does, by its figures; no names where there are too few tokens for figures.
+std::vector<std::string> names_of_heads(const Model& model, const TokenIds& ids,
+                                        const std::vector<attn::models::Without>& without) {
+    constexpr std::size_t least_tokens = 3;
+    if (ids.size() < least_tokens) return {};
+    const auto survey = attn::models::survey_heads(model, ids, without);
+    std::vector<std::string> names;
+    for (const HeadFigures& head : survey.heads) names.push_back(head.name);
+    return names;
+}
+
 /// The table of --effect: the heads whose loss changes the probability most first.
+std::string effects_text(const Model& model, const TokenIds& ids,
+                         const attn::models::HeadEffects& found,
+                         const std::vector<std::string>& names) {
+    std::vector<std::size_t> order(found.heads.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto change = [&](std::size_t n) { return found.heads[n].without - found.probability; };
+    std::ranges::stable_sort(order, std::greater(),
+                             [&](std::size_t n) { return std::abs(change(n)); });
+    std::vector<std::vector<std::string>> rows{
+        {"layer", "head", "what it does", "without it", "change"}};
+    for (const std::size_t n : order) {
+        const std::string& name = names[n];
+        rows.push_back({fmt::format("{}", found.heads[n].layer),
+                        fmt::format("{}", found.heads[n].head), name.empty() ? "-" : name,
+                        fmt::format("{:.4f}", found.heads[n].without),
+                        fmt::format("{:+.4f}", change(n))});
+    }
+    return fmt::format("# {}: the probability of {} after {} is {:.4f}; without each head it is:\n",
+                       model.label, quoted(model, found.id), quoted(model, ids.back()),
+                       found.probability) +
+           aligned(rows, 3) +
+           "# a head that is left out makes another model; what others make up for does not "
+           "show\n";
+}
+
+std::string effects_json(const Model& model, const TokenIds& ids,
+                         const attn::models::HeadEffects& found,
+                         const std::vector<std::string>& names) {
+    std::vector<attn::JsonText> rows;
+    for (std::size_t n = 0; n < found.heads.size(); ++n) {
+        const attn::models::HeadEffect& head = found.heads[n];
+        rows.push_back({{"layer", head.layer},
+                        {"head", head.head},
+                        {"name", names[n]},
+                        {"without", head.without},
+                        {"change", head.without - found.probability}});
+    }
+    return json_head(model)
+               .with("ids", ids, ",\n ")
+               .with("id", found.id, ",\n ")
+               .with("probability", found.probability, ",\n ")
+               .with("heads", rows, ",\n ")
+               .text +
+           "\n";
+}
+
+/// What --effect finds.
 void write_effects(const Arguments& arguments, const Model& model, const TokenIds& ids) {
     const auto without = without_of(arguments, model);
     const std::optional<std::string> token = arguments[flags::chosen];
     std::optional<std::int64_t> id;
     if (token) id = token_of(model, *token, "--token " + *token);
     const attn::models::HeadEffects found = attn::models::effects_of_heads(model, ids, id, without);
-    std::vector<std::size_t> order(found.heads.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto change = [&](std::size_t n) { return found.heads[n].without - found.probability; };
-    std::ranges::stable_sort(order, std::greater(),
-                             [&](std::size_t n) { return std::abs(change(n)); });
-    constexpr std::size_t least_tokens = 3;  // of figures, and so of names
-    std::vector<std::string> names(found.heads.size());
-    if (ids.size() >= least_tokens) {
-        const auto survey = attn::models::survey_heads(model, ids, without);
-        std::ranges::transform(survey.heads, names.begin(), &HeadFigures::name);
-    }
-    const auto text = [&] {
-        std::vector<std::vector<std::string>> rows{
-            {"layer", "head", "what it does", "without it", "change"}};
-        for (const std::size_t n : order) {
-            const std::string& name = names[n];
-            rows.push_back({fmt::format("{}", found.heads[n].layer),
-                            fmt::format("{}", found.heads[n].head), name.empty() ? "-" : name,
-                            fmt::format("{:.4f}", found.heads[n].without),
-                            fmt::format("{:+.4f}", change(n))});
-        }
-        return fmt::format(
-                   "# {}: the probability of {} after {} is {:.4f}; without each head it is:\n",
-                   model.label, quoted(model, found.id), quoted(model, ids.back()),
-                   found.probability) +
-               aligned(rows, 3) +
-               "# a head that is left out makes another model; what others make up for does not "
-               "show\n";
-    };
-    const auto json = [&] {
-        std::vector<attn::JsonText> rows;
-        for (std::size_t n = 0; n < found.heads.size(); ++n) {
-            rows.push_back({{"layer", found.heads[n].layer},
-                            {"head", found.heads[n].head},
-                            {"name", names[n]},
-                            {"without", found.heads[n].without},
-                            {"change", change(n)}});
-        }
-        return json_head(model)
-                   .with("ids", ids, ",\n ")
-                   .with("id", found.id, ",\n ")
-                   .with("probability", found.probability, ",\n ")
-                   .with("heads", rows, ",\n ")
-                   .text +
-               "\n";
-    };
+    std::vector<std::string> names = names_of_heads(model, ids, without);
+    names.resize(found.heads.size());
     if (said_form(arguments) == "html") {
         return write_text(arguments, page_of_effects(model, ids, found, names));
     }
-    if (said_form(arguments) != "npz") return write_text_or_json(arguments, text, json);
+    if (said_form(arguments) != "npz") {
+        return write_text_or_json(
+            arguments, [&] { return effects_text(model, ids, found, names); },
+            [&] { return effects_json(model, ids, found, names); });
+    }
     write_arrays(arguments,
                  {{"ids", array_of(ids)},
                   {"probability", {{}, attn::Array<double>(found.probability)}},

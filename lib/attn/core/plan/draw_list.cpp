@@ -29,15 +29,7 @@ public:
         // nn.MultiheadAttention draws its output projection first, and all in one line.
         list_burns(config_.burn, config_.projection == Projection::mha ? first : "");
         list_projections(first);
-        if (plan_.has_gains()) {
-            const bool all = config_.qk_norm.over == NormOver::all;
-            for (const auto& [name, heads] :
-                 {std::pair("g_query", plan_.heads), {"g_key", plan_.kv_heads}}) {
-                const Extent features{"feature", plan_.head_dim, all ? heads : 1,
-                                      &WalkConfig::head_dim};
-                list_.push_back({name, name, {features}, Initialisation::ones});
-            }
-        }
+        list_gains();
         const std::size_t after = list_.size();
         list_past();
         list_differential();
@@ -48,16 +40,7 @@ public:
                              {{"head", plan_.heads}},
                              drawn ? Initialisation::normal : Initialisation::zeros});
         }
-        // A table that is given beside cross-attention stands by: its bias is not added there.
-        const char* const rows = "relative_attention_bias";
-        const Tensor* table = config_.parameters.find(rows);
-        const auto& bias = config_.position_bias;
-        const bool adds = bias && bias->kind == PositionBias::Kind::t5;
-        if (adds || (table != nullptr && table->dimension() == 2 && config_.memory)) {
-            const auto buckets = adds ? std::size_t(bias->buckets) : table->shape()[0];
-            list_.push_back({rows, rows, {{"bucket", buckets}, {"head", plan_.heads}}});
-            list_.back().how = adds ? Initialisation::embedding : Initialisation::zeros;
-        }
+        list_bias_table();
         if (config_.output_projection && config_.projection != Projection::mha) {
             list_matrix("output", "w_output",
                         {"in", plan_.value_dim, plan_.context_heads(), &WalkConfig::value_dim},
@@ -70,12 +53,7 @@ public:
         for (std::size_t i = after; own < list_.size() && i < own; ++i) {
             list_[i].step = list_[own].name;
         }
-        // Numbers that are thrown away are drawn before the next tensor that is drawn.
-        std::string next;
-        for (std::size_t i = list_.size(); i-- > 0;) {
-            if (list_[i].step.empty()) list_[i].step = next;
-            if (!list_[i].taken) next = list_[i].step;
-        }
+        name_steps_of_burns();
         return std::move(list_);
     }
 
@@ -269,6 +247,39 @@ private:
         if (letter == 'q') return {"query", init[0], heads, query, embed("in"), head_dim};
         if (letter == 'k') return {"key", init[1], heads, key, memory_features("in"), head_dim};
         return {"value", init[2], heads, key, memory_features("in"), value_dim};
+    }
+
+    /// Those of norms of query and key.
+    void list_gains() {
+        if (!plan_.has_gains()) return;
+        const bool all = config_.qk_norm.over == NormOver::all;
+        for (const auto& [name, heads] :
+             {std::pair("g_query", plan_.heads), {"g_key", plan_.kv_heads}}) {
+            const Extent features{"feature", plan_.head_dim, all ? heads : 1,
+                                  &WalkConfig::head_dim};
+            list_.push_back({name, name, {features}, Initialisation::ones});
+        }
+    }
+
+    /// T5's. One that is given beside cross-attention is listed: its bias is not added there.
+    void list_bias_table() {
+        const char* const rows = "relative_attention_bias";
+        const Tensor* table = config_.parameters.find(rows);
+        const auto& bias = config_.position_bias;
+        const bool adds = bias && bias->kind == PositionBias::Kind::t5;
+        if (!adds && (table == nullptr || table->dimension() != 2 || !config_.memory)) return;
+        const auto buckets = adds ? std::size_t(bias->buckets) : table->shape()[0];
+        list_.push_back({rows, rows, {{"bucket", buckets}, {"head", plan_.heads}}});
+        list_.back().how = adds ? Initialisation::embedding : Initialisation::zeros;
+    }
+
+    /// Numbers that are thrown away are drawn before the next tensor that is drawn.
+    void name_steps_of_burns() {
+        std::string next;
+        for (std::size_t i = list_.size(); i-- > 0;) {
+            if (list_[i].step.empty()) list_[i].step = next;
+            if (!list_[i].taken) next = list_[i].step;
+        }
     }
 
     /// Keys and values of earlier tokens, which their file counts.

@@ -512,50 +512,14 @@ private:
             return;
         }
         const RuleTree &left = node.parts[0], &right = node.parts[1];
-        const auto as = [&](const char* other) { return operate_node(other, {left, right}); };
         if (word == "*" || word == "/") {
-            add("a factor left out", left);
-            add("a factor twice", operate_node(word, {tree_of(node), right}));
-            add("a factor inverted", as(word == "*" ? "/" : "*"));
-            for (const auto& [factor, rest] : factors_of(tree_of(node))) {
-                std::vector<Factored> sums = factors_of(rest);
-                sums.push_back({rest, number_node(1)});
-                for (const auto& [sum, others] : sums) {
-                    if (!is_operation(*sum, "+") && !is_operation(*sum, "-")) continue;
-                    for (const std::size_t part : {0U, 1U}) {
-                        const RuleTree inside = operate_node("*", {factor, sum->parts[part]});
-                        add("brackets elsewhere",
-                            operate_node("*", {others, with_part(*sum, part, inside)}));
-                    }
-                }
-            }
-            if (word == "*") {
-                add("a factor left out", right);
-                add("a factor twice", operate_node(word, {tree_of(node), left}));
-            }
+            change_product(node, add);
         } else if (word == "+" || word == "-") {
-            add("an addend left out", left);
-            add("an addend twice", operate_node(word, {tree_of(node), right}));
-            add("a sign turned", as(word == "+" ? "-" : "+"));
-            if (word == "+") add("an addend left out", right);
-            if (node.type == RuleType::whole) {
-                add("an offset of one", operate_node("+", {tree_of(node), number_node(1)}));
-                add("an offset of one", operate_node("-", {tree_of(node), number_node(1)}));
-            }
-            for (const std::size_t side : {0U, 1U}) {
-                for (const auto& [factor, rest] : factors_of(node.parts[side])) {
-                    const RuleTree whole = with_part(node, side, rest);
-                    add("brackets elsewhere", operate_node("*", {factor, whole}));
-                    const RuleTree share = operate_node("-", {number_node(1), factor});
-                    add("a factor more",
-                        with_part(node, 1 - side,
-                                  operate_node("*", {share, node.parts[1 - side]})));
-                }
-            }
+            change_sum(node, add);
         } else if (word == "and" || word == "or") {
             add("a condition left out", left);
             add("a condition left out", right);
-            add("the other connection", as(word == "and" ? "or" : "and"));
+            add("the other connection", operate_node(word == "and" ? "or" : "and", {left, right}));
         } else if (word == "^") {
             add("a function left out", left);
         } else {
@@ -563,6 +527,54 @@ private:
             add("an offset of one", operate_node(word, {left, operate_node("+", {right, one})}));
             add("an offset of one", operate_node(word, {left, operate_node("-", {right, one})}));
             add("a condition turned round", operate_node("not", {tree_of(node)}));
+        }
+    }
+
+    /// The same of a product or quotient.
+    template <class Add>
+    static void change_product(const RuleNode& node, const Add& add) {
+        const std::string& word = node.word;
+        const RuleTree &left = node.parts[0], &right = node.parts[1];
+        add("a factor left out", left);
+        add("a factor twice", operate_node(word, {tree_of(node), right}));
+        add("a factor inverted", operate_node(word == "*" ? "/" : "*", {left, right}));
+        for (const auto& [factor, rest] : factors_of(tree_of(node))) {
+            std::vector<Factored> sums = factors_of(rest);
+            sums.push_back({rest, number_node(1)});
+            for (const auto& [sum, others] : sums) {
+                if (!is_operation(*sum, "+") && !is_operation(*sum, "-")) continue;
+                for (const std::size_t part : {0U, 1U}) {
+                    const RuleTree inside = operate_node("*", {factor, sum->parts[part]});
+                    add("brackets elsewhere",
+                        operate_node("*", {others, with_part(*sum, part, inside)}));
+                }
+            }
+        }
+        if (word != "*") return;
+        add("a factor left out", right);
+        add("a factor twice", operate_node(word, {tree_of(node), left}));
+    }
+
+    /// The same of a sum or difference.
+    template <class Add>
+    static void change_sum(const RuleNode& node, const Add& add) {
+        const std::string& word = node.word;
+        const RuleTree &left = node.parts[0], &right = node.parts[1];
+        add("an addend left out", left);
+        add("an addend twice", operate_node(word, {tree_of(node), right}));
+        add("a sign turned", operate_node(word == "+" ? "-" : "+", {left, right}));
+        if (word == "+") add("an addend left out", right);
+        if (node.type == RuleType::whole) {
+            add("an offset of one", operate_node("+", {tree_of(node), number_node(1)}));
+            add("an offset of one", operate_node("-", {tree_of(node), number_node(1)}));
+        }
+        for (const std::size_t side : {0U, 1U}) {
+            const RuleTree& other = node.parts[1 - side];
+            for (const auto& [factor, rest] : factors_of(node.parts[side])) {
+                add("brackets elsewhere", operate_node("*", {factor, with_part(node, side, rest)}));
+                const RuleTree share = operate_node("-", {number_node(1), factor});
+                add("a factor more", with_part(node, 1 - side, operate_node("*", {share, other})));
+            }
         }
     }
 
