@@ -7,7 +7,9 @@
 
 namespace attn {
 
+namespace {
 using Kind = RuleNode::Kind;
+}
 
 std::size_t RuleIndices::place_in(const BoundRule& node) {
     std::size_t at = 0;

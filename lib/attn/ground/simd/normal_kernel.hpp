@@ -43,11 +43,11 @@ private:
         // Split x = mantissa * 2^exponent, with the mantissa between sqrt(1/2) and sqrt(2), less
         // one.
         const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
-        const float half = __builtin_bit_cast(float, (bits & 0x007FFFFFU) | 0x3F000000U);
-        const bool low = half < 0.70710678118654752F;
+        const float fraction = __builtin_bit_cast(float, (bits & 0x007FFFFFU) | 0x3F000000U);
+        const bool low = fraction < 0.70710678118654752F;
         const float exponent =
             static_cast<float>(static_cast<std::int32_t>(bits >> 23) - 126) - (low ? 1.0F : 0.0F);
-        const float mantissa = (half - 1.0F) + (low ? half : 0.0F);
+        const float mantissa = (fraction - 1.0F) + (low ? fraction : 0.0F);
         // Evaluate the polynomial in the mantissa.
         const float square = mantissa * mantissa;
         float y = 7.0376836292e-2F;
