@@ -97,6 +97,7 @@ TEST_SUITE("models: the door") {
         fs::rename(weights, folder / "blobs" / "f00");
         check_said(folder, "run hf download a/b");
         check_said(folder / "blobs" / "f00", "without its config.json: give '" + folder.string());
+        check_said(folder / "blobs", "without its config.json: give '" + folder.string());
         fs::create_symlink("../../blobs/gone", weights);
         check_said(folder, "is a link to a file that is not there: run hf download a/b");
     }

@@ -220,12 +220,14 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
     }
 }
 
-/// Refuses a file that is a part of a model, and says where the whole is.
-void refuse_part(const fs::path& file, const fs::path& folder) {
+/// Refuses what is a part of a model, a file in this folder or the folder, and says where the whole
+/// is.
+void refuse_part(const fs::path& place, const fs::path& folder) {
     const auto refuse = [&](const std::string& what, const fs::path& whole) {
-        throw InputError(file_label(file.string()) + what + visible(whole.string()) + "'");
+        throw InputError(file_label(place.string()) + what + visible(whole.string()) + "'");
     };
-    if (const auto [number, all] = shard_of(file); file.extension() != ".json" && all > 1) {
+    const auto [number, all] = shard_of(place);
+    if (place != folder && place.extension() != ".json" && all > 1) {
         refuse(": is shard " + std::to_string(number) + " of " + std::to_string(all) +
                    ": give the folder, '",
                folder);
@@ -265,10 +267,8 @@ Model open_hugging_face(const fs::path& place, const std::string& named_tokenize
     const bool is_folder = fs::is_directory(place, ignored);
     const fs::path above = place.parent_path();
     const fs::path folder = is_folder ? place : above.empty() ? fs::path(".") : above;
-    if (!is_folder) {
-        open_model_file(place.string());
-        refuse_part(place, folder);
-    }
+    if (!is_folder) open_model_file(place.string());
+    refuse_part(place, folder);
     const fs::path config_path = folder / "config.json";
     if (!fs::exists(fs::symlink_status(config_path, ignored))) {
         refuse_folder(folder,
