@@ -152,11 +152,11 @@ std::string page_of_effects(const Model& model, const TokenIds& ids,
     using attn::models::HeadEffect;
     double most = 0;
     for (const HeadEffect& head : found.heads) {
-        most = std::max(most, std::abs(head.without - found.probability));
+        most = std::max(most, std::abs(found.change(head)));
     }
     const auto cell = [&](const HeadEffect& head) {
         const std::string& name = names[static_cast<std::size_t>(&head - found.heads.data())];
-        const double change = head.without - found.probability;
+        const double change = found.change(head);
         return ColoredCell{fmt::format("{:+.4f}", change), most > 0 ? change / most : 0,
                            attn::ScaleKind::around_zero,
                            fmt::format("{:.4f}{}", head.without, name.empty() ? "" : ", " + name)};
@@ -185,7 +185,7 @@ std::string effects_text(const Model& model, const TokenIds& ids,
                          const std::vector<std::string>& names) {
     std::vector<std::size_t> order(found.heads.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto change = [&](std::size_t n) { return found.heads[n].without - found.probability; };
+    const auto change = [&](std::size_t n) { return found.change(found.heads[n]); };
     std::ranges::stable_sort(order, std::greater(),
                              [&](std::size_t n) { return std::abs(change(n)); });
     std::vector<std::vector<std::string>> rows{
@@ -215,7 +215,7 @@ std::string effects_json(const Model& model, const TokenIds& ids,
                         {"head", head.head},
                         {"name", names[n]},
                         {"without", head.without},
-                        {"change", head.without - found.probability}});
+                        {"change", found.change(head)}});
     }
     return json_head(model)
                .with("ids", ids, ",\n ")

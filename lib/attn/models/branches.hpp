@@ -36,6 +36,9 @@ struct HeadEffects {
     std::int64_t id = 0;
     double probability = 0;
     std::vector<HeadEffect> heads;
+
+    /// By how much the probability changes without that head.
+    double change(const HeadEffect& head) const { return head.without - probability; }
 };
 HeadEffects effects_of_heads(const Model& model, const std::vector<std::int64_t>& ids,
                              std::optional<std::int64_t> id, const std::vector<Without>& without);
