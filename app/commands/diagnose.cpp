@@ -283,9 +283,8 @@ std::string remarks_text(const attn::Diagnosis& diagnosis) {
 }
 
 /// What is to be said beside the findings.
-void add_remarks(const Arguments& arguments, const attn::Ledger& file, const DiagnosedWalk& asked,
-                 const attn::DiagnoseOptions& options, const attn::Plan& plan,
-                 attn::Diagnosis& diagnosis) {
+void add_remarks(const DiagnosedWalk& asked, const attn::DiagnoseOptions& options,
+                 const attn::Plan& plan, attn::Diagnosis& diagnosis) {
     std::vector<std::string>& remarks = diagnosis.remarks;
     if (is_right(diagnosis) && !diagnosis.steps.empty() && !options.tolerance &&
         !options.decimals) {
@@ -294,7 +293,6 @@ void add_remarks(const Arguments& arguments, const attn::Ledger& file, const Dia
             remarks.push_back("these numbers cannot show: " + attn::ids_of(below));
         }
     }
-    diagnosis.in_numpy = is_of_numpy(arguments[flags::file], file);
     if (is_open_end(diagnosis) && !options.pairs) {
         remarks.emplace_back("no mistake alone explains it: --pairs tries two at once");
     }
@@ -350,7 +348,8 @@ int run_diagnose(const Arguments& typed) {
         is_open = try_other_ways_back(arguments, asked, apart, options, diagnosis, back);
     }
     progress.clear();
-    add_remarks(arguments, whole, asked, options, plan, diagnosis);
+    diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
+    add_remarks(asked, options, plan, diagnosis);
     write_verdicts(arguments, diagnosis, options.goes_back, back);
     const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
     const bool partial = arguments.has(flags::partial);
