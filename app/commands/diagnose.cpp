@@ -1,6 +1,7 @@
 #include "attn/judge/diagnose/diagnose.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
@@ -82,6 +83,16 @@ bool is_of_numpy(const std::string& name, const attn::Ledger& file) {
 
 /// The cost of a diagnosis in which nothing is wrong.
 constexpr double of_right = 8;
+
+/// True if some step that both judged is farther from the reference under other settings. Wide
+/// bounds may call it right all the same.
+bool is_farther(const attn::Diagnosis& tried, const attn::Diagnosis& best) {
+    return std::ranges::any_of(tried.steps, [&](const attn::StepVerdict& step) {
+        const auto same = std::ranges::find(best.steps, step.name, &attn::StepVerdict::name);
+        return same != best.steps.end() && std::isfinite(step.global_difference) &&
+               step.global_difference > same->global_difference;
+    });
+}
 
 bool is_right(const attn::Diagnosis& diagnosis) {
     return !diagnosis.has_mistake() && !diagnosis.has_unknown() &&
@@ -195,16 +206,21 @@ bool try_other_settings(const Arguments& arguments, const DiagnosedWalk& asked,
         attn::Diagnosis tried;
         attn::DiagnoseOptions within = options;
         within.bound = best.cost;
-        if (asked.is_probe || other.have_to_be_right()) {
+        const bool must_be_right = asked.is_probe || other.have_to_be_right();
+        if (must_be_right) {
             within.bound = std::min(of_right, best.cost);
         }
         try {
             const attn::Plan plan = attn::resolve(std::move(other.config));
-            tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, within);
+            const attn::Ledger drawn = attn::draw(plan);
+            if (!attn::may_explain(plan, drawn, asked.theirs, best, within, must_be_right))
+                continue;
+            tried = attn::diagnose(plan, drawn, asked.theirs, within);
         } catch (const attn::Error&) {
             continue;  // these tensors do not fit that setting
         }
         if (tried.cost >= within.bound || tried.skipped.size() > skipped) continue;
+        if (is_right(tried) && is_farther(tried, best)) continue;
         if (asked.is_probe) {
             best.remarks.push_back("yours matches with " + other.flags +
                                    ", which the probe is without");
@@ -217,6 +233,33 @@ bool try_other_settings(const Arguments& arguments, const DiagnosedWalk& asked,
     if (taken.empty()) return false;
     best.remarks.push_back("with " + taken + ": " + verdict_of(best) + "; without: " + without +
                            ". Which is it? Pass " + taken + " if it is what you meant");
+    return true;
+}
+
+/// Where the user asks for a causal mask with fewer queries than keys, and nothing says whether the
+/// queries are the first tokens or the last: both are diagnosed, and a difference is a question.
+///
+/// Returns whether there is one.
+bool ask_alignment(const Arguments& arguments, const DiagnosedWalk& asked,
+                   const attn::DiagnoseOptions& options, attn::Diagnosis& first) {
+    const attn::WalkConfig& config = asked.config;
+    const bool is_said = arguments.has(flags::causal_align) || asked.is_probe ||
+                         config.causal_align == attn::CausalAlign::end;
+    const attn::Plan& plan = *first.plan;
+    if (is_said || !config.mask.causal || plan.past_len > 0 || plan.query_len >= plan.key_len) {
+        return false;
+    }
+    attn::WalkConfig other = config;
+    other.causal_align = attn::CausalAlign::end;
+    const attn::Plan at_end = attn::resolve(std::move(other));
+    attn::Diagnosis last = attn::diagnose(at_end, attn::draw(at_end), asked.theirs, options);
+    const std::string at_start_verdict = verdict_of(first), at_end_verdict = verdict_of(last);
+    if (at_start_verdict == at_end_verdict) return false;
+    if (!is_right(first) && last.cost < first.cost) first = std::move(last);
+    first.remarks.push_back(
+        "with --causal-align start, the queries are the first tokens: " + at_start_verdict +
+        "; with --causal-align end, the last ones: " + at_end_verdict +
+        ". Which is it? Pass the one that you meant");
     return true;
 }
 
@@ -307,8 +350,9 @@ void write_verdicts(const Arguments& arguments, const attn::Diagnosis& diagnosis
     write_text_or_json(
         arguments,
         [&] {
-            return (diagnosis.steps.empty() ? remarks_text(diagnosis)
-                                            : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
+            return (diagnosis.steps.empty() && goes_back
+                        ? remarks_text(diagnosis)
+                        : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
                    gradients_text(back);
         },
         [&] {
@@ -341,7 +385,9 @@ int run_diagnose(const Arguments& typed) {
     note_useless_flags(arguments, &plan);
     tell_cost_of_mistakes(plan);
     attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
-    bool is_open = !is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis);
+    bool is_open =
+        ask_alignment(arguments, asked, options, diagnosis) ||
+        (!is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis));
     try_other_forms(arguments, asked, options, diagnosis);
     attn::GradientDiagnosis back = diagnose_back(arguments, apart, options, diagnosis);
     if (diagnosis.steps.empty() && !back.right()) {

@@ -151,7 +151,7 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK(has(good.out, "weights-averaged, harmless"));
         const auto bad = diagnosed(unscaled, {{"attn", unscaled.mean}, {"out", unscaled.out}});
         CHECK(bad.exit_code == 1);
-        CHECK(has(bad.out, "averaged_weights: scale-missing"));
+        CHECK_MESSAGE(has(bad.out, "averaged_weights: scale-missing"), bad.out);
         CHECK_FALSE(has(bad.out, "no known mistake"));
     }
 

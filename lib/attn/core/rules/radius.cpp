@@ -196,12 +196,24 @@ private:
         return (end.number - first.number) * cells <= small;
     }
 
+    /// The reduction of other terms. A sum of products that were added is several sums of products,
+    /// each of which runs as a product of matrices.
+    static RuleTree along(const RuleNode& node, const std::string& word, const RuleTree& term) {
+        if (term == nullptr) return nullptr;
+        const auto is_multiplied = [](const RuleTree& part) { return is_operation(*part, "*"); };
+        if (word != "max" && is_operation(*term, "+") &&
+            std::ranges::all_of(term->parts, is_multiplied)) {
+            return plus(along(node, word, term->parts[0]), along(node, word, term->parts[1]));
+        }
+        return reduce_node(word, node.index, node.parts[0], node.parts[1], term);
+    }
+
     RuleTree of_reduction(const RuleTree& node) {
         const RuleTree& first = node->parts[0];
         const RuleTree& end = node->parts[1];
         const RuleTree& body = node->parts[2];
-        const auto along = [&](const char* word, const RuleTree& each) {
-            return each ? reduce_node(word, node->index, first, end, each) : nullptr;
+        const auto along = [&](const std::string& word, const RuleTree& each) {
+            return Radius::along(*node, word, each);
         };
         if (node->word == "max" || node->word == "min") return along("max", of(body));
         if (node->word == "argmax") return nullptr;
@@ -217,8 +229,8 @@ private:
         const double own = is_operation ? 1 : 0;
         const RuleTree within =
             is_operation ? handed_on(body) : plus(handed_on(body), rounded(body, rounding_.sums));
-        const RuleTree terms = along(node->word.c_str(), magnitude(body));
-        const RuleTree moved = along(node->word.c_str(), within);
+        const RuleTree terms = along(node->word, magnitude(body));
+        const RuleTree moved = along(node->word, within);
         const double sums = adds_in_16_bits(*node) ? rounding_.unit : rounding_.sums;
         // PyTorch 1.13 stores the running means of a norm: what each rounds is a part of those so
         // far.

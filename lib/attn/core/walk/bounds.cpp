@@ -80,6 +80,11 @@ const Ball* Bounds::known(const std::string& name) {
 }
 
 std::optional<Ball> Bounds::of(const std::string& step) {
+    const auto found = by_rule_.find(step);
+    return found != by_rule_.end() ? found->second : by_rule_[step] = by_rule(step);
+}
+
+std::optional<Ball> Bounds::by_rule(const std::string& step) {
     const PlannedStep planned{plan_, table_, find_step(table_, step)};
     if (!planned.step.applies(plan_)) return std::nullopt;
     const std::optional<Rule> rule = rule_of(planned);
@@ -130,22 +135,22 @@ WithinBall within(const Tensor& tensor, const Ball& ball) {
     WithinBall result;
     const double* const middle = ball.middle.as<double>().data();
     const double* const radius = ball.radius.as<double>().data();
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const double cell = tensor.at(i);
-        if (same_number(cell, middle[i])) continue;
+    const auto take = [&](std::size_t i, double cell) {
+        if (same_number(cell, middle[i])) return;
         const double apart = std::abs(cell - middle[i]);
         const double difference = std::isnan(apart) ? infinity : apart;
         if (difference > result.difference) {
             result.difference = difference;
             result.allowed = radius[i];
         }
-        if (difference <= radius[i]) continue;
+        if (difference <= radius[i]) return;
         if (result.beyond++ == 0) {
             result.first = i;
             result.first_difference = difference;
             result.first_allowed = radius[i];
         }
-    }
+    };
+    each_number(tensor, take);
     return result;
 }
 
@@ -166,25 +171,30 @@ std::optional<Slope> slope_of(const Tensor& tensor, const Ball& ball, const Roun
     constexpr std::size_t fewest = 8;
     const double* const middle = ball.middle.as<double>().data();
     const double* const radius = ball.radius.as<double>().data();
-    double along = 0, all = 0, square = 0, lost = 0;
+    double along = 0, all = 0, square = 0;
     std::size_t count = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const double x = middle[i] / radius[i], y = tensor.at(i) / radius[i];
-        if (!std::isfinite(x) || !std::isfinite(y) || x == 0) continue;
+    each_number(tensor, [&](std::size_t i, double cell) {
+        const double x = middle[i] / radius[i], y = cell / radius[i];
+        if (!std::isfinite(x) || !std::isfinite(y) || x == 0) return;
         along += x * (y - x);
         all += x * x;
         square += (y - x) * (y - x);
-        lost += x * x * lost_where_stored(middle[i], rounding) / std::abs(middle[i]);
         ++count;
-    }
+    });
     if (count < fewest) return std::nullopt;
     const double more = along / all;
     const double scatter = std::max(square - more * along, 0.0) / static_cast<double>(count - 1);
-    Slope slope{1 + more, std::sqrt(scatter / all), true, lost / all};
-    for (std::size_t i = 0; slope.is_all && i < tensor.size(); ++i) {
-        const double left = std::abs(tensor.at(i) / slope.factor - middle[i]);
-        slope.is_all = left <= radius[i] || same_number(tensor.at(i), middle[i]);
-    }
+    Slope slope{1 + more, std::sqrt(scatter / all), true};
+    if (slope.is_one(rounding)) return slope;
+    each_number(tensor, [&](std::size_t i, double cell) {
+        const double x = middle[i] / radius[i];
+        if (!std::isfinite(x) || !std::isfinite(cell / radius[i]) || x == 0) return;
+        slope.lost += x * x / all * lost_where_stored(middle[i], rounding) / std::abs(middle[i]);
+    });
+    each_number(tensor, [&](std::size_t i, double cell) {
+        const double left = std::abs(cell / slope.factor - middle[i]);
+        slope.is_all = slope.is_all && (left <= radius[i] || same_number(cell, middle[i]));
+    });
     return slope;
 }
 

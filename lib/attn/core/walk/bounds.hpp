@@ -31,13 +31,14 @@ public:
 private:
     const Tensor* exact(const std::string& name);
     const Ball* known(const std::string& name);
+    std::optional<Ball> by_rule(const std::string& step);
 
     const Plan& plan_;
     const StepTable& table_;
     const Ledger& used_;
     const Rounding rounding_;
     std::map<std::string, std::optional<Tensor>> exact_;
-    std::map<std::string, std::optional<Ball>> known_;
+    std::map<std::string, std::optional<Ball>> known_, by_rule_;
 };
 
 /// How a tensor lies to its ball.
@@ -63,7 +64,8 @@ WithinBall within(const Tensor& tensor, const Ball& ball);
 struct Slope {
     double factor = 1, error = 0;
     bool is_all = false;  ///< with that factor every cell is within its ball
-    double lost = 0;      ///< of the size of a number that it should be, where that is stored
+    /// The part of a number that is lost when it is stored; 0 if the factor is 1 without it.
+    double lost = 0;
 
     /// Whether rounding explains it: so many standard errors, or a unit, by which a constant that
     /// was rounded may be off in every cell; less where the numbers themselves lose nothing:

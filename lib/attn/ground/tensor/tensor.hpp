@@ -110,6 +110,18 @@ decltype(auto) with_floating(DType dtype, F&& f) {
     return dtype == DType::float64 ? std::forward<F>(f)(double{}) : std::forward<F>(f)(float{});
 }
 
+/// Calls `f(i, number)` for every element in row-major order, widened to double.
+template <class F>
+void each_number(const Tensor& tensor, F&& f) {
+    std::visit(
+        [&](const auto& cells) {
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                f(i, static_cast<double>(cells.data()[i]));
+            }
+        },
+        tensor.values());
+}
+
 /// How a tensor is read as a larger one: from the right, each length is equal or 1, and axes that
 /// it lacks on the left count as 1.
 ///

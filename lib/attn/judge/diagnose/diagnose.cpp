@@ -66,7 +66,8 @@ private:
         ++tries_;
         std::vector<TheirTensor> ordered = in_order(std::move(theirs));
         const double bound = best_.cost + (thorough ? 1e-3 : -1e-3);
-        std::optional<Outcome> outcome = examined(case_, ordered, bound, thorough);
+        std::optional<Outcome> outcome =
+            examined(case_, ordered, bound, thorough, best_.calm.get());
         if (!outcome) return false;
         best_ = std::move(*outcome);
         theirs_ = std::move(ordered);
@@ -85,8 +86,11 @@ private:
     }
 
     /// Query and key go together: where one is the turned one, so is the other. Then any two, of
-    /// which one has a finding.
+    /// which one has a finding. One mistake that explains all else leaves nothing for two.
     bool improves_by_two() {
+        const Diagnosis& found = best_.diagnosis;
+        if (found.findings.size() == 1 && !found.has_unknown() && best_.cost < of_clash)
+            return false;
         for (const bool alike : {true, false}) {
             for (const std::size_t i : best_.troubled) {
                 for (std::size_t j = 0; j < theirs_.size(); ++j) {
@@ -129,23 +133,6 @@ constexpr Exactness less_exact[]{
     {0x1p-7, "your numbers are right to 2 digits, as bfloat16 gives them"},
 };
 
-/// The decimals that all their numbers were rounded to.
-std::optional<int> shared_decimals(const Ledger& theirs) {
-    int most = 0;
-    for (const auto& [name, tensor] : theirs.entries()) {
-        const std::vector<double> numbers = tensor.numbers();
-        std::set<double> different;
-        for (std::size_t i = 0; i < numbers.size() && different.size() < 8; ++i) {
-            different.insert(numbers[i]);
-        }
-        if (!tensor.is_floating() || different.size() < 8) continue;
-        const int decimals = decimals_of(numbers);
-        if (decimals == 0) return std::nullopt;
-        most = std::max(most, decimals);
-    }
-    return most >= 3 ? std::optional(most) : std::nullopt;
-}
-
 /// How many of the samples they saved, where all their tensors agree on fewer.
 std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
                                       const DiagnoseOptions& options) {
@@ -176,28 +163,46 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
     return samples;
 }
 
+/// The user's tensor for each of query, key and value: the one whose name allows the fewest other
+/// steps, and of those the first. A second one stays to be judged.
+std::map<std::string, std::string> projections_in(const Plan& plan, const Ledger& theirs,
+                                                  const DiagnoseOptions& options) {
+    std::map<std::string, std::pair<std::size_t, std::string>> best;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const auto said = options.steps.find(name);
+        const std::vector<std::string> steps =
+            said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+        const std::string step = steps.empty() ? "" : steps.front();
+        if (step != "query" && step != "key" && step != "value") continue;
+        const Outline ours = find_step(kept_table(plan), step).outline(plan);
+        if (readings(tensor, ours.axes, ours.shape, plan.compute_dtype).empty()) continue;
+        const std::size_t choices = name == step ? 0 : steps.size();
+        const auto [place, is_new] = best.try_emplace(step, choices, name);
+        if (!is_new && choices < place->second.first) place->second = {choices, name};
+    }
+    std::map<std::string, std::string> step_of;
+    for (const auto& [step, chosen] : best) step_of[chosen.second] = step;
+    return step_of;
+}
+
 /// Takes their query, key and value as given where nothing else makes these.
 Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
                 const DiagnoseOptions& options) {
     if (!options.takes_projections) return {given, theirs};
     Intake intake{given, {}};
     std::set<std::string> taken;
+    const std::map<std::string, std::string> step_of = projections_in(plan, theirs, options);
     for (const auto& [name, tensor] : theirs.entries()) {
-        const auto said = options.steps.find(name);
-        const std::vector<std::string> steps =
-            said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
-        const std::string step = steps.empty() ? "" : steps.front();
-        std::vector<Reading> ways;
-        if (step == "query" || step == "key" || step == "value") {
-            const Outline ours = find_step(kept_table(plan), step).outline(plan);
-            ways = readings(tensor, ours.axes, ours.shape, plan.compute_dtype);
-        }
-        if (ways.empty()) {
+        const auto step = step_of.find(name);
+        if (step == step_of.end()) {
             intake.theirs.record(name, tensor);
-        } else {
-            intake.given.record(step, ways.front().tensor);
-            taken.insert(name);
+            continue;
         }
+        const Outline ours = find_step(kept_table(plan), step->second).outline(plan);
+        intake.given.record(
+            step->second,
+            readings(tensor, ours.axes, ours.shape, plan.compute_dtype).front().tensor);
+        taken.insert(name);
     }
     if (!taken.empty()) {
         intake.remarks.push_back(
@@ -252,26 +257,29 @@ const StepVerdict& row_of(const Diagnosis& diagnosis, const Finding& finding) {
 }
 
 /// What a diagnosis cannot say: see Diagnosis::open.
-std::vector<std::string> open_questions(Diagnosis& diagnosis) {
+std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOptions& options) {
     std::vector<std::string> open;
     const auto is_before = [](const StepVerdict& step) { return step.name == "merged"; };
     const bool saves_before = std::ranges::any_of(diagnosis.steps, is_before);
     for (Finding& finding : diagnosis.findings) {
-        finding.asked = finding.mistake && finding.mistake->id == "no-output-projection" &&
-                        row_of(diagnosis, finding).theirs_name != "output" && !saves_before;
+        const std::string& name = row_of(diagnosis, finding).theirs_name;
         if (finding.asked) {
-            open.push_back("if you saved " + row_of(diagnosis, finding).theirs_name +
-                           " before w_output was applied to it, nothing is wrong");
+            open.push_back("the results are right, and do not follow from " + name +
+                           ": save the tensor that they were made of");
+        } else if (finding.mistake && finding.mistake->id == "no-output-projection" &&
+                   name != "output" && !saves_before) {
+            finding.asked = true;
+            open.push_back("if you saved " + name + " before w_output was applied to it, nothing is wrong");
         }
         if (!may_be_mistake(*diagnosis.plan, finding)) continue;
         open.push_back(finding.step +
                        " may be a mistake: these numbers are too small or too alike to show what "
                        "it does to the output. Larger ones would tell");
     }
-    // What 16 bits have lost before may have grown, but not in all numbers alike.
+    // What 16 bits or few decimals have lost before may have grown, but not in all numbers alike.
     const auto differs = [&](const StepVerdict& step) {
-        const bool may_have_grown =
-            step.epsilon != 0 && !step.is_systematic && step.local == Verdict::right;
+        const bool is_cut = step.epsilon != 0 || options.decimals || options.digits;
+        const bool may_have_grown = is_cut && !step.is_systematic && step.local == Verdict::right;
         return is_result_step(*diagnosis.plan, step.name) && step.global == Verdict::wrong &&
                step.local != Verdict::wrong && !may_have_grown;
     };
@@ -297,7 +305,7 @@ Diagnosis diagnosed(const CaseTensors& taken) {
         diagnosis = Readers(taken.about, taken.tensors).best();
     }
     diagnosis.plan = taken.about.plan;
-    diagnosis.open = open_questions(diagnosis);
+    diagnosis.open = open_questions(diagnosis, taken.about.options);
     diagnosis.given = intake.given;
     diagnosis.remarks = intake.remarks;
     diagnosis.skipped.insert(diagnosis.skipped.begin(), taken.skipped.begin(), taken.skipped.end());
@@ -334,6 +342,23 @@ bool Diagnosis::has_unknown() const {
     return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake; });
 }
 
+bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                 const Diagnosis& diagnosis, const DiagnoseOptions& options, bool must_be_right) {
+    const auto wrong = std::ranges::find_if(diagnosis.steps, [](const StepVerdict& step) {
+        return step.global != Verdict::right && step.name != "mask";
+    });
+    const bool is_alone = diagnosis.steps.size() < 3 && !must_be_right;
+    if (wrong == diagnosis.steps.end() || is_alone) return true;
+    const Intake intake = taken_in(plan, given, theirs, options);
+    const Judge judge(plan, intake.given, options);
+    const TheirTensor tensor{wrong->theirs_name, theirs[wrong->theirs_name], {}, wrong->epsilon};
+    std::vector<std::string> steps = steps_called(tensor.name, plan);
+    steps.push_back(wrong->name);
+    return std::ranges::any_of(steps, [&](const std::string& step) {
+        return !judge.reference().has(step) || judge.looks_right(tensor, step);
+    });
+}
+
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options) {
     if (const auto samples = samples_in(plan, theirs, options)) {
@@ -347,15 +372,20 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
     const Intake intake = taken_in(plan, given, theirs, options);
     const CaseTensors exact(plan, intake, options, 0);
     Diagnosis best = diagnosed(exact);
-    if (!best.has_unknown() || options.tolerance || options.decimals) return best;
-    if (const std::optional<int> decimals = shared_decimals(theirs)) {
+    if (options.tolerance || options.decimals || options.digits) return best;
+    if (!best.has_unknown() && !best.has_mistake()) return best;
+    for (const bool significant : {false, true}) {
+        const int printed = significant ? digits_of(theirs) : decimals_of(theirs);
+        if (printed == 0) continue;
         DiagnoseOptions rounded = options;
-        rounded.decimals = decimals;
+        (significant ? rounded.digits : rounded.decimals) = printed;
         Diagnosis other = diagnosed(CaseTensors(plan, intake, rounded, 0));
-        other.remarks.push_back("your numbers have " + std::to_string(*decimals) +
-                                " decimals, and are compared as far");
+        other.remarks.push_back("your numbers have " + std::to_string(printed) +
+                                (significant ? " significant digits" : " decimals") +
+                                ", and are compared as far");
         if (other.cost < best.cost) return other;
     }
+    if (!best.has_unknown()) return best;
     if (!may_be_rounded(exact, less_exact[1].epsilon)) return best;
     for (const auto& [epsilon, words] : less_exact) {
         Diagnosis other = diagnosed(CaseTensors(plan, intake, options, epsilon));

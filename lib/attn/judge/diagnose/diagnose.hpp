@@ -16,6 +16,8 @@ namespace attn {
 struct DiagnoseOptions {
     /// The tensors were copied from a screen with so many decimals.
     std::optional<int> decimals;
+    /// The same with so many significant digits.
+    std::optional<int> digits;
     /// The tolerance; without it, what rounding explains.
     std::optional<Tolerance> tolerance;
     /// Where no single mistake matches, try two at once.
@@ -53,7 +55,8 @@ struct StepVerdict {
     double local_difference = 0;
     bool harmless = false;  ///< it differs, and what follows is right all the same
     double epsilon = 0;     ///< of the 16-bit type that it has been through
-    /// What rounding explains of the local difference, where it was asked.
+    /// What rounding explains of the local difference; of the global one if all steps so far are
+    /// right.
     std::optional<WithinBall> within{};
 };
 
@@ -121,6 +124,12 @@ struct Diagnosis {
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options = {});
 
+/// False if the first tensor that `diagnosis` finds wrong is as wrong in the walk of another plan,
+/// which then need not be searched. Unless nothing may be wrong with that walk, a result alone says
+/// too little: true.
+bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                 const Diagnosis& diagnosis, const DiagnoseOptions& options, bool must_be_right);
+
 /// The diagnosis for people, and as JSON.
 std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink = {});
 std::string diagnosis_json(const Diagnosis& diagnosis);
@@ -141,8 +150,10 @@ struct Dropout {
 std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
                                   const Tolerance& tolerance);
 
-/// The decimals of numbers that were rounded to so many; 0 where they were not.
-int decimals_of(const std::vector<double>& numbers);
+/// The decimals, or significant digits, that all floating numbers were rounded to; 0 if they have
+/// more than a float is printed with.
+int decimals_of(const Ledger& tensors);
+int digits_of(const Ledger& tensors);
 
 /// The factor between two tensors, if it is the same for every cell.
 std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected);

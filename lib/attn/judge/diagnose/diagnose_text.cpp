@@ -234,7 +234,9 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
             line += fmt::format("{:<{}}", rows[row][i], widths[i]);
         return line;
     };
-    text += ink.of(ink.heading, columns(0) + "from your step before") + "\n";
+    if (!diagnosis.steps.empty()) {
+        text += ink.of(ink.heading, columns(0) + "from your step before") + "\n";
+    }
     bool diverged = false;
     std::vector<std::string> names;
     for (std::size_t row = 1; row < rows.size(); ++row) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/core/plan/ledger.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/ground/text/number_text.hpp"
@@ -85,15 +86,43 @@ std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
     return is_dropout ? std::optional(found) : std::nullopt;
 }
 
-int decimals_of(const std::vector<double>& numbers) {
-    double scale = 1;
-    const auto is_whole = [&scale](double number) {
-        const double scaled = std::abs(number * scale);
-        return !std::isfinite(number) || std::abs(scaled - std::round(scaled)) <= 1e-7 * scaled;
-    };
+namespace {
+
+bool all_numbers(const Ledger& tensors, auto&& holds) {
+    return std::ranges::all_of(tensors.entries(), [&](const Ledger::Entry& entry) {
+        const Tensor& tensor = entry.tensor;
+        std::size_t i = 0;
+        while (tensor.is_floating() && i < tensor.size() && holds(tensor.at(i))) ++i;
+        return i == tensor.size() || !tensor.is_floating();
+    });
+}
+
+/// True if a number is a whole multiple of `last`, as far as float32 tells.
+bool is_multiple(double number, double last) {
+    const double count = std::abs(number / last);
+    return !std::isfinite(number) || std::abs(count - std::round(count)) <= 1e-7 * count;
+}
+
+}  // namespace
+
+int decimals_of(const Ledger& tensors) {
     for (int decimals = 1; decimals < 7; ++decimals) {
-        scale *= 10;
-        if (std::ranges::all_of(numbers, is_whole)) return decimals;
+        const double last = std::pow(10, -decimals);
+        if (all_numbers(tensors, [&](double each) { return is_multiple(each, last); })) {
+            return decimals;
+        }
+    }
+    return 0;
+}
+
+int digits_of(const Ledger& tensors) {
+    for (int digits = 2; digits < 7; ++digits) {
+        const auto has_no_more = [digits](double number) {
+            if (number == 0 || !std::isfinite(number)) return true;
+            const double first = std::floor(std::log10(std::abs(number)));
+            return is_multiple(number, std::pow(10, first - digits + 1));
+        };
+        if (all_numbers(tensors, has_no_more)) return digits;
     }
     return 0;
 }
@@ -112,7 +141,10 @@ void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
         if (!same_number(a[i], b[i])) farthest = std::max(farthest, std::abs(a[i] - b[i]));
         in_place = in_place && (a[i] == b[i] || near(a[i], b[i]));
     }
-    if (const int decimals = decimals_of(a); decimals > 0 && farthest <= std::pow(10, -decimals)) {
+    Ledger alone;
+    alone.record("theirs", theirs);
+    if (const int decimals = decimals_of(alone);
+        decimals > 0 && farthest <= std::pow(10, -decimals)) {
         const std::string many = std::to_string(decimals);
         found.push_back("the numbers are right to " + many + " decimals: pass $decimals "_told +
                         many);

@@ -5,8 +5,8 @@
 #include "attn/ground/text/number_text.hpp"
 
 namespace attn {
-namespace {
 
+/// Goes through a reading of all tensors, in the order of the walk.
 class Examiner {
 public:
     Examiner(const Case& about, const std::vector<TheirTensor>& theirs, double bound, bool thorough)
@@ -14,22 +14,44 @@ public:
           judge_(about.judge),
           replay_(about.replay),
           screens_(about.screens),
-          theirs_(theirs),
+          theirs_(std::make_shared<const std::vector<TheirTensor>>(theirs)),
           bound_(bound),
           thorough_(thorough) {
         outcome_.cost = cost_of({}, theirs);
     }
 
+    /// This examination of another reading that begins with the same tensors; nothing if it does
+    /// not.
+    std::optional<Examiner> of(const std::vector<TheirTensor>& theirs, double bound,
+                               bool thorough) const {
+        const auto is_same = [](const TheirTensor& one, const TheirTensor& other) {
+            return one.name == other.name && one.steps == other.steps && one.aside == other.aside;
+        };
+        const auto begin = theirs_->begin(), end = begin + static_cast<std::ptrdiff_t>(next_);
+        if (!std::equal(begin, end, theirs.begin(), is_same)) return std::nullopt;
+        Examiner other = *this;
+        other.theirs_ = std::make_shared<const std::vector<TheirTensor>>(theirs);
+        other.bound_ = bound;
+        other.thorough_ = thorough;
+        other.outcome_.cost = cost_of({}, theirs);
+        return other;
+    }
+
     std::optional<Outcome> examine() {
         for (const bool aside : {false, true}) {
-            for (next_ = 0; next_ < theirs_.size();) {
-                const TheirTensor& theirs = theirs_[next_++];
+            if (aside) next_ = 0;
+            while (next_ < theirs_->size()) {
+                const TheirTensor& theirs = (*theirs_)[next_];
+                std::shared_ptr<const Examiner> before;
+                if (!outcome_.calm && !aside) before = std::make_shared<const Examiner>(*this);
+                ++next_;
                 if (theirs.aside != aside) continue;
                 const std::size_t findings = diagnosis_.findings.size();
                 const std::size_t steps = diagnosis_.steps.size();
                 examine(theirs);
                 weigh(findings, steps);
                 if (outcome_.cost >= bound_) return std::nullopt;
+                if (!outcome_.troubled.empty() && !outcome_.calm) outcome_.calm = before;
             }
         }
         for (Finding& finding : diagnosis_.findings) {
@@ -40,7 +62,7 @@ public:
             const bool undone = turns_both(finding.step) ||
                                 (is_side(finding.step) && !blocked_ &&
                                  (undone_ || (is_first && have_same_product(case_, replay_))));
-            mark_if_harmless(case_.plan, finding, diagnosis_, undone, results_are_wrong_);
+            mark_if_harmless(case_.plan, finding, diagnosis_, undone, undone_, results_are_wrong_);
         }
         // A harmless difference leaves the results right.
         const auto is_harmless = [](const Finding& finding) { return finding.harmless; };
@@ -48,7 +70,7 @@ public:
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
         fold_halves(diagnosis_);
-        outcome_.cost = cost_of(diagnosis_, theirs_) + of_clash * clashes_;
+        outcome_.cost = cost_of(diagnosis_, *theirs_) + of_clash * clashes_;
         diagnosis_.cost = outcome_.cost;
         diagnosis_.read = replay_.given();
         outcome_.diagnosis = std::move(diagnosis_);
@@ -77,7 +99,7 @@ private:
     }
 
     std::span<const TheirTensor> later() const {
-        return std::span<const TheirTensor>(theirs_).subspan(next_);
+        return std::span<const TheirTensor>(*theirs_).subspan(next_);
     }
 
     /// Whether some tensor that comes after holds none of the right numbers.
@@ -146,8 +168,8 @@ private:
     /// step all the same: what comes later follows from it, or there is nothing else.
     bool leads_on(const TheirTensor& theirs) const {
         const auto is_stray = [](const TheirTensor& each) { return !each.stray.empty(); };
-        const bool is_last = next_ == theirs_.size() && diagnosis_.steps.empty();
-        if (is_last && std::ranges::all_of(theirs_, is_stray)) return true;
+        const bool is_last = next_ == theirs_->size() && diagnosis_.steps.empty();
+        if (is_last && std::ranges::all_of(*theirs_, is_stray)) return true;
         return !blocked_ && !has_row(theirs.steps.front()) &&
                explains_more(theirs, replay_, judge_, later());
     }
@@ -230,6 +252,23 @@ private:
         const auto inherited = [&](const std::string& step) {
             return settles_as_replayed(theirs, step, true);
         };
+        // A tensor is right if it follows from right ones: one step has the tightest bound.
+        const auto follows = [&](const std::string& step) {
+            const Tensor* const local = replay_.step(step);
+            if (local == nullptr) return false;
+            for (const Reading& reading : readings(theirs.tensor, *local)) {
+                if (!reading.layout.empty() && later_is_wrong()) return false;
+                const Judged answer = judge_(step, theirs, reading.tensor, *local, uses_theirs_);
+                if (!answer.right()) continue;
+                settle(theirs, step, reading, &answer);
+                return true;
+            }
+            return false;
+        };
+        if (!blocked_ && all_is_right_so_far(theirs) &&
+            std::ranges::any_of(theirs.steps, follows)) {
+            return true;
+        }
         // What 16 bits allow of the whole way is more than a mistake at its end.
         const bool is_far = judge_.epsilon_of(theirs) != 0 && uses_theirs_ && !blocked_;
         if (is_far && std::ranges::any_of(theirs.steps, inherited)) return true;
@@ -239,24 +278,33 @@ private:
                find_mistake_at(theirs, theirs.steps.front());
     }
 
+    /// True if no tensor before this one differs, and this one has all its digits.
+    bool all_is_right_so_far(const TheirTensor& theirs) const {
+        return diagnosis_.findings.empty() && judge_.epsilon_of(theirs) == 0 &&
+               !judge_.looks_away() &&
+               std::ranges::all_of(diagnosis_.steps, [](const StepVerdict& step) {
+                   return step.global == Verdict::right;
+               });
+    }
+
     /// The verdict on a tensor as it was read.
     StepVerdict verdict_on(const TheirTensor& theirs, const std::string& step,
-                           const Reading& reading) {
+                           const Reading& reading, const Judged* follows = nullptr) {
         StepVerdict verdict = row_of(judge_, theirs, step);
         verdict.layout += (verdict.layout.empty() ? "" : ", ") + reading.layout;
         if (verdict.layout.ends_with(", ")) verdict.layout.resize(verdict.layout.size() - 2);
-        const auto compare = [&](const Tensor* expected, bool local, Verdict& word,
-                                 double& number) {
-            if (expected == nullptr) return;
-            const Judged answer = judge_(step, theirs, reading.tensor, *expected, local);
-            word = answer.verdict;
-            number = answer.difference;
-            verdict.within = answer.within;
-            if (!local) verdict.is_systematic = answer.slope.has_value();
-        };
         const Tensor* reference = judge_.reference().find(step);
-        compare(reference, false, verdict.global, verdict.global_difference);
-        verdict.within.reset();
+        if (reference != nullptr && follows) {
+            verdict.global_difference = judged(reading.tensor, *reference, {}).difference;
+        } else if (reference != nullptr) {
+            const bool in_full = judge_.epsilon_of(theirs) != 0;
+            const Judged answer =
+                in_full ? judge_.in_full(step, theirs, reading.tensor, *reference, false)
+                        : judge_(step, theirs, reading.tensor, *reference, false);
+            verdict.global = answer.verdict;
+            verdict.global_difference = answer.difference;
+            verdict.is_systematic = answer.slope.has_value();
+        }
         results_are_wrong_ =
             results_are_wrong_ ||
             (verdict.global != Verdict::right && is_result_step(case_.plan, step) &&
@@ -264,15 +312,22 @@ private:
              !judge_.right_where_read(step, theirs, reading.tensor, *reference, false));
         if (blocked_) {
             verdict.local = Verdict::not_compared;
-        } else {
-            compare(replay_.step(step), uses_theirs_, verdict.local, verdict.local_difference);
+        } else if (const Tensor* local = replay_.step(step)) {
+            const Judged answer = follows != nullptr ? *follows
+                                                     : judge_.in_full(step, theirs, reading.tensor,
+                                                                      *local, uses_theirs_);
+            verdict.local = answer.verdict;
+            verdict.local_difference = answer.difference;
+            verdict.within = answer.within;
         }
         return verdict;
     }
 
-    /// Enters the verdict, and lets what follows be replayed from the tensor.
-    void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
-        StepVerdict verdict = verdict_on(theirs, step, reading);
+    /// Enters the verdict, and lets what follows be replayed from the tensor. `follows` is the
+    /// answer for a tensor that follows from right ones.
+    void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading,
+                const Judged* follows = nullptr) {
+        StepVerdict verdict = verdict_on(theirs, step, reading, follows);
         if (has_row(step) && verdict.global != Verdict::right) ++clashes_;
         // A tensor that equals the reference is right, whatever rounding says of the way there.
         if (!blocked_ && verdict.global == Verdict::right &&
@@ -357,7 +412,7 @@ private:
     void enter(const TheirTensor& theirs, const std::string& step, Match match) {
         diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
         const Judged answer =
-            judge_(step, theirs, match.reading.tensor, *replay_.step(step), uses_theirs_);
+            judge_.in_full(step, theirs, match.reading.tensor, *replay_.step(step), uses_theirs_);
         // Few digits let each cell pass; what all have in common does not.
         if (answer.slope && is_result_step(case_.plan, step)) results_are_wrong_ = true;
         for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
@@ -379,7 +434,8 @@ private:
         }
         // After a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
-            const Judged answer = judge_(step, theirs, reading.tensor, expected, uses_theirs_);
+            const Judged answer =
+                judge_.in_full(step, theirs, reading.tensor, expected, uses_theirs_);
             const auto is_ratio = [](const std::string& line) { return line.starts_with("every"); };
             if (answer.slope && std::ranges::none_of(unexplained_.evidence, is_ratio)) {
                 unexplained_.evidence.push_back(answer.slope->text());
@@ -412,7 +468,7 @@ private:
     Replay replay_;
     std::vector<Screen> screens_;
     std::string state_;  ///< what was taken and made
-    const std::vector<TheirTensor>& theirs_;
+    std::shared_ptr<const std::vector<TheirTensor>> theirs_;
     double bound_;
     bool thorough_;
     std::size_t next_ = 0;  ///< the first tensor that has not been looked at
@@ -424,11 +480,12 @@ private:
     bool blocked_ = false;  ///< something of theirs could not be replayed, so what follows cannot
 };
 
-}  // namespace
-
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
-                                double bound, bool thorough) {
-    return Examiner(about, theirs, bound, thorough).examine();
+                                double bound, bool thorough, const Examiner* calm) {
+    std::optional<Examiner> begun =
+        calm != nullptr ? calm->of(theirs, bound, thorough) : std::nullopt;
+    if (!begun) begun.emplace(about, theirs, bound, thorough);
+    return begun->examine();
 }
 
 }  // namespace attn

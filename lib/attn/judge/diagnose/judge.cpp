@@ -13,6 +13,9 @@ namespace {
 
 /// The share of numbers as large as its own that rounding may at most take of a cell.
 constexpr double most_of_float = 1e-2, most_of_half = 0.25;
+/// The units of the largest number by which two builds of a library may draw different numbers.
+constexpr double drawn_units = 4;
+double most_of(const Rounding& rounding) { return rounding.is_half ? most_of_half : most_of_float; }
 
 double largest_finite(const Tensor& tensor) {
     double largest = 0;
@@ -40,57 +43,83 @@ Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
     return {within ? Verdict::right : Verdict::wrong, farthest};
 }
 
-/// How large the sums of products are that the cells may be, in each matrix of the last two axes:
-/// row times column. One loud head or channel excuses no cell of another. With few rows or columns
-/// their sizes say nothing, as sums that cancel are small: there the matrix has one size.
-struct Sizes {
-    std::vector<double> of_cells, of_matrices;  ///< both for each cell
-};
+/// The size of the sums of products that each cell may be, in each matrix of the last two axes: row
+/// times column. One loud head or channel excuses no cell of another. Few rows or columns say
+/// nothing of sizes, as sums that cancel are small: all cells of such a matrix have one size.
+class Sizes {
+public:
+    explicit Sizes(const Tensor& expected)
+        : shape_(expected.shape()), usual_(usual_size(expected)) {
+        if (shape_.size() < 2) return;
+        const std::size_t columns = shape_.back(), rows = shape_[shape_.size() - 2];
+        has_sizes_ = std::min(rows, columns) >= 4;
+        std::visit([&](const auto& cells) { measure(cells, rows, columns); }, expected.values());
+    }
 
-Sizes sizes_in(const Tensor& expected) {
-    const double usual = usual_size(expected);
-    const std::vector<double> alike(expected.size(), usual);
-    Sizes sizes{alike, alike};
-    if (expected.dimension() < 2) return sizes;
-    const std::size_t columns = expected.shape().back();
-    const std::size_t rows = expected.shape()[expected.dimension() - 2];
-    const bool tells = std::min(rows, columns) >= 4;
-    for (std::size_t begin = 0; begin < expected.size(); begin += rows * columns) {
-        double largest = 0;
-        std::vector<double> of_row(rows), of_column(columns);
-        for (std::size_t i = 0; i < rows * columns; ++i) {
-            const double size = std::abs(expected.at(begin + i));
-            if (!(size < 1e4)) continue;  // leaves out what usual_size() leaves out
-            largest = std::max(largest, size);
-            of_row[i / columns] = std::max(of_row[i / columns], size);
-            of_column[i % columns] = std::max(of_column[i % columns], size);
+    /// Calls `f(i, size of cell i, size of its matrix)` for all cells in order.
+    void each(auto&& f) const {
+        if (shape_.size() < 2) {
+            for (std::size_t i = 0; i < element_count(shape_); ++i) f(i, usual_, usual_);
+            return;
         }
-        for (std::size_t i = 0; i < rows * columns; ++i) {
-            const double product = of_row[i / columns] * of_column[i % columns];
-            const double here = tells && largest > 0 ? product / largest : largest;
-            sizes.of_cells[begin + i] = std::max(here, 1e-6 * usual);
-            sizes.of_matrices[begin + i] = std::max(largest, 1e-6 * usual);
+        std::size_t i = 0;
+        for (const auto& [rows, columns, largest] : matrices_) {
+            const double of_matrix = std::max(largest, 1e-6 * usual_);
+            for (const double row : rows) {
+                for (const double column : columns) {
+                    const double here =
+                        has_sizes_ && largest > 0 ? row * column / largest : largest;
+                    f(i++, std::max(here, 1e-6 * usual_), of_matrix);
+                }
+            }
         }
     }
-    return sizes;
-}
+
+private:
+    struct Matrix {
+        std::vector<double> rows, columns;  ///< the largest of each
+        double largest = 0;
+    };
+
+    void measure(const auto& cells, std::size_t rows, std::size_t columns) {
+        for (std::size_t begin = 0; begin < cells.size(); begin += rows * columns) {
+            Matrix matrix{std::vector<double>(rows), std::vector<double>(columns)};
+            for (std::size_t row = 0; row < rows; ++row) {
+                for (std::size_t column = 0; column < columns; ++column) {
+                    const auto cell =
+                        static_cast<double>(cells.data()[begin + row * columns + column]);
+                    const double size = std::abs(cell);
+                    if (!(size < 1e4)) continue;  // leaves out what usual_size() leaves out
+                    matrix.rows[row] = std::max(matrix.rows[row], size);
+                    matrix.columns[column] = std::max(matrix.columns[column], size);
+                }
+            }
+            matrix.largest = rows == 0 ? 0 : std::ranges::max(matrix.rows);
+            matrices_.push_back(std::move(matrix));
+        }
+    }
+
+    Shape shape_;
+    double usual_;
+    bool has_sizes_ = false;
+    std::vector<Matrix> matrices_{};
+};
 
 /// Whether what parts two tensors is as small as the digits say, goes up here and down there, and
 /// is everywhere about as much, for numbers of these sizes: no head alone is exact.
-bool looks_rounded(const Tensor& tensor, const Tensor& expected, const std::vector<double>& sizes,
-                   double epsilon) {
+bool looks_rounded(const Tensor& tensor, const Tensor& expected, double epsilon) {
     const bool has_heads = expected.has_axis("head");
     const std::size_t axis = has_heads ? expected.axis("head") : 0;
     const std::size_t heads = has_heads ? expected.shape()[axis] : 1;
     const std::size_t in_head = has_heads ? row_strides(expected.shape())[axis] : tensor.size();
     std::vector<double> rights, offs, of_head(heads);
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
+    Sizes(expected).each([&](std::size_t i, double size, double) {
         const double off = tensor.at(i) - expected.at(i);
-        if (!std::isfinite(off) || off == 0 || sizes[i] == 0) continue;
-        rights.push_back(expected.at(i) / sizes[i]);
-        offs.push_back(off / sizes[i]);
+        if (!std::isfinite(off) || off == 0 || size == 0) return;
+        rights.push_back(expected.at(i) / size);
+        offs.push_back(off / size);
         of_head[i / in_head % heads] += offs.back() * offs.back();
-    }
+    });
     if (offs.size() < 8) return offs.empty();
     const auto count = static_cast<double>(offs.size());
     const double mean = std::accumulate(rights.begin(), rights.end(), 0.0) / count;
@@ -228,21 +257,26 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
     const auto [place, is_new] = balls->known.try_emplace(step);
     if (is_new) {
         if (const std::optional<Ball> ball = balls->bounds.of(step)) {
-            const double most = rounding.is_half ? most_of_half : most_of_float;
-            const Sizes sizes = sizes_in(ball->middle);
+            const double most = most_of(rounding);
             Array<double> radius = ball->radius.as<double>();
+            const double* const middle = ball->middle.as<double>().data();
             double relative = 0;
-            for (std::size_t i = 0; i < radius.size(); ++i) {
-                const double size = sizes.of_cells[i] + std::abs(ball->middle.at(i));
+            bool is_finite = true;
+            const bool is_copy = std::ranges::max(radius) <= rounding.least;
+            Sizes(ball->middle).each([&](std::size_t i, double of_cell, double of_matrix) {
+                const double size = of_cell + std::abs(middle[i]);
                 double& cell = radius.data()[i];
-                if (!std::isfinite(cell / size)) continue;
+                // Builds of a library draw other last digits.
+                if (is_copy) cell = std::max(cell, drawn_units * rounding.unit * of_matrix);
+                is_finite = is_finite && std::isfinite(cell);
+                if (!std::isfinite(cell / size)) return;
                 // A bound above what the numbers can be explains nothing. A column of them may be
                 // small alike, where what all weights add up to cancels.
                 relative = std::max(relative, std::min(cell / size, most));
-                cell = std::min(cell, most * std::max(size, sizes.of_matrices[i]));
-            }
-            place->second =
-                Allowed{{ball->middle, {ball->radius.axes(), std::move(radius)}}, relative};
+                cell = std::min(cell, most * std::max(size, of_matrix));
+            });
+            place->second = Allowed{
+                {ball->middle, {ball->radius.axes(), std::move(radius)}}, relative, is_finite};
         }
     }
     return place->second ? &*place->second : nullptr;
@@ -252,7 +286,7 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
 double Judge::relative(const Allowed* allowed, const Rounding& rounding) const {
     constexpr double usual = 64;
     if (allowed == nullptr) return std::min(usual * rounding.unit, most_of_float);
-    return std::min(2 * allowed->relative, rounding.is_half ? most_of_half : most_of_float);
+    return std::min(2 * allowed->relative, most_of(rounding));
 }
 
 Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
@@ -262,11 +296,17 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
     const Rounding kind = rounding(theirs, expected);
     // Where decimals were cut off, what sums round is little beside them.
     const double bounded = this->relative(allowed(step, kind, from_theirs), kind);
-    const double relative = options_.decimals ? std::min(bounded, 64 * kind.unit) : bounded;
+    const double relative =
+        options_.decimals || options_.digits ? std::min(bounded, 64 * kind.unit) : bounded;
     Tolerance allowed{relative * usual_size(expected), relative};
     if (options_.decimals) {
         const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
         allowed.absolute += from_theirs ? half * (1 + amplification(step)) : half;
+    }
+    if (options_.digits) {
+        const double half = 0.5 * std::pow(10.0, 1 - *options_.digits) * (1 + 1e-9);
+        allowed.relative += half;
+        if (from_theirs) allowed.absolute += half * amplification(step) * usual_size(expected);
     }
     return allowed;
 }
@@ -279,33 +319,51 @@ Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
         if (allowed == nullptr || allowed->ball.middle.shape() != expected.shape()) return false;
         const bool is_finer = rounding.is_half && !is_16_bit(expected.dtype());
         const double share = is_finer ? 0x1p-22 / rounding.unit : 1;
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-            const double right = allowed->ball.middle.at(i), cell = expected.at(i);
-            if (same_number(cell, right)) continue;
-            if (!(std::abs(cell - right) <= share * allowed->ball.radius.at(i))) return false;
-        }
-        return true;
+        const double* const middle = allowed->ball.middle.as<double>().data();
+        const double* const radius = allowed->ball.radius.as<double>().data();
+        return std::visit(
+            [&](const auto& cells) {
+                for (std::size_t i = 0; i < cells.size(); ++i) {
+                    const auto cell = static_cast<double>(cells.data()[i]);
+                    if (same_number(cell, middle[i])) continue;
+                    if (!(std::abs(cell - middle[i]) <= share * radius[i])) return false;
+                }
+                return true;
+            },
+            expected.values());
     };
     if (is_right_one()) return allowed->ball;
     const double part = relative(allowed, rounding);
-    const std::vector<double> sizes = sizes_in(expected).of_cells;
-    Array<double> middle = empty_array<double>(expected.shape()), radius = middle;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const double cell = expected.at(i);
-        middle.data()[i] = cell;
-        radius.data()[i] = part * (sizes[i] + (std::isfinite(cell) ? std::abs(cell) : 0));
-    }
-    return {{expected.axes(), std::move(middle)}, {expected.axes(), std::move(radius)}};
+    const Tensor middle = cast(expected, DType::float64);
+    const double* const cells = middle.as<double>().data();
+    Array<double> radius = empty_array<double>(expected.shape());
+    Sizes(middle).each([&](std::size_t i, double size, double) {
+        radius.data()[i] = part * (size + (std::isfinite(cells[i]) ? std::abs(cells[i]) : 0));
+    });
+    return {middle, {expected.axes(), std::move(radius)}};
+}
+
+/// Whether some cell is further off than any bound allows. Asked first, as it costs no bound,
+/// unless a cell is infinite in one of the two alone.
+bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const Tensor& expected,
+                          const Rounding& rounding, bool from_theirs) const {
+    const double most = 2 * most_of(rounding);
+    const Tolerance widest{most * usual_size(expected) + rounding.least, most};
+    const Judged answer = judged(tensor, expected, widest);
+    if (answer.right() || std::isfinite(answer.difference)) return !answer.right();
+    const Allowed* const usual = allowed(step, rounding, from_theirs);
+    return usual == nullptr || usual->is_finite;
 }
 
 /// What is within its ball and yet everywhere larger or smaller is no rounding. Sums of 16 bits run
 /// in float32, or where that does not explain it in 16 bits; code that works in float64 and saves
 /// float32 read more digits than are there.
 Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
-                          const Rounding& rounding, bool from_theirs) const {
+                          const Rounding& rounding, bool from_theirs, bool in_full) const {
     Judged answer = judged(tensor, expected, {});
     if (answer.right()) return answer;
     Rounding way = rounding;
+    if (!in_full && is_beyond_all(step, tensor, expected, rounding, from_theirs)) return answer;
     Ball ball = ball_around(expected, allowed(step, way, from_theirs), way);
     answer.within = within(tensor, ball);
     if (answer.within->beyond > 0 && (rounding.is_half || from_theirs)) {
@@ -328,26 +386,26 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
     return answer;
 }
 
-Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                         const Tensor& expected, bool from_theirs) const {
+Judged Judge::answer(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
+                     const Tensor& expected, bool from_theirs, bool in_full) const {
     if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     const bool varies = looks_away_ && find_step(table_, step).varies_where_hidden;
     const bool may_shift = varies && step == "position_bias" && !plan_.has_sink() &&
                            !plan_.config.sigmoid && plan_.config.softmax_axis == SoftmaxAxis::key;
     Tensor seen = may_shift ? as_shifted(tensor, expected, causal_offset(plan_)) : tensor;
     if (varies && reference_.has("mask")) seen = as_seen(seen, expected, reference_["mask"]);
-    if (options_.tolerance || options_.decimals || !expected.is_floating()) {
+    if (options_.tolerance || options_.decimals || options_.digits || !expected.is_floating()) {
         return judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
     }
     const Judged answer =
-        by_rounding(step, seen, expected, rounding(theirs, expected), from_theirs);
+        by_rounding(step, seen, expected, rounding(theirs, expected), from_theirs, in_full);
     const bool is_guessed = epsilon_ != 0 && theirs.epsilon == 0;
     if (!answer.right() || answer.difference == 0 || !is_guessed ||
-        looks_rounded(seen, expected, sizes_in(expected).of_cells, epsilon_)) {
+        looks_rounded(seen, expected, epsilon_)) {
         return answer;
     }
     const Rounding own = rounding_of(coarser_type(theirs.tensor, expected));
-    return by_rounding(step, seen, expected, own, from_theirs);
+    return by_rounding(step, seen, expected, own, from_theirs, in_full);
 }
 
 bool Judge::may_look_away(const TheirTensor& theirs) const {
@@ -355,6 +413,18 @@ bool Judge::may_look_away(const TheirTensor& theirs) const {
         return find_step(table_, step).varies_where_hidden &&
                (reference_.has("mask") || step == "position_bias");
     });
+}
+
+bool Judge::looks_right(const TheirTensor& theirs, const std::string& step) const {
+    constexpr double usual_units = 16;
+    const Tensor* expected = reference_.find(step);
+    if (expected == nullptr) return false;
+    if (theirs.tensor.shape() == expected->shape() && expected->is_floating()) {
+        const double near = usual_units * rounding(theirs, *expected).unit;
+        if (judged(theirs.tensor, *expected, {near * usual_size(*expected), 0}).right())
+            return true;
+    }
+    return right_reading(theirs, step).has_value();
 }
 
 std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,

@@ -164,8 +164,9 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
 }
 
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
-                      bool results_are_wrong) {
-    bool right = true;
+                      bool follows, bool results_are_wrong) {
+    // Results follow from one tensor of a step: of two, nobody can tell which.
+    bool right = std::ranges::count(diagnosis.steps, finding.step, &StepVerdict::name) == 1;
     bool judged = false, after = false, behind_scores = false;
     for (const StepVerdict& verdict : diagnosis.steps) {
         behind_scores = behind_scores || is_result_step(plan, verdict.name);
@@ -185,7 +186,11 @@ void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, 
                verdict.epsilon != 0 && verdict.local == Verdict::wrong;
     });
     const bool is_seen = finding.mistake != nullptr && !finding.changes_weights;
-    if (is_seen && judged && right && !is_off) finding.harmless = true;
+    if (is_seen && judged && right && !is_off) {
+        // Right results that do not follow from this tensor say nothing of it.
+        finding.asked = !follows && !finding.harmless;
+        finding.harmless = !finding.asked;
+    }
     // What a result needs, though it was done before, is not without harm.
     if (finding.mistake != nullptr && finding.replayed && is_result_step(plan, finding.step) &&
         !is_result_step(plan, finding.mistake->step)) {

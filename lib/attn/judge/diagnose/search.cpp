@@ -1,6 +1,7 @@
 #include "attn/judge/diagnose/search.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/ground/text/number_text.hpp"
 
@@ -17,6 +18,20 @@ bool has_nan(const Tensor& tensor) {
 }
 
 using Mistakes = std::vector<const Mistake*>;
+
+/// True if `made` leaves at most half of the distance between the user's tensor and the right one.
+/// A bound of 16 bits may be as wide as that distance, and then lets everything pass.
+bool takes_most_away(const Tensor& theirs, const Tensor& made, const Tensor& right) {
+    if (made.shape() != right.shape()) return true;
+    double left = 0, all = 0;
+    each_number(theirs, [&](std::size_t i, double cell) {
+        const double here = cell - made.at(i), before = cell - right.at(i);
+        if (!std::isfinite(here) || !std::isfinite(before)) return;
+        left += here * here;
+        all += before * before;
+    });
+    return left <= 0.25 * all;
+}
 
 /// Looks for the mistakes that make one of somebody's tensors.
 class Search {
@@ -188,7 +203,7 @@ private:
         if (made.size() <= 2 && has_nan(*wrong)) left_nan_.push_back(made.back());
         for (Reading& reading : scene_.ways(*wrong)) {
             const Judged answer = scene_.judged_as(reading.tensor, *wrong);
-            if (answer.right()) {
+            if (answer.right() && takes_most_away(reading.tensor, *wrong, scene_.expected)) {
                 matches_.push_back({made.back(), std::move(reading), answer.difference});
                 return;
             }
@@ -221,8 +236,9 @@ private:
                       [&](const Candidate& each) { return scene_.refuted(*each.mistake); });
     }
 
-    /// Of several that match: what explains later tensors too, what shows first at this very step,
-    /// mistakes before harmless differences, and the nearest.
+    /// Ranks the matches: first those that also explain later tensors, then those that are nearest
+    /// by far, those whose error first appears at this step, and mistakes before harmless
+    /// differences.
     Match best_match() {
         std::vector<Candidate>& all = matches_;
         for (Candidate& each : all) {
@@ -230,8 +246,10 @@ private:
             each.explains = explained_behind(scene_.replay, each.mistake, scene_.step,
                                              each.reading.tensor, scene_.judge, scene_.later);
         }
+        const double nearest = std::ranges::min(all, {}, &Candidate::difference).difference;
+        const double alike = 4 * nearest + 1e-6 * usual_size(scene_.expected);
         std::ranges::stable_sort(all, {}, [&](const Candidate& each) {
-            return std::tuple(scene_.later.size() - each.explains,
+            return std::tuple(scene_.later.size() - each.explains, each.difference > alike,
                               each.mistake->step != scene_.step,
                               is_in(case_.harmless, each.mistake), each.difference);
         });
@@ -279,7 +297,7 @@ private:
         }
         if (std::optional<Match> match = dropout()) return match;
         if (std::optional<Match> match = otherwise_filled(scene_)) return match;
-        return numbered(scene_);
+        return scene_.only_harmless ? std::nullopt : numbered(scene_);
     }
 
     /// A replay draws other cells than their dropout did, so its traces are looked for instead.

@@ -113,21 +113,25 @@ std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::s
                              const Tensor& tensor, const Judge& judge,
                              std::span<const TheirTensor> later);
 
+class Examiner;
+
 /// The cost of one reading of all tensors: an unnamed difference weighs most, then a mistake, then
 /// what is only written otherwise, then a step that the name would mean less likely.
 struct Outcome {
     Diagnosis diagnosis;
     double cost = 0;
     std::vector<std::size_t> troubled{};  ///< the tensors that have a finding or no verdict
+    /// Where the examination was before the first of these.
+    std::shared_ptr<const Examiner> calm{};
 };
 
 /// Replays a walk from somebody's own tensors, each read as one of its steps, and compares the
 /// outcome with what they have; nothing once it would cost as much as `bound`. A thorough one tries
-/// what takes long.
+/// what takes long. An examination of tensors that begin alike goes on from where `calm` was.
 ///
 /// Shapes  theirs in the order of the walk.
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
-                                double bound, bool thorough);
+                                double bound, bool thorough, const Examiner* calm = nullptr);
 
 // Questions of the examiner about a reading.
 
@@ -205,10 +209,11 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
 /// Whether a step is made of weights, or is these.
 bool is_result_step(const Plan& plan, const std::string& step);
 
-/// A step that differs is harmless where the weights and all after them are right; `undone` says
-/// that what is unknown of query and key leaves their product. What a wrong result needs is not.
+/// A step that differs is harmless if the weights and all steps after them are right and follow from
+/// it; `undone` says that what is unknown of query and key leaves their product. What a wrong result
+/// needs is not harmless.
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
-                      bool results_are_wrong);
+                      bool follows, bool results_are_wrong);
 
 /// A scale that is there already is no finding beside that it is there twice.
 void fold_halves(Diagnosis& diagnosis);

@@ -241,6 +241,13 @@ std::optional<Match> numbered(const Scene& scene) {
         const Judged answer = scene.judged_as(reading.tensor, *wrong);
         if (!answer.right()) return std::nullopt;
         Match found = scene.match_of(mistake, reading, answer.difference);
+        if (family.right == nullptr && number != 0) {
+            const auto more = replay.step_with({&family.entry(2 * number)}, scene.step);
+            if (more && scene.judge(scene.step, scene.theirs, part, *more, true).right()) {
+                found.finding.evidence.push_back("any number beyond " + brief(number) +
+                                                 " makes the same tensor");
+            }
+        }
         if (family.right != nullptr) {
             found.finding.evidence.push_back("the number is " + brief(number) +
                                              " where it should be " + brief(family.right(plan)));

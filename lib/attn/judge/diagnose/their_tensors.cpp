@@ -79,7 +79,7 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
             step != called.front() && (step == "x" || (called.front() == "weights" &&
                                                        place_of(kept_table(plan), step) <
                                                            place_of(kept_table(plan), "weights")));
-        if (as_before) return !judge.right_reading(theirs, step);
+        if (as_before) return !judge.looks_right(theirs, step);
         // A result has the shape of heads, or of merged ones.
         if (!names_a_result(theirs.name) || (step != "context" && step != "merged")) return false;
         const bool has_heads = judge.reference()["context"].shape() == theirs.tensor.shape();
@@ -114,7 +114,7 @@ class Settling {
     /// Whether a tensor has the right numbers of a step.
     auto holds(const TheirTensor& theirs) const {
         return [this, &theirs](const std::string& step) {
-            return step != "mask" && judge_.right_reading(theirs, step).has_value();
+            return step != "mask" && judge_.looks_right(theirs, step);
         };
     }
     bool holds_any(const TheirTensor& theirs) const {
@@ -127,7 +127,14 @@ class Settling {
 
 public:
     Settling(const Judge& judge, std::vector<TheirTensor>& tensors)
-        : judge_(judge), tensors_(tensors) {}
+        : judge_(judge), tensors_(tensors) {
+        // Query, key and value that the user's own tensors were taken as.
+        for (const auto& [name, tensor] : judge.given().entries()) {
+            const bool is_made =
+                find_step(kept_table(judge.plan()), name).kind == Step::Kind::computed;
+            if (is_made) claimed_.insert(name);
+        }
+    }
 
     void settle() {
         for (TheirTensor& theirs : tensors_) {
@@ -137,6 +144,7 @@ public:
             if (theirs.is_right) put_first(theirs, holds(theirs));
         }
         find_strays();
+        find_seconds();
         // What was saved last is settled first: of several results it is the final one.
         for (TheirTensor& theirs : std::views::reverse(tensors_)) {
             if (names_a_result(theirs.name)) {
@@ -164,6 +172,24 @@ private:
         for (TheirTensor& theirs : tensors_) {
             if (&theirs == &*whole || !is_result(theirs) || holds_any(theirs)) continue;
             theirs.stray = whole->name + " is the output, and attention makes nothing of it";
+        }
+    }
+
+    /// A tensor is one step, and a step one tensor: where each step that a name stands for is
+    /// another tensor's, which is right, the tensor is what its shape allows.
+    void find_seconds() {
+        for (TheirTensor& theirs : tensors_) {
+            const bool is_second = !theirs.is_right && theirs.stray.empty() &&
+                                   !names_a_result(theirs.name) && theirs.steps.front() != "mask" &&
+                                   std::ranges::none_of(theirs.steps, is_free());
+            if (!is_second) continue;
+            theirs.stray = theirs.steps.front() + " is another tensor, which is right";
+            theirs.steps = steps_by_shape(judge_, theirs.tensor);
+            std::erase_if(theirs.steps, [&](const auto& step) { return !is_free()(step); });
+            if (theirs.steps.empty()) theirs.steps = {theirs.options.front()};
+            theirs.options = theirs.steps;
+            theirs.is_right = holds_any(theirs);
+            if (theirs.is_right) put_first(theirs, holds(theirs));
         }
     }
 

@@ -172,6 +172,7 @@ public:
 
     const Plan& plan() const { return plan_; }
     const Ledger& reference() const { return reference_; }
+    const Ledger& given() const { return given_; }
     /// Other ways to write the result are right from now on.
     void accept(const Mistake& harmless);
     /// From now on what follows from their tensors is judged as made of this one.
@@ -189,12 +190,23 @@ public:
     }
     bool may_look_away(const TheirTensor& theirs) const;
 
-    /// `from_theirs` says that the expectation was computed from tensors of theirs.
+    /// Judges a tensor as one step. `from_theirs` says that the expectation was computed from the
+    /// user's tensors. A tensor that is far off has a distance, and neither `within` nor `slope`.
     Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                      const Tensor& expected, bool from_theirs) const;
+                      const Tensor& expected, bool from_theirs) const {
+        return answer(step, theirs, tensor, expected, from_theirs, false);
+    }
+    /// The same, with `within` and `slope` for every tensor.
+    Judged in_full(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
+                   const Tensor& expected, bool from_theirs) const {
+        return answer(step, theirs, tensor, expected, from_theirs, true);
+    }
     /// Whether all that differs is in rows of padded queries, which nobody reads.
     bool right_where_read(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                           const Tensor& expected, bool from_theirs) const;
+    /// True if a tensor is that step of the reference for the purpose of finding out which step it
+    /// is: within a few units of the largest number, or right.
+    bool looks_right(const TheirTensor& theirs, const std::string& step) const;
     /// A way to read a tensor in which it is right as that step of the reference.
     std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const;
     /// A way to read a tensor in which it is the expected one; of a key that all heads share also
@@ -210,6 +222,7 @@ private:
     struct Allowed {
         Ball ball;
         double relative = 0;
+        bool is_finite = true;  ///< every radius
     };
     /// The same of each step, of the tensors that code has used.
     struct Balls {
@@ -231,8 +244,12 @@ private:
     double relative(const Allowed* allowed, const Rounding& rounding) const;
     Ball ball_around(const Tensor& expected, const Allowed* allowed,
                      const Rounding& rounding) const;
-    Judged by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
+    bool is_beyond_all(const std::string& step, const Tensor& tensor, const Tensor& expected,
                        const Rounding& rounding, bool from_theirs) const;
+    Judged by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
+                       const Rounding& rounding, bool from_theirs, bool in_full) const;
+    Judged answer(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
+                  const Tensor& expected, bool from_theirs, bool in_full) const;
 
     const Plan& plan_;
     Ledger given_;
