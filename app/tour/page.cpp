@@ -5,10 +5,12 @@
 #include <sstream>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/explain/why/why.hpp"
+#include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/learn/notebooks/notebook.hpp"
@@ -85,7 +87,9 @@ struct Operand {
 double number_of(const Operand& operand, const Answering& walked) {
     if (operand.asks.empty()) return walked.cell(operand.of).value;
     if (operand.asks == "the size of") {
-        return static_cast<double>(walked.ledger[operand.of].size());
+        const attn::WantedPart part = parts_in(operand.of).front();
+        const std::string place = part.sliced ? part.indices : "...";
+        return static_cast<double>(attn::slice(walked.ledger[part.name], place).size());
     }
     const std::vector<attn::Cell> row = walked.row(operand.of);
     const bool counts = operand.asks == "how many are not 0 of";

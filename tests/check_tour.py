@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+"""Computes every answer of the tour, and every number in its prose, with PyTorch and NumPy.
+
+    tests/check_tour.py [PROGRAM]
+
+The program only prints its pages and answers, as `tour -o FILE.md` writes them. Here the words are numbered,
+the tables drawn and the steps computed by PyTorch, in float64 after the draws, and the trained model is read
+from its own file. A number in the prose that no line below accounts for is a fault too, so whoever writes one
+says here how it follows. `answers` prints the table that tests/app/tour_test.cpp holds the program to.
+"""
+
+import math
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+from oracles import torch
+from check_stories import MODELS, Stories
+
+SENTENCE = "life is short eat dessert first"
+
+
+def softmax(scores, axis=-1):
+    return torch.softmax(scores, axis)
+
+
+class Walk:
+    """Attention over words, or over a drawn x, step by step."""
+
+    def __init__(self, *texts, heads=1, memory=None, causal=False, positions=None, key_is_query=False):
+        torch.manual_seed(42)
+        width = 4 * heads
+        self.x = self.words(texts or (SENTENCE,), width)
+        source = self.words((memory,), width) if memory else self.x
+        draw = lambda: torch.nn.Linear(width, width, bias=False).weight.data.double()
+        self.w_query, self.w_key, self.w_value = draw(), draw(), draw()
+        split = lambda rows: rows.unflatten(-1, (heads, 4)).transpose(-3, -2).squeeze(-3)
+        self.query = split(self.x @ self.w_query.T)
+        self.key = self.query if key_is_query else split(source @ self.w_key.T)
+        self.value = split(source @ self.w_value.T)
+        turned = lambda rows: rows if positions is None else self.turned(rows, positions)
+        self.scores = turned(self.query) @ turned(self.key).transpose(-2, -1)
+        self.scaled = self.scores / math.sqrt(4)
+        if causal:
+            self.scaled = self.scaled.masked_fill(torch.ones_like(self.scaled).triu(1) > 0, -math.inf)
+        self.weights = softmax(self.scaled)
+        self.context = self.weights @ self.value
+        if heads > 1:
+            self.merged = self.context.transpose(-3, -2).flatten(-2)
+            self.output = self.merged @ draw().T
+
+    @staticmethod
+    def words(texts, width):
+        texts = [text.lower().split() for text in texts]
+        known = sorted(set(sum(texts, [])))
+        table = torch.nn.Embedding(len(known) + 1, width, padding_idx=0).weight.data.double()
+        rows = torch.stack([table[torch.tensor([known.index(word) + 1 for word in text])] for text in texts])
+        return rows if len(texts) > 1 else rows[0]
+
+    @staticmethod
+    def turned(rows, positions):
+        angle = torch.tensor(positions).double()[:, None] * 10000.0 ** (-torch.arange(0, 4, 2).double() / 4)
+        a, b = rows[..., :2], rows[..., 2:]
+        return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
+
+
+def drawn(tokens, features):
+    """Query, key and value without a projection."""
+    torch.manual_seed(42)
+    return [torch.randn(tokens, features).double() for _ in range(3)]
+
+
+def state_of_retention(walk):
+    """The state after each word, one head that keeps 31 of 32 parts."""
+    state, states = torch.zeros(4, 4).double(), []
+    for key, value in zip(walk.key, walk.value):
+        state = state * 31 / 32 + key[:, None] * value[None, :]
+        states.append(state)
+    return torch.stack(states)
+
+
+class Trained:
+    """The model of stories in float64, whose first layer can learn."""
+
+    LEARNS = ("wq", "wk", "wv", "wo")
+
+    def __init__(self):
+        self.file = Stories()
+        self.first = {name: torch.tensor(getattr(self.file, name)[0]).requires_grad_() for name in self.LEARNS}
+        data, place, self.scores = (MODELS / "tok512.bin").read_bytes(), 4, []
+        for _ in self.file.pieces:
+            score, size = struct.unpack_from("<fi", data, place)
+            self.scores.append(score)
+            place += 8 + size
+
+    def ids(self, text):
+        """Pairs of neighbours become one token, the best pair first."""
+        pieces = self.file.pieces
+        ids = [pieces.index(letter) for letter in " " + text]
+        while True:
+            pairs = [pieces[a] + pieces[b] for a, b in zip(ids, ids[1:])]
+            known = [(self.scores[pieces.index(pair)], -i, pieces.index(pair)) for i, pair in enumerate(pairs) if pair in pieces]
+            if not known:
+                return [1] + ids
+            _, at, best = max(known)
+            ids[-at:2 - at] = [best]
+
+    def forward(self, ids):
+        """The x of each layer, the weights of each, and the logits after the last token."""
+        of = self.file
+        tensor = lambda name, n: self.first[name] if n == 0 and name in self.first else torch.tensor(getattr(of, name)[n])
+        rms = lambda x, gain: x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * torch.tensor(gain)
+        d, count = of.head_dim, len(ids)
+        angle = torch.arange(count).double()[:, None] * 1e4 ** (-torch.arange(0, d, 2).double() / d)
+
+        def turned(rows):
+            a, b = rows[..., 0::2], rows[..., 1::2]
+            return torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1).flatten(-2)
+
+        x, xs, all_weights = torch.tensor(of.embedding)[ids], [], []
+        for n in range(of.layers):
+            xs.append(x)
+            y = rms(x, of.attention_norm[n])
+            split = lambda name: (y @ tensor(name, n).T).reshape(count, -1, d).transpose(0, 1)
+            shared = lambda rows: rows.repeat_interleave(of.heads // of.kv_heads, 0)
+            scores = turned(split("wq")) @ shared(turned(split("wk"))).transpose(1, 2) / math.sqrt(d)
+            weights = softmax(scores.masked_fill(torch.ones(count, count).triu(1) > 0, -math.inf))
+            all_weights.append(weights)
+            x = x + (weights @ shared(split("wv"))).transpose(0, 1).reshape(count, -1) @ tensor("wo", n).T
+            y = rms(x, of.mlp_norm[n])
+            inner = torch.nn.functional.silu(y @ tensor("w1", n).T) * (y @ tensor("w3", n).T)
+            x = x + inner @ tensor("w2", n).T
+        return xs, all_weights, (rms(x, of.norm) @ torch.tensor(of.embedding).T)[-1]
+
+    def loss(self, text, word):
+        return -torch.log_softmax(self.forward(self.ids(text))[2], -1)[self.file.pieces.index(word)]
+
+    def learned(self, text, word, rate):
+        """The loss after one step, and the first layer's parameters then."""
+        before = self.loss(text, word)
+        gradients = torch.autograd.grad(before, list(self.first.values()))
+        changed = {name: (old - rate * d).detach() for (name, old), d in zip(self.first.items(), gradients)}
+        kept, self.first = self.first, changed
+        after = self.loss(text, word)
+        self.first = kept
+        return before.item(), after.item(), changed
+
+
+def parallel_retention(walk):
+    """The context of the same head with a weight for each pair of words."""
+    distance = torch.arange(6)[:, None] - torch.arange(6)[None, :]
+    return (walk.scaled * (31 / 32) ** distance.double()).tril() @ walk.value
+
+
+def word_of(row, text=SENTENCE, most=True):
+    return text.split()[int(row.argmax() if most else row.argmin())]
+
+
+def second_engine():
+    """The answers in their order, for each page its numbers in prose with whether each is so, and other claims."""
+    one, two = Walk(), Walk(heads=2)
+    banks = Walk("the river bank", "the money bank")
+    alike = Walk(key_is_query=True)
+    causal = Walk(causal=True)
+    cross = Walk("the black cat", memory="le chat noir dort")
+    dogs = [Walk("dog bites dog", positions=p) for p in (None, [0, 1, 2], [7, 8, 9])]
+    scaled = one.scaled.clone().requires_grad_()
+    softmax(scaled)[2, 3].backward()
+    states, model = state_of_retention(one), Trained()
+    size = lambda words: torch.zeros(words, words).numel()
+    once = model.forward(model.ids("Once upon a time"))[1][1]
+    before, after, _ = model.learned("Lily likes to", " play", 0.01)
+    spread = lambda features: (drawn(300, features)[0] @ drawn(300, features)[1].T).std().item()
+    answers = [
+        banks.context[1, 0, 0], one.x[3, 0], one.key[1, 0], word_of(one.scores[2]), alike.scores[3, 2],
+        softmax(torch.ones(4))[0], math.sqrt(256), word_of(one.weights[3]), word_of(two.weights[1, 3]),
+        two.output[3, 7], int((causal.weights[3] > 0).sum()),
+        word_of(cross.weights[2], "le chat noir dort"), dogs[2].weights[0, 0], size(64) / size(16),
+        torch.zeros(8, 2).numel() / torch.zeros(2, 2).numel(), states[4, 0, 0],
+        word_of(once[3, 3], "<s> Once upon a time"), model.forward(model.ids("Tom and"))[0][1][-1, 0],
+        model.learned("Lily likes to", " play", 0.02)[2]["wv"][0, 0], word_of(scaled.grad[2], most=False),
+        softmax(one.scaled, 0)[0].sum(), one.value[3, 0]]
+    # A number that is only an input, or counts what the sentence itself lists, stands alone.
+    hidden_first = softmax(drawn(4, 64)[0] @ drawn(4, 64)[1].T)[0]
+    prose = {
+        0: [("Twenty-two", len(answers) == 22)],
+        1: [("two", len(banks.x) == 2 and torch.equal(*banks.x[:, 2]) and torch.equal(*banks.x[:, 0])
+             and not torch.allclose(*banks.context[:, 2], atol=1e-2))],
+        3: ["Three", "three", "three"],
+        4: ["two", "two", ("six", len(one.scores[2]) == 6)],
+        5: [("two", bool((one.scores[2, 3] - one.scores[3, 2]).abs() > 1e-2) and torch.allclose(alike.scores, alike.scores.T))],
+        6: [("0", bool((one.weights >= 0).all())), ("1", torch.allclose(one.weights.sum(-1), torch.ones(6).double())), "four"],
+        7: ["64", "64", ("8", abs(spread(64) / spread(1) - 8) < 0.8 and bool(hidden_first.max() > 0.9999)),
+            ("64", abs(spread(64) / 8 - 1) < 0.1 and abs(spread(16) / 4 - 1) < 0.1), "256"],
+        9: [("two", len(two.weights) == 2), ("8", two.x.shape[-1] == 8), ("4", two.query.shape[-1] == 4)],
+        10: ["0", ("3", torch.equal(two.merged[:, :4], two.context[0])), "4", ("7", torch.equal(two.merged[:, 4:], two.context[1]))],
+        11: [("0", bool((causal.weights[2, 3:] == 0).all() and (causal.weights[2, :3] > one.weights[2, :3]).all())),
+             ("1", abs(causal.weights[2].sum() - 1) < 1e-12)],
+        14: [("four", size(6) == 4 * size(3)), "3", ("9", size(3) == 9), "6", ("36", size(6) == 36), "16", "64"],
+        15: ["4", "2", "4", "2", "three"],
+        17: [("five", model.file.layers == 5), ("8", model.file.heads == 8), "0", "3", "1"],
+        18: ["1"],
+        19: ["0", "0.01", ("32", round(100 * math.exp(-before)) == 32), ("66", round(100 * math.exp(-after)) == 66), "four"],
+        20: [("0", abs(scaled.grad[2].sum()) < 1e-12 and int((scaled.grad[2] > 0).sum()) == 1), "0", "1", "0"],
+        22: ["0", "0"],
+    }
+    said = {
+        "page 13: both dogs have the same row and column": torch.equal(dogs[0].weights[0], dogs[0].weights[2])
+        and torch.equal(dogs[0].weights[:, 0], dogs[0].weights[:, 2]),
+        "page 13: only distances count": torch.allclose(dogs[1].weights, dogs[2].weights),
+        "page 16: both forms make one context": torch.allclose(states[3].T @ one.query[3] / 2, parallel_retention(one)[3]),
+        "page 17: each token looks at the one before it": all(int(once[3, q].argmax()) == q - 1 for q in range(2, 5)),
+    }
+    return [answer if isinstance(answer, str) else float(answer) for answer in answers], prose, said
+
+
+NUMBERS = re.compile(r"(?<![\w.-])(?:\d+(?:\.\d+)?|twenty-two|two|three|four|five|six|seven|eight)(?![\w-])", re.I)
+
+
+def numbers_in(page):
+    """Those of the prose: not of commands and what they print."""
+    prose = re.sub(r"```.*?```", "", page, flags=re.S)
+    return NUMBERS.findall(re.sub(r"`[^`]*`", "", prose).split("\n", 1)[1])
+
+
+def faults(pages, printed):
+    answers, prose, said = second_engine()
+    for number, (ours, told) in enumerate(zip(answers, printed), 1):
+        same = ours == told.strip("'") if isinstance(ours, str) else abs(ours - float(told)) < 6e-5
+        if not same:
+            yield f"page {number}: the answer is {ours}, not {told}"
+    for number, page in enumerate(pages):
+        claims = [(claim, True) if isinstance(claim, str) else claim for claim in prose.get(number, [])]
+        if [word for word, _ in claims] != numbers_in(page):
+            yield f"page {number}: its numbers are {numbers_in(page)}, not {[word for word, _ in claims]}"
+        yield from (f"page {number}: {word} is not so" for word, is_so in claims if not is_so)
+    yield from (f"{claim}: not so" for claim, is_so in said.items() if not is_so)
+
+
+def main():
+    if sys.argv[1:] == ["answers"]:
+        for answer in second_engine()[0]:
+            print(answer if isinstance(answer, str) else f"{answer:.4f}")
+        return 0
+    program = sys.argv[1] if len(sys.argv) > 1 else "build/dev/app/attn-explain"
+    with tempfile.NamedTemporaryFile(suffix=".md") as file:
+        subprocess.run([program, "tour", "-o", file.name], check=True)
+        document = open(file.name).read()
+    pages = re.split(r"^## ", document.split("\n## Answers")[0], flags=re.M)
+    printed = re.findall(r"^\d+\. (\S+)", document.split("\n## Answers")[1], flags=re.M)
+    assert len(printed) == 22 and len(pages) == 23, "pages and answers"
+    found = list(faults(pages, printed))
+    print("\n".join(found) or f"{len(printed)} answers and all numbers in the prose of {len(pages) - 1} pages are so")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
