@@ -39,7 +39,10 @@ std::size_t visible(const std::vector<double>& scores) {
         std::count_if(scores.begin(), scores.end(), [](double s) { return !std::isinf(s); }));
 }
 
-std::string note_of(const Json& all, const std::string& name) { return step_of(all, name)["note"]; }
+std::string note_of(const Json& all, const std::string& name) {
+    const Json note = step_of(all, name)["note"];
+    return note.is_null() ? "" : note;
+}
 
 const std::vector<std::string> walks{"--seq-len 7 --mask chunk:3",
                                      "--seq-len 6 --mask window:2,causal --heads 2",
@@ -160,6 +163,30 @@ TEST_SUITE("app: true notes") {
         made_by("weights[0,1:,0]", "Select");
         made_by("weights[...]", "Alias");
         made_by("weights[...,1]", "Select");
+    }
+
+    TEST_CASE(
+        "a sentence of an attention file holds for the walk it is printed with, or is left out") {
+        const auto note = [](const std::string& walk, const std::string& step) {
+            return note_of(steps::of("--attention " + walk + " --only " + step), step);
+        };
+        // 31/32 to the 22nd power is 0.497; 63/64 to the 44th 0.500; 255/256 to the 177th 0.500.
+        const std::string two = note("retention", "decay");
+        CHECK_MESSAGE(has(two, "Head 0 has forgotten half of a token after about 22 more."), two);
+        CHECK_MESSAGE(has(two, "Head 1 forgets slowest: half is gone after about 44."), two);
+        const std::string four = note("retention --heads 4", "decay");
+        CHECK_MESSAGE(has(four, "Head 3 forgets slowest: half is gone after about 177."), four);
+        CHECK(!has(note("retention --heads 1", "decay"), "slowest"));
+        CHECK(note_of(steps::of("--attention retention --heads 4 --only 'decay[2:]'"), "decay") ==
+              "");
+        for (const std::string flags : {"", " --seq-len 1"}) {
+            const std::string exclusive = note("exclusive" + flags, "exclusive_context");
+            CHECK_MESSAGE(has(exclusive, "The first token sees only itself"), exclusive);
+        }
+        CHECK(!has(note("exclusive --mask none", "exclusive_context"), "first token"));
+        CHECK(!has(note("exclusive --mask none --batch 2", "exclusive_context"), "first token"));
+        CHECK(has(note("fire", "share"), "However long the text"));
+        CHECK(!has(note("fire --mask none", "share"), "However long the text"));
     }
 
     TEST_CASE("compare names its tolerance and what is within it, and reads tables of figures") {

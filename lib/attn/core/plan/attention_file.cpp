@@ -165,6 +165,10 @@ private:
             const std::string fact = note.substr(at + 1, end - at - 1);
             if (end == note.npos) refuse("the brace of {" + fact + " is not closed");
             if (has(note_facts(), fact)) continue;
+            if (fact.find_first_of(" [(") != fact.npos) {
+                parse_rule("fact[] = " + fact);
+                continue;
+            }
             refuse("notes know no fact {" + fact + "}" +
                    did_you_mean(fact, note_facts(), ": there are " + joined(note_facts(), " ")));
         }

@@ -51,7 +51,7 @@ std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt
     const notes::Subject subject{of, ledger, *tensor, excerpt, chunks};
     if (of.step.note) return of.step.note(subject);
     if (const notes::StepNote* told = notes::told_of(of.step)) return told->note(subject);
-    std::string note = notes::file_note(of.step.file_note, *tensor);
+    std::string note = notes::file_note(subject);
     notes::say(note, of.step.remarks);
     return note;
 }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
+#include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/notes/labels.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -24,30 +27,59 @@ const StepNote* told_of(const Step& step) {
     return found == table.end() ? nullptr : &found->second;
 }
 
-std::string file_note(const std::string& text, const Tensor& tensor) {
-    BraceWords facts;
+namespace {
+
+/// Returns the number of an expression as text, an empty text if it is a truth that holds, nullopt
+/// if it is false or cannot be computed.
+std::optional<std::string> fact_of(std::string_view expression, const Subject& subject) {
+    const Rule rule = parse_rule("fact[] = " + std::string(expression));
+    try {
+        const RuleScope scope = rule_scope(subject.plan, subject.ledger, subject.step.name);
+        const double fact = evaluate_rule(rule, {}, {}, DType::float64, scope).at(0);
+        if (!gives_truth(*rule.value)) return number(fact);
+        return fact == 0 ? std::nullopt : std::optional(std::string());
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+/// The places and numbers of the extremes; empty if all numbers are equal.
+std::map<std::string_view, std::string> extremes_of(const Tensor& tensor) {
     std::size_t largest = 0, smallest = 0;
     for (std::size_t i = 1; i < tensor.size(); ++i) {
         if (tensor.at(i) > tensor.at(largest)) largest = i;
         if (tensor.at(i) < tensor.at(smallest)) smallest = i;
     }
-    const bool differ = tensor.size() > 0 && tensor.at(largest) > tensor.at(smallest);
+    if (tensor.size() == 0 || !(tensor.at(largest) > tensor.at(smallest))) return {};
     const auto place_of = [&](std::size_t number) {
         const std::vector<std::size_t> place = indices_of(number, tensor.shape());
         return place.size() == 1 ? std::to_string(place[0]) : index_text(place);
     };
-    if (differ) {
-        facts = {{"largest", place_of(largest)},
-                 {"largest_number", four_decimals(tensor.at(largest))},
-                 {"smallest", place_of(smallest)},
-                 {"smallest_number", four_decimals(tensor.at(smallest))}};
-    }
+    return {{"largest", place_of(largest)},
+            {"largest_number", four_decimals(tensor.at(largest))},
+            {"smallest", place_of(smallest)},
+            {"smallest_number", four_decimals(tensor.at(smallest))}};
+}
+
+}  // namespace
+
+std::string file_note(const Subject& subject) {
+    const std::string& text = subject.step.file_note;
+    const auto extremes = extremes_of(subject.tensor);
     std::string said;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find(". ", at), text.size() - 1) + 1;
-        std::string sentence = text.substr(at, end - at);
-        sentence = filled(sentence, facts);
-        if (sentence.find('{') == sentence.npos) said += (said.empty() ? "" : " ") + sentence;
+        bool holds = true;
+        const std::string sentence = filled(text.substr(at, end - at), [&](std::string_view fact) {
+            const auto known = extremes.find(fact);
+            std::optional<std::string> words;
+            if (subject.excerpt.is_whole()) {
+                words = known == extremes.end() ? fact_of(fact, subject) : known->second;
+            }
+            holds = holds && words;
+            return words;
+        });
+        if (holds) say(said, std::string(trimmed(sentence)));
         at = end + 1;
     }
     return said;

@@ -36,10 +36,13 @@ inline std::function<std::string(const Subject&)> says(std::string note) {
     return [note = std::move(note)](const Subject&) { return note; };
 }
 
-/// The sentences of an attention file whose facts there are: `{largest}` and `{smallest}` are
-/// places,
-/// `{largest_number}` and `{smallest_number}` what is there.
-std::string file_note(const std::string& text, const Tensor& tensor);
+/// The sentences of an attention file that hold for this walk. In braces stand facts: `{largest}`
+/// and
+/// `{smallest}` are places in the step's tensor, `{largest_number}` and `{smallest_number}` the
+/// numbers there, and an expression in the notation of rules is its number. An expression that is
+/// true or false prints nothing. A sentence is left out if one of its facts is false or cannot be
+/// computed, as in an excerpt, whose places and numbers are not those of the whole walk.
+std::string file_note(const Subject& subject);
 
 /// What is said of a step; nothing of one that mistakes or users have made, or without sentences.
 const StepNote* told_of(const Step& step);
