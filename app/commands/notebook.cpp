@@ -187,18 +187,25 @@ void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
             terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
         document = attn::side_by_side(document, *format.printed, options, columns);
     }
+    note_unchanged(arguments, document);
     document.command = command_line("notebook", arguments);
     write_document(arguments, document, form_of(notebook.language), attn::DType::float32);
 }
 
-int run_notebook(const Arguments& arguments) {
+/// Puts CELL into --only, and there the names of sections in place of the notebook's numbers and
+/// names.
+void choose_cells(Arguments& arguments, const attn::Document& page) {
+    std::vector<std::string> chosen;
+    if (arguments.has(flags::cell)) chosen.push_back(arguments[flags::cell]);
+    if (arguments.has(flags::only)) chosen.push_back(arguments[flags::only]);
+    if (chosen.empty()) return;
+    arguments.set(flags::only, sections_named(page, attn::joined(chosen, ",")));
+}
+
+int run_notebook(const Arguments& typed) {
+    Arguments arguments = typed;
     check_output_flags(arguments);
     check_stepping(arguments);
-    if (arguments.has(flags::cell) && !arguments.has(flags::as_flags)) {
-        throw attn::ConfigError("'" + arguments[flags::cell] +
-                                "' is a cell for --as-flags: add it, " +
-                                "or show the cell with --only " + arguments[flags::cell]);
-    }
     if (!arguments.has(flags::name)) {
         const bool by_format = arguments[flags::format] == "json";
         note_unused_flags(arguments,
@@ -218,6 +225,7 @@ int run_notebook(const Arguments& arguments) {
     check_changes(arguments);
     attn::Document document =
         replayed(arguments, notebook, replay, format_of(arguments, form_of(notebook.language)));
+    choose_cells(arguments, document);
     if (arguments.has(flags::list_steps)) {
         note_unused_flags(arguments.narrowed_to({step_flags, output_flags, print_flags}),
                           {flags::format, flags::color},
@@ -243,7 +251,7 @@ const std::vector<Flag>& notebook_flags() {
     static const std::vector<Flag> all{
         {flags::name, "NAME", "name or number of a notebook; without one they are listed",
          such_as(notebook_names)},
-        {flags::cell, "CELL", "one cell, by its name or number: for --as-flags"},
+        {flags::cell, "CELL", "one cell, by its number, its name here or its name in the notebook"},
         {flags::as_flags, "",
          "print for each cell the command of a plain walk that gives its numbers"},
         {flags::list_steps, "", "list its cells, as --only takes them"},

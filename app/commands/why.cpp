@@ -36,9 +36,14 @@ std::string page_line(const Arguments& arguments, const attn::Walked& walk, std:
     const std::optional<attn::Section> section = page_section(arguments, wanted);
     if (!section) return {};
     if (section->walk.empty()) {
-        throw attn::ConfigError(section->name + " is made by no walk: there is nothing to derive");
+        throw attn::ConfigError(
+            section->name + " is made by no walk, so nothing derives it: " + section->formula +
+            "; attn-explain notebook " + before(arguments[flags::notebook], ':') +
+            " --as-flags lists the cells that walks make");
     }
-    const std::string asked = std::exchange(wanted, cell_of_walk(*section, plan, ledger, wanted));
+    const std::string asked = wanted;
+    const std::string here = section->name + wanted.substr(before(wanted, '[').size());
+    wanted = cell_of_walk(*section, plan, ledger, here);
     if (wanted == asked) return {};
     if (!wanted.empty()) {
         return asked + (section->remake ? ": after it is " : " is ") + wanted + " of this walk\n";

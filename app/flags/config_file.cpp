@@ -218,13 +218,15 @@ const std::vector<Flag>& config_flags() {
 }
 
 void put_settings_under(Arguments& typed, Arguments base, bool implied) {
+    const bool keeps_ids = typed.has(flags::ids) && base.has(flags::ids);
     for (const Arguments::Said& said : typed.said()) {
         for (const Arguments::Said& other : std::vector(base.said())) {
             if (are_rivals(*said.flag, *other.flag)) base.forget(*other.flag);
         }
     }
     // Settings of one source do not hold of another.
-    if (typed.has(says_x)) base.forget_any({flags::vocab_size, flags::pad_id});
+    if (typed.has(says_x)) base.forget_any({flags::vocab_size, flags::tokens});
+    if (typed.has(says_x) && !keeps_ids) base.forget_any({flags::pad_id});
     if (typed.has_any({flags::text, flags::text_file, flags::ids, flags::x}))
         base.forget_any({flags::seq_len});
     if (typed.has(flags::x)) base.forget_any({flags::batch, flags::embed_dim});

@@ -52,9 +52,25 @@ std::optional<NamedNotebook> named(const Arguments& arguments) {
     return result;
 }
 
+/// The section of that name, else all of the notebook's cell of that number or name.
+std::vector<const attn::Section*> sections_of(const attn::Document& page, const std::string& name) {
+    std::vector<const attn::Section*> found;
+    for (const attn::Section& section : page.sections) {
+        if (section.name == name) return {&section};
+        const std::vector<std::string> names = split(section.called, ' ');
+        if (section.title.starts_with("cell " + name + ",") ||
+            std::ranges::count(names, name) > 0) {
+            found.push_back(&section);
+        }
+    }
+    return found;
+}
+
+/// The one that a cell is derived from: the first that a walk makes.
 const attn::Section* find_section(const attn::Document& page, const std::string& cell) {
-    const auto section = std::ranges::find(page.sections, before(cell, '['), &attn::Section::name);
-    return section == page.sections.end() ? nullptr : &*section;
+    const std::vector<const attn::Section*> found = sections_of(page, before(cell, '['));
+    const auto made = std::ranges::find_if(found, [](auto* one) { return !one->walk.empty(); });
+    return made != found.end() ? *made : found.empty() ? nullptr : found.front();
 }
 
 /// The name of the walk that is meant: of the cell that --notebook names, or CELL; else empty.
@@ -151,6 +167,9 @@ std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk) {
     const auto* drawn = std::get_if<attn::RandomInput>(&walk.config.input);
     std::vector<Arguments::Said> said;
     for (const Flag& flag : walk_flags()) {
+        for (const std::vector<std::string>& names : walk.config.names) {
+            if (flag.is(flags::tokens)) said.push_back({&flag, attn::joined(names, ",")});
+        }
         if (flag.setting == nullptr) continue;
         std::optional<std::string> text = attn::said(*flag.setting, walk.config);
         if (drawn != nullptr && flag.is(flags::random)) text = attn::word(drawn->distribution);
@@ -163,18 +182,32 @@ std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk) {
 std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const attn::Document& page,
                                        const std::string& name) {
     std::vector<attn::Section> found;
-    std::vector<std::string> names;
-    for (const attn::Section& section : page.sections) {
-        if (section.name == name || section.title.starts_with("cell " + name + ",")) {
-            found.push_back(section);
-        }
-        names.push_back(section.name);
-    }
+    for (const attn::Section* section : sections_of(page, name)) found.push_back(*section);
     if (!found.empty()) return found;
+    std::vector<std::string> names;
+    for (const attn::Section& section : page.sections) names.push_back(section.name);
     const std::string lists =
         ": attn-explain notebook " + notebook.number + " --as-flags lists them";
     throw attn::ConfigError("notebook " + notebook.number + " has no cell '" + name + "'" +
                             attn::did_you_mean(name, names, lists));
+}
+
+std::string sections_named(const attn::Document& page, const std::string& only) {
+    std::string text;
+    for (const attn::WantedPart& part : parts_in(only)) {
+        std::vector<std::string> names;
+        for (const attn::Section* section : sections_of(page, part.name)) {
+            const bool fits =
+                !part.sliced || std::holds_alternative<attn::Tensor>(section->content);
+            if (fits || section->name == part.name) names.push_back(section->name);
+        }
+        if (names.empty()) names = {part.name};
+        for (const std::string& name : names) {
+            text +=
+                (text.empty() ? "" : ",") + name + (part.sliced ? "[" + part.indices + "]" : "");
+        }
+    }
+    return text;
 }
 
 std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell) {

@@ -16,11 +16,15 @@ std::vector<std::string> notebook_names();
 /// The flags that make a walk: `--heads 2`.
 std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk);
 
-/// The cells of a page that `name` names: one section, or all of a numbered cell of the notebook.
+/// The cells of a page that `name` names: one section, all of a numbered cell of the notebook, or
+/// all that the notebook itself calls so.
 ///
 /// Errors  ConfigError, with what was probably meant.
 std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const attn::Document& page,
                                        const std::string& name);
+
+/// The text of --only with names of sections in place of the notebook's numbers and own names.
+std::string sections_named(const attn::Document& page, const std::string& only);
 
 /// Puts the flags of the walk that --notebook names under what was typed, in place of those that it
 /// put there before. Without a cell it is the one that CELL (of why) names, else the main walk.

@@ -46,6 +46,80 @@ TEST_SUITE("app: notebook") {
         CHECK(program::has(run("notebook --list-steps").err, "--list-steps has no effect"));
     }
 
+    TEST_CASE("cells go by the notebook's numbers and its own names too") {
+        const auto shows = [](const std::string& asked, const std::string& sections) {
+            const program::Result one = run("notebook " + asked + " -q");
+            INFO(asked << ": " << one.err);
+            CHECK(one.exit_code == 0);
+            CHECK(one.out == run("notebook " + asked.substr(0, 3) + " -q --only " + sections).out);
+        };
+        shows("002 36", "weights_variance");
+        shows("002 --only 36", "weights_variance");
+        shows("002 40", "lower_triangle,masked_zeros,uniform_weights,average_by_softmax_shape");
+        shows("002 --only '39[0,1:3]'", "'weights[0,1:3]'");
+        shows("002 xbow", "running_mean");
+        shows("002 --only attn", "weights,weights_variance,older_weights");
+        shows("003 omega_1_5", "first_score_of_fifth");
+        shows("003 --only omega_all,normalized_attention_scores", "scores,scores_shape,weights");
+        shows("003 z", "context");
+        shows("000 e", "x");
+        shows("000 --only 'values[0]'", "'merged[0]'");
+        shows("000 --only qkv_by_token", "qkv_by_token");
+        program::check_refused("notebook 002 37", "there is no step '37' here");
+        CHECK(run("notebook 002 36 --only 79 -q").out == run("notebook 002 -q --only 36,79").out);
+        const auto derives = [](const std::string& cell, const std::string& first) {
+            const program::Result derived = run("why " + cell);
+            CHECK_MESSAGE(derived.out.starts_with(first),
+                          cell << ": " << derived.out << derived.err);
+        };
+        derives("'omega_all[life,eat]' --notebook 003",
+                "omega_all[life,eat] is scores[life,eat] of");
+        derives("'omega_1_5' --notebook 003", "omega_1_5: after it is scores[0,4] of this walk\n");
+        derives("'39[0,0]' --notebook 002", "39[0,0] is weights[0,0,0] of this walk\n");
+        derives("'e[1,2,3]' --notebook 000", "e[1,2,3] is x[1,2,3] of this walk\n");
+        derives("'qkv[0,0,0]' --notebook 000", "qkv[0,0,0] = ");
+    }
+
+    TEST_CASE("a walk of words speaks of words") {
+        const std::string one = run("why 'weights[life,eat]' --notebook 003").out;
+        CHECK_MESSAGE(program::has(one, "  'life' looks at 'eat'\n"), one);
+        const std::string note = run("--notebook 003 --only weights").out;
+        CHECK_MESSAGE(program::has(note, "'life' (position 0) attends most to"), note);
+        CHECK(!program::has(note, " id "));
+        CHECK(program::has(run("notebook 003 --as-flags ids").out, "--tokens life,is,short,eat,"));
+        CHECK(run("--notebook 003 --ids 1,2 --only ids").err.empty());
+    }
+
+    TEST_CASE("a setting that changes nothing printed is noted, and padding stays padding") {
+        const auto notes = [](const std::string& flags, const std::string& part) {
+            const program::Result shown = run("notebook " + flags);
+            CHECK_MESSAGE((part.empty() ? shown.err.empty() : program::has(shown.err, part)),
+                          flags << ": " << shown.err);
+        };
+        notes("000 --mask padding",
+              "--mask padding changes no cell printed here: the notebook's mistakes stay, add "
+              "--corrected to leave them out");
+        notes("001 --scale head-dim --only weights",
+              "--scale head-dim changes no cell printed here: no walk makes them");
+        notes("001 --heads 4 --only weights", "--heads 4 changes no cell printed here: ");
+        notes("001 --softmax-axis key", "--softmax-axis key changes no cell printed here: ");
+        notes("002 --heads 1 --only running_mean", "they are as with the notebook's own settings");
+        notes("000 --heads 1", "");
+        notes("000 --mask none", "");
+        notes("000 --ids '1,2,3,0;1,2,3,4'", "");
+        CHECK(program::has(run("notebook 000 --ids '1,2,3,0;1,2,3,4' --only mask -q").out,
+                           "tensor([[[[False, False, False,  True]]]"));
+    }
+
+    TEST_CASE("why says which cells a walk makes, where none makes the one asked for") {
+        const std::string refusal = run("why 'weights[0,0]' --notebook 001").err;
+        CHECK_MESSAGE(
+            program::has(refusal, "weights is made by no walk, so nothing derives it: exp("),
+            refusal);
+        CHECK(program::has(refusal, "attn-explain notebook 001 --as-flags lists the cells"));
+        CHECK(run("why 'loop_context[0,0]' --notebook 001").exit_code == 0);
+    }
+
     TEST_CASE("corrected, what is asked for is printed in both replays, side by side") {
         for (const std::string asked :
              {"head_weights_sum", "head_weights_sum,head_weights_sum_corrected"}) {

@@ -41,6 +41,7 @@ struct Section {
     /// Of a notebook: the walk that makes these numbers, and which parts of its steps they are, as
     /// --only takes them; empty where no walk does.
     std::string walk{}, parts{};
+    std::string called{};  ///< its names in the notebook, separated by spaces; may be empty
     /// Notes on each of its matrices by itself, empty where that is `note`. Empty unless
     /// asked for.
     std::vector<std::string> notes{};

@@ -120,6 +120,7 @@ void NotebookBuilder::describe(Section& section, const std::string& field,
     }
     if (field == "title") section.title = text;
     if (field == "from") section.parts = text;
+    if (field == "called") section.called = text;
     if (field == "made") section.formula = text;
     if (field == "code" && replay_.code) section.code = text;
     if (field == "printed_by") section.expression = text;

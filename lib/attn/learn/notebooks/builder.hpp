@@ -22,6 +22,7 @@ namespace attn {
 ///     walk       the walk that makes this section and those after it; empty: none does
 ///     from       the parts of its steps that these numbers are, `weights[0]`, side by side where
 ///                there are several; by default the step whose name the section has. Empty: none
+///     called     the notebook's own names of it, separated by spaces
 ///     shape      it is the shape of its part, as that of each section `x_shape`, which `x.shape`
 ///                prints
 ///     grad       PyTorch's name of the function after the tensor

@@ -103,7 +103,6 @@ void fill_averages(NotebookBuilder& page, const Walked& averaged) {
         const Tensor ones = lower_triangle(walk["mask"].as<bool>());
         return slice(means_by(normalised(ones), walk["x"]), "0");
     });
-    page.fill("uniform_weights", "sums", sums_along(slice(averaged.ledger["weights"], "0"), 1));
     page.fill("average_by_softmax_shape", "seed", std::to_string(averaged.plan.config.seed));
     page.remade("average_by_softmax", [](const Plan&, const Ledger& walk) {
         return slice(walk["context"], "0").renamed({"token", "feature"});
@@ -151,7 +150,6 @@ Document causal_heads(const ReplayOptions& replay) {
 
     // Two looks at the weights of cell 41.
     const Walked& one = page.walked("one-head");
-    page.fill("weights", "sums", sums_along(slice(one.ledger["weights"], "0"), 1));
     page.remade("weights_variance",
                 [](const Plan&, const Ledger& walk) { return variance_tensor(walk["weights"]); });
     page.fill("weights_variance", "equal",

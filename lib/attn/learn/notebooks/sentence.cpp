@@ -61,7 +61,10 @@ Section::Remake sum_of_step(const char* step, const char* part) {
 std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay) {
     std::vector<NotebookWalk> walks = walks_in(attn_notebook_sentence, replay);
     const Tokens tokens = numbered().tokens;
-    for (NotebookWalk& walk : walks) walk.config.input = tokens;
+    for (NotebookWalk& walk : walks) {
+        walk.config.input = tokens;
+        walk.config.names = {sentence_words};
+    }
     return walks;
 }
 
