@@ -73,7 +73,10 @@ private:
                 continue;
             }
             const bool skips = typed == "?" || typed == "skip";
-            const Judgement verdict = skips ? Judgement{} : check_answer(question.right, typed);
+            const Judgement verdict = skips ? Judgement{}
+                                      : typed == question.answer
+                                          ? Judgement{Judgement::Is::right}
+                                          : check_answer(question.right, typed);
             const bool is_unread = verdict.is == Judgement::Is::unread;
             const std::string advice = is_unread ? " (" + verdict.advice + ")" : "";
             if (is_unread && prompts_) {

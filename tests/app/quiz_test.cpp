@@ -46,6 +46,25 @@ TEST_SUITE("app: quiz") {
         CHECK(first != run("quiz --count 1", "skip\n").out);
     }
 
+    TEST_CASE("every answer that it prints is right when it is typed") {
+        const auto list = nlohmann::json::parse(run("quiz --seed 59 --count 60 --json").out);
+        std::string answers;
+        for (const auto& each : list) answers += each["answer"].get<std::string>() + "\n";
+        const std::string all = run("quiz --seed 59 --count 60", answers).out;
+        CHECK_MESSAGE(has(all, "60 of 60 right"), all);
+    }
+
+    TEST_CASE("a wrong rule has no marks of its making") {
+        const auto list =
+            nlohmann::json::parse(run("quiz --topic rule --seed 5 --count 60 --json").out);
+        for (const auto& each : list) {
+            for (const auto& line : each["shown"]) {
+                INFO(line);
+                CHECK(!has(line.get<std::string>() + " ", "+ 0 "));
+            }
+        }
+    }
+
     TEST_CASE("a mistake that is known is named") {
         const auto list =
             nlohmann::json::parse(run("quiz --topic scale --seed 2 --count 8 --json").out);

@@ -3,6 +3,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
+#include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/tensor.hpp"
@@ -58,8 +59,21 @@ std::string about(const Mistake& mistake) {
            "\n";
 }
 
+/// The expression without the zeros that settings leave behind: `q + offset` if there is no past.
+RuleTree without_zeros(const RuleTree& tree) {
+    return changed(tree, [](const RuleNode& node) -> RuleTree {
+        const bool is_sum = node.kind == RuleNode::Kind::operate && node.parts.size() == 2 &&
+                            (node.word == "+" || node.word == "-");
+        return is_sum && is_number(*node.parts[1], 0) ? without_zeros(node.parts[0]) : nullptr;
+    });
+}
+
+/// The rule of a step, right or wrong in one style, so that nothing but its meaning tells which.
 std::string rule_in(const Walked& made, const std::string& step) {
-    return told_rule({made.plan, made.table, find_step(made.table, step)});
+    Rule rule = rule_as_told({made.plan, made.table, find_step(made.table, step)});
+    if (rule.value == nullptr) return {};
+    rule.value = without_zeros(rule.value);
+    return rule_text(rule);
 }
 
 }  // namespace
