@@ -60,6 +60,9 @@ attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
     } else if (text.ends_with(']')) {
         loss.kind = attn::Loss::Kind::cell;
         loss.cell = text;
+    } else if (std::ranges::count(table, text, &attn::Step::name) > 0) {
+        throw attn::ConfigError("--loss " + text + " is a whole step: name one cell, as in " +
+                                text + "[0,1]");
     } else {
         const bool is_mse = text.starts_with("mse:");
         loss.kind = is_mse ? attn::Loss::Kind::mse : attn::Loss::Kind::upstream;
