@@ -81,14 +81,14 @@ std::string vocabulary_size(const Tokens& tokens) {
 
 std::string words_sentence(const Tokens& tokens) {
     const auto& sequence = tokens.sequences.front();
-    std::string text = "Each word is replaced by its id, its place in the vocabulary" +
+    std::string text = "Each word is replaced by its id, its place in the alphabetical vocabulary" +
                        vocabulary_size(tokens) + ": " + token_text(tokens, sequence.front()) +
                        " becomes " + std::to_string(sequence.front());
     if (sequence.back() != sequence.front()) {
         text += ", " + token_text(tokens, sequence.back()) + " becomes " +
                 std::to_string(sequence.back());
     }
-    return text + ".";
+    return text + ". A different word at the same place would have the same id.";
 }
 
 bool row_is_zero(const Tensor& tensor, std::size_t row) {
