@@ -64,8 +64,10 @@ std::vector<Flag> input_rows() {
              "that it may take, as 8G",
              file()}
             .being(of_model | says_memory),
-        setting(flags::batch, "N", "number of sequences; gives a batch axis").being(of_model),
-        setting(flags::seq_len, "N", "tokens of a drawn x").being(of_model),
+        setting(flags::batch, "N", "number of sequences, x is drawn; gives a batch axis")
+            .being(of_model),
+        setting(flags::seq_len, "N", "tokens of x, which is drawn in place of the sentence")
+            .being(of_model),
         setting("--memory-len", "N", "cross-attention: random memory of N tokens")
             .being(of_model | says_memory),
         setting("--lengths", "N,N", "true lengths of the key sequences, for the padding mask: 4,2")

@@ -105,8 +105,7 @@ attn::Source input_source(const Arguments& arguments,
     if (used == "--random") {
         return attn::RandomInput{arguments[flags::random]};
     }
-    if (used.empty() && (arguments.has(flags::batch) || arguments.has(flags::seq_len) ||
-                         arguments.has(flags::embed_dim))) {
+    if (used.empty() && arguments.has_any({flags::batch, flags::seq_len})) {
         return attn::RandomInput{};
     }
     attn::Tokens tokens;

@@ -18,12 +18,12 @@ constexpr const char* topics =
 /// Flags for a beginner, as they could be typed.
 constexpr std::pair<const char*, const char*> first_month[] = {
     {"--text 'the cat sat'", "words to attend over"},
-    {"--heads 2", "number of heads"},
+    {"--heads 2", "number of heads; --head-dim 8: features of each"},
     {"--mask causal", "nobody looks ahead; or padding, window:4, ..."},
     {"--preset llama3", "the settings of a family of models (--list-presets)"},
-    {"--model-file stories", "walk through a trained model"},
-    {"--layer 2", "which of its layers"},
+    {"--model-file stories", "walk through a trained model; --layer 2: its layer 2"},
     {"--notebook 002", "the settings of a replayed notebook"},
+    {"--variant loop", "computed by loops; or vectorized, fused"},
     {"--seed 7", "other random numbers"},
     {"--bug scale-missing", "make a known mistake (attn-explain bugs)"},
     {"--only weights,context", "these steps only"},

@@ -40,11 +40,20 @@ TEST_SUITE("app: first minute") {
         const std::string brief = run("-h").out;
         CHECK(rows_in(brief).size() < 24);
         for (const std::string flag :
-             {"--text", "--heads", "--mask", "--preset", "--model-file", "--layer", "--only",
-              "--detail", "--format", "-o", "--bug", "--seed", "--notebook"}) {
+             {"--text", "--heads", "--head-dim", "--variant", "--mask", "--preset", "--model-file",
+              "--layer", "--only", "--detail", "--format", "-o", "--bug", "--seed", "--notebook"}) {
             INFO(flag);
             CHECK(has(brief, flag + " "));
         }
+    }
+    TEST_CASE("a width keeps the sentence, a length or a batch draws x") {
+        CHECK(run("--embed-dim 8 --only ids -q").out == run("--only ids -q").out);
+        CHECK(run("--embed-dim 8 --only 'x[eat]' -q").err.empty());
+        for (const std::string drawn : {"--seq-len 3", "--batch 2"}) {
+            CHECK(has(run(drawn + " --only x").out, "N(0, 1)"));
+            CHECK(!has(run(drawn + " --list-steps").out, "\nids "));
+        }
+        CHECK(has(run("--help").out, "drawn in place of the sentence"));
     }
     TEST_CASE("a command's help lists its own flags, and names where those of a walk are") {
         for (const std::string command : {"why", "lint", "compare", "diagnose", "step", "probe"}) {
