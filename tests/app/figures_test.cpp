@@ -74,7 +74,8 @@ TEST_SUITE("app: figures") {
             for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
             return found;
         };
-        const std::string weights = "--mask causal --heads 2 --embed-dim 8 --format svg --only ";
+        const std::string weights =
+            "--mask causal --heads 2 --seq-len 4 --embed-dim 8 --format svg --only ";
         const std::string two = run(weights + "weights --digits 2").out;
         CHECK(has(two, ">1.00</text>"));
         CHECK_FALSE(has(two, ">1.0000</text>"));

@@ -84,7 +84,7 @@ TEST_SUITE("app: notebook") {
         const std::string one = run("why 'weights[life,eat]' --notebook 003").out;
         CHECK_MESSAGE(program::has(one, "  'life' looks at 'eat'\n"), one);
         const std::string note = run("--notebook 003 --only weights").out;
-        CHECK_MESSAGE(program::has(note, "'life' (position 0) attends most to"), note);
+        CHECK_MESSAGE(program::has(note, "that of 'life' (position 0) sums to"), note);
         CHECK(!program::has(note, " id "));
         CHECK(program::has(run("notebook 003 --as-flags ids").out, "--tokens life,is,short,eat,"));
         CHECK(run("--notebook 003 --ids 1,2 --only ids").err.empty());
