@@ -57,11 +57,9 @@ std::vector<const attn::Section*> sections_of(const attn::Document& page, const 
     std::vector<const attn::Section*> found;
     for (const attn::Section& section : page.sections) {
         if (section.name == name) return {&section};
-        const std::vector<std::string> names = split(section.called, ' ');
-        if (section.title.starts_with("cell " + name + ",") ||
-            std::ranges::count(names, name) > 0) {
-            found.push_back(&section);
-        }
+        const bool is_number = section.title.starts_with("cell " + name + ",");
+        const bool is_called = !name.empty() && attn::has_name(section.called, name);
+        if (is_number || is_called) found.push_back(&section);
     }
     return found;
 }
