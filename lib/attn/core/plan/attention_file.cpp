@@ -17,6 +17,14 @@ const std::vector<std::string>& note_facts() {
     return facts;
 }
 
+const std::vector<std::string>& attention_words() {
+    static const std::vector<std::string> words{
+        "attention", "title",   "source", "begins",  "setting", "parameter", "axis",
+        "step",      "form",    "same",   "mistake", "note",    "torch",     "numpy",
+        "called",    "extends", "after",  "rule",    "effect",  "lesson",    "fix"};
+    return words;
+}
+
 namespace {
 
 constexpr std::size_t longest_file = 65536;
@@ -63,6 +71,10 @@ public:
             ++number;
             if (number == 1 && says.starts_with("\xEF\xBB\xBF")) says = trimmed(says.substr(3));
             if (says.empty()) continue;
+            std::ranges::replace(says, '\t', ' ');
+            if (visible(says) != says) {
+                file_.refuse(number, "there is a character that nobody sees: leave it out");
+            }
             line_.number = number;
             line_.word = taken_word(says);
             line_.says = says;
@@ -172,10 +184,7 @@ private:
     }
 
     [[noreturn]] void refuse_word() const {
-        const std::vector<std::string> words{
-            "attention", "title",   "source", "begins",  "setting", "parameter", "axis",
-            "step",      "form",    "same",   "mistake", "note",    "torch",     "numpy",
-            "called",    "extends", "after",  "rule",    "effect",  "lesson",    "fix"};
+        const std::vector<std::string>& words = attention_words();
         const bool is_known = std::ranges::find(words, line_.word) != words.end();
         refuse(is_known ? line_.word + " is not said here: of a step it is said below the step"
                         : "there is no word '" + line_.word + "' in attention files" +

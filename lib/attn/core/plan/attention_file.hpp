@@ -85,6 +85,9 @@ struct AttentionFile {
 /// `$form recurrent or $form chunked`: the forms of the walk's attentions beside the one walked.
 std::string other_forms(const Plan& plan);
 
+/// The words that a line of a file may begin with.
+const std::vector<std::string>& attention_words();
+
 /// Reads a file, line by line: a word and what it says; `#` begins a remark.
 ///
 ///     file        { line }
@@ -96,7 +99,8 @@ std::string other_forms(const Plan& plan);
 ///                 | extends CHAIN | after STEP
 ///     mistake     rule rule | title TEXT | effect TEXT | lesson TEXT | fix torch: TEXT
 ///
-/// Errors  InputError with the label, the line and a caret, for a text above 64 KB too.
+/// Errors  InputError with the label, the line and a caret, for a text above 64 KB too, and for
+///         controls in what a line says: a line end that only Python knows, an escape sequence.
 AttentionFile parse_attention(const std::string& text, const std::string& label);
 
 /// The text of an attention that the program holds, or nothing.

@@ -1,0 +1,168 @@
+// Words that a file or a link brings: whatever they say, no output holds them raw. The fields come
+// from the readers' own tables, so that a new one is tried without a new test.
+#include <doctest/doctest.h>
+
+#include <set>
+#include <sstream>
+
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/settings/settings.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "tests/support/program.hpp"
+
+using program::Folder;
+using program::has;
+using program::run;
+
+namespace {
+
+/// What ends a line for some program, hides text, or commands a terminal.
+const std::vector<std::string> controls{
+    std::string(1, '\0'), "\r",           "\b",           "\v",           "\f",  "\x1b", "\x7f",
+    "\xc2\x85",           "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xae", "\xff"};
+const std::string tag = "</script><img src=x onerror=alert(1)>";
+const std::string evil = "=1+1 \"'`" + tag + " [x](javascript:alert(1)) */ import os";
+
+/// An attention that says each word of the reader's table once, MARK where words are free.
+const std::string whole_file =
+    "attention a\n"
+    "title MARK\n"
+    "source MARK\n"
+    "begins --heads 2\n"
+    "setting half = 2\n"
+    "axis o < 3\n"
+    "parameter p[o] ~ linear\n"
+    "  title MARK\n"
+    "step zz[t] = (sum o: p[o]) / half\n"
+    "  title MARK\n"
+    "  note MARK\n"
+    "  torch MARK\n"
+    "  numpy MARK\n"
+    "  called the sum\n"
+    "  after value\n"
+    "step hot[h,q,k] = scores[h,q,k] / half\n"
+    "  extends scores\n"
+    "form one\n"
+    "step weights[h,q,k] = hot[h,q,k] / half\n"
+    "form two\n"
+    "step weights[h,q,k] = hot[h,q,k] * 0.5\n"
+    "same weights\n"
+    "mistake m1 at zz\n"
+    "  rule zz[t] = (sum o: p[o])\n"
+    "  title MARK\n"
+    "  effect MARK\n"
+    "  lesson MARK\n"
+    "  fix torch: MARK\n";
+
+void check_shown(const std::string& text, const std::string& how) {
+    for (const std::string& control : controls) {
+        CHECK_MESSAGE(!has(text, control), how, ": ", attn::visible(control), " in ",
+                      attn::visible(text.substr(0, 400)));
+    }
+}
+
+std::vector<std::string> words_after(const std::string& text, const std::string& begin) {
+    std::string rest = text.substr(std::min(text.find(begin) + begin.size(), text.size()));
+    for (const char* between : {",", " or "}) rest = attn::replaced_all(rest, between, " ");
+    std::istringstream words(rest.substr(0, rest.find('\n')));
+    return {std::istream_iterator<std::string>(words), {}};
+}
+
+}  // namespace
+
+TEST_SUITE("app: outside words") {
+    TEST_CASE("no line of an attention file may hold a control, whatever its word") {
+        std::set<std::string> tried;
+        const std::string file = attn::replaced_all(whole_file, "MARK", "words");
+        for (std::size_t at = 0; at < file.size();) {
+            const std::size_t end = file.find('\n', at);
+            std::istringstream line(file.substr(at, end - at));
+            std::string word;
+            line >> word;
+            tried.insert(word);
+            for (const std::string& control : controls) {
+                std::string hostile = file;
+                hostile.insert(end - 1, control);
+                std::string message;
+                try {
+                    attn::parse_attention(hostile, "theirs.attn");
+                } catch (const attn::InputError& error) {
+                    message = error.what();
+                }
+                CHECK_MESSAGE(!message.empty(), word, " with ", attn::visible(control));
+                check_shown(message, word);
+            }
+            at = end + 1;
+        }
+        for (const std::string& word : attn::attention_words())
+            CHECK_MESSAGE(tried.contains(word), word);
+    }
+
+    TEST_CASE("words of an attention file are words alone, in each format and command") {
+        const Folder folder;
+        std::ofstream(folder / "theirs.attn") << attn::replaced_all(whole_file, "MARK", evil);
+        const std::string walk =
+            "--heads 2 --attention '" + (folder / "theirs.attn") + "' --bug m1 --detail ";
+        std::vector<std::string> ways{"--backward --code torch",
+                                      "--backward --code numpy",
+                                      "--bounds",
+                                      "--heatmap",
+                                      "--list-steps",
+                                      "--list-rules",
+                                      "--hide-mistake",
+                                      "--summary"};
+        const std::vector<std::string> formats = words_after(run("--format nosuch").err, "use ");
+        REQUIRE(formats.size() > 10);
+        for (const std::string& format : formats) {
+            const bool is_binary = format.starts_with("np") || format == "safetensors";
+            if (!is_binary) ways.push_back("--format " + format);
+        }
+        for (const char* code : {"torch", "numpy"}) {
+            for (const char* format : {"torch", "markdown", "ipynb", "json"}) {
+                ways.push_back(std::string("--code ") + code + " --format " + format);
+            }
+        }
+        for (const std::string& way : ways) {
+            const auto result = run(walk + way);
+            CHECK_MESSAGE(result.exit_code == 0, way, ": ", result.err);
+            check_shown(result.out + result.err, way);
+            const bool marks_up =
+                has(way, "markdown") || has(way, "ipynb") || has(way, "html") || has(way, "svg");
+            if (!marks_up) continue;
+            // In Markdown a tag is text where it stands in code.
+            std::istringstream lines(result.out);
+            for (std::string line; std::getline(lines, line);) {
+                const std::size_t begin = line.find_first_not_of(" \"");
+                const bool is_comment = begin != line.npos && line[begin] == '#' &&
+                                        !line.substr(begin).starts_with("##");
+                CHECK_MESSAGE((is_comment || !has(line, "<img src=x")), way, ": ", line);
+            }
+        }
+        for (const char* command : {"why 'zz[0]' ", "bugs m1 ", "quiz --seed 1 "}) {
+            const auto result = run(command + walk);
+            check_shown(result.out + result.err, command);
+        }
+    }
+
+    TEST_CASE("no setting of a shared file reaches the terminal raw") {
+        const Folder folder;
+        std::string all;
+        for (const std::string& control : controls) {
+            if (control != "\xff") all += control;
+        }
+        for (const attn::Setting& setting : attn::settings()) {
+            if (setting.key.empty()) continue;
+            const std::string value = attn::json_string("a" + all + evil);
+            std::ofstream(folder / "c.json")
+                << "{\"config\": {\"" << setting.key << "\": " << value << "}}";
+            const auto result = run("--config '" + (folder / "c.json") + "' --code torch");
+            check_shown(result.out + result.err, setting.key);
+            std::istringstream lines(result.out);
+            for (std::string line; std::getline(lines, line);) {
+                CHECK_MESSAGE(!line.starts_with("=1+1"), setting.key, ": ", line);
+            }
+        }
+    }
+}
