@@ -17,7 +17,7 @@ namespace app {
 namespace {
 
 std::string line_of(const Arguments& arguments, const attn::Mistake& mistake) {
-    return list_entry(arguments, "  " + mistake.id, 28, mistake.title);
+    return list_entry(arguments, "  " + mistake.id, 28, mistake.title.visible());
 }
 
 /// Those of the entries that a word is about: their id, step or title holds it.
@@ -25,7 +25,7 @@ std::vector<const attn::Mistake*> about(const std::vector<attn::Mistake>& entrie
                                         const std::string& word) {
     std::vector<const attn::Mistake*> found;
     for (const attn::Mistake& each : entries) {
-        const std::string text = each.id + " " + each.step + " " + each.title;
+        const std::string text = each.id + " " + each.step + " " + each.title.raw();
         if (attn::lower(text).find(attn::lower(word)) != std::string::npos) found.push_back(&each);
     }
     return found;
@@ -148,17 +148,17 @@ std::string description_of(const attn::Mistake& mistake, const std::optional<att
     const auto paragraph = [&text](const std::string& head, const std::string& words) {
         for (const std::string& line : attn::wrap(head + words, 80)) text += line + "\n";
     };
-    paragraph(mistake.id + ": ", mistake.title);
+    paragraph(mistake.id + ": ", mistake.title.visible());
     paragraph("shows first at ", mistake.step);
-    paragraph("effect: ", mistake.effect);
+    paragraph("effect: ", mistake.effect.visible());
     if (!mistake.indistinguishable_from.empty()) {
         paragraph("same numbers from: ", mistake.indistinguishable_from);
     }
     if (!mistake.fix_torch.empty()) {
-        text += "fix, PyTorch: " + mistake.fix_torch + "\n";
-        text += "fix, NumPy:   " + mistake.fix_numpy + "\n";
+        text += "fix, PyTorch: " + attn::visible_lines(mistake.fix_torch.raw(), false) + "\n";
+        text += "fix, NumPy:   " + attn::visible_lines(mistake.fix_numpy.raw(), false) + "\n";
     }
-    paragraph("", mistake.lesson);
+    paragraph("", mistake.lesson.visible());
     for (const attn::RulesBeside& rules : rules_of(mistake, plan)) text += beside_text(rules);
     return text;
 }
@@ -166,11 +166,11 @@ std::string description_of(const attn::Mistake& mistake, const std::optional<att
 attn::JsonText json_of(const attn::Mistake& mistake) {
     return {{"id", mistake.id},
             {"step", mistake.step},
-            {"title", mistake.title},
-            {"effect", mistake.effect},
-            {"fix_torch", mistake.fix_torch},
-            {"fix_numpy", mistake.fix_numpy},
-            {"lesson", mistake.lesson}};
+            {"title", mistake.title.raw()},
+            {"effect", mistake.effect.raw()},
+            {"fix_torch", mistake.fix_torch.raw()},
+            {"fix_numpy", mistake.fix_numpy.raw()},
+            {"lesson", mistake.lesson.raw()}};
 }
 
 std::string json_with_rules(const attn::Mistake& mistake, const std::optional<attn::Plan>& plan) {

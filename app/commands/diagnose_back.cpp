@@ -57,7 +57,8 @@ std::string finding_text(const attn::GradientFinding& finding) {
             (is_first ? (finding.step.empty() ? "" : at)
                       : std::string(finding.second != nullptr ? "and "
                                                               : "or, with the same numbers, ")) +
-            mistake->id + ": " + mistake->title + "\n    fix: " + mistake->fix_torch + "\n";
+            mistake->id + ": " + mistake->title.visible() +
+            "\n    fix: " + attn::visible_lines(mistake->fix_torch.raw(), false) + "\n";
     }
     return text;
 }

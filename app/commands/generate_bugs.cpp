@@ -97,7 +97,7 @@ std::string token_at(const Model& model, const WrittenText& written, std::size_t
 
 std::string bug_text(const Model& model, const WrittenText& right, const Compared& compared) {
     std::string text = "# As the model was trained:\n" + whole_text(model, right) + "\n\n# With " +
-                       compared.mistake->id + ": " + compared.mistake->title + ".\n" +
+                       compared.mistake->id + ": " + compared.mistake->title.visible() + ".\n" +
                        whole_text(model, compared.written) + "\n\n";
     if (compared.first_other) {
         text += fmt::format("# The texts part at token {}: {} where it should be {}.\n",
@@ -123,7 +123,7 @@ std::string bug_text(const Model& model, const WrittenText& right, const Compare
 
 attn::JsonText bug_json(const Model& model, const Compared& compared) {
     attn::JsonText json =
-        attn::JsonText{{"id", compared.mistake->id}, {"title", compared.mistake->title}}.with(
+        attn::JsonText{{"id", compared.mistake->id}, {"title", compared.mistake->title.raw()}}.with(
             "first_difference", compared.first_other, ",\n ");
     if (compared.parting) {
         const auto& [token, layer, step, head, right, wrong] = *compared.parting;

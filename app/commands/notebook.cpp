@@ -148,10 +148,10 @@ void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
         if (!cell.walk.empty()) {
             line = flags_line(arguments, attn::find_walk(walks, cell.walk), cell);
         }
-        rows.push_back({{"cell", cell.name}, {"title", cell.title}, {"command", line}});
+        rows.push_back({{"cell", cell.name}, {"title", cell.title.raw()}, {"command", line}});
         if (cells.size() > 1)
-            text +=
-                "# " + cell.name + ": " + cell.title + (cell.remake ? "; after it:" : "") + "\n";
+            text += "# " + cell.name + ": " + cell.title.visible() +
+                    (cell.remake ? "; after it:" : "") + "\n";
         if (line) {
             text += *line + "\n";
         } else {

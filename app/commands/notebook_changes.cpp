@@ -95,11 +95,13 @@ std::string note_of(const attn::Walked& walk, const attn::WantedPart& part,
 void tell_of_step(attn::Section& cell, const ChangedWalk& walk) {
     const std::string step = before(cell.parts, '[');
     const auto told = std::ranges::find(walk.steps.sections, step, &attn::Section::name);
-    const std::size_t comma = cell.title.starts_with("cell ") ? cell.title.find(", ") + 2 : 0;
+    const std::size_t comma =
+        cell.title.raw().starts_with("cell ") ? cell.title.raw().find(", ") + 2 : 0;
     const bool shape = std::holds_alternative<std::string>(cell.content);
     const bool part = step != cell.parts;
-    cell.title = cell.title.substr(0, comma) +
-                 (shape ? "the shape of " + cell.parts : told->title + (part ? ", a part" : ""));
+    cell.title =
+        cell.title.raw().substr(0, comma) + (shape ? attn::Prose("the shape of " + cell.parts)
+                                                   : told->title + (part ? ", a part" : ""));
     cell.formula = told->formula;
     cell.note = shape ? "" : note_of(walk.now, parts_in(cell.parts).front(), {});
     cell.margin = told->margin;
@@ -109,7 +111,8 @@ void tell_of_step(attn::Section& cell, const ChangedWalk& walk) {
 void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage language,
             const std::string& changes) {
     if (!walk.trouble.empty()) {
-        cell.margin = still + walk.trouble + (cell.margin.empty() ? "" : ". " + cell.margin);
+        cell.margin = still + walk.trouble +
+                       (cell.margin.empty() ? attn::Prose() : ". " + cell.margin);
         return;
     }
     attn::Section now = cell;
@@ -122,7 +125,8 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     } catch (const attn::ShapeError& error) {
         gone = error.what();
     }
-    now.note = now.margin = now.code = now.suffix = "";
+    now.note = now.margin = {};
+    now.code = now.suffix = "";
     now.formula = "after it: " + cell.parts + " of the walk";
     if (!gone.empty()) {
         now.content = "none: " + gone;
@@ -178,7 +182,7 @@ void note_unchanged(const Arguments& arguments, const attn::Document& printed) {
     if (!changes_settings(arguments)) return;
     bool has_walk = false, has_mistake = false;
     for (const attn::Section& cell : printed.sections) {
-        if (cell.changed || cell.margin.starts_with(still)) return;
+        if (cell.changed || cell.margin.raw().starts_with(still)) return;
         has_walk = has_walk || !cell.walk.empty();
         has_mistake = has_mistake || cell.margin.starts_with('[');
     }

@@ -93,8 +93,8 @@ private:
                 question.answer + "\n");
             const attn::Mistake* mistake = is_wrong ? mistake_behind(question, typed) : nullptr;
             if (mistake != nullptr) {
-                say("That comes out of a mistake: " + mistake->title + " (attn-explain bugs " +
-                    mistake->id + ")\n");
+                say("That comes out of a mistake: " + mistake->title.visible() +
+                    " (attn-explain bugs " + mistake->id + ")\n");
             }
             say(question.why);
             return true;

@@ -58,8 +58,8 @@ std::string page_line(const Arguments& arguments, const attn::Walked& walk, std:
     std::string indices = "0";
     for (std::size_t axis = 1; axis < tensor.dimension(); ++axis) indices += ",0";
     return section->name + " = " + attn::content_text(shown, form_of(plan), options) + "\n  " +
-           section->title + ": " + section->formula + "\n  made of all of " + all + "; why '" +
-           before(all, '[') + "[" + indices + "]' derives one of them\n";
+           section->title.visible() + ": " + section->formula + "\n  made of all of " + all +
+           "; why '" + before(all, '[') + "[" + indices + "]' derives one of them\n";
 }
 
 /// The row of the cell under another setting, `mask=none`.
@@ -129,8 +129,9 @@ AskedTokens parse_asked(const std::string& cell) {
 
 std::string next_text(const std::string& head, NextToken next, std::size_t top,
                       const ModelMistake* mistake) {
-    std::string text =
-        mistake ? fmt::format("With {}: {}.\n", mistake->id, mistake->title) : std::string();
+    std::string text = mistake
+                           ? fmt::format("With {}: {}.\n", mistake->id, mistake->title.visible())
+                           : std::string();
     text += head;
     std::ranges::stable_sort(next.parts, std::greater(),
                              [](const Contribution& part) { return std::abs(part.logit); });

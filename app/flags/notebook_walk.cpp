@@ -57,7 +57,7 @@ std::vector<const attn::Section*> sections_of(const attn::Document& page, const 
     std::vector<const attn::Section*> found;
     for (const attn::Section& section : page.sections) {
         if (section.name == name) return {&section};
-        const bool is_number = section.title.starts_with("cell " + name + ",");
+        const bool is_number = section.title.raw().starts_with("cell " + name + ",");
         const bool is_called = !name.empty() && attn::has_name(section.called, name);
         if (is_number || is_called) found.push_back(&section);
     }

@@ -134,7 +134,7 @@ void select_sections(const Arguments& arguments, attn::Document& document,
 /// Says of a section that its numbers are others than they were, and why.
 inline void mark_changed(attn::Section& section, const std::string& why) {
     section.changed = true;
-    section.margin = why + (section.margin.empty() ? "" : " " + section.margin);
+    section.margin = why + (section.margin.empty() ? attn::Prose() : " " + section.margin);
 }
 
 /// Writes the document in the format asked for to --output or standard output, and to --save-dir;

@@ -135,9 +135,10 @@ void write_steps(const Arguments& arguments, const std::vector<attn::Section>& s
     std::string text;
     std::vector<attn::JsonText> rows;
     for (const attn::Section& each : sections) {
-        rows.push_back({{"name", each.name}, {"title", each.title}, {"shown", each.shown}});
-        text += list_entry(arguments, each.name, 18,
-                           each.title + (each.shown ? "" : " (printed with " + others + ")"));
+        rows.push_back({{"name", each.name}, {"title", each.title.raw()}, {"shown", each.shown}});
+        text +=
+            list_entry(arguments, each.name, 18,
+                       each.title.visible() + (each.shown ? "" : " (printed with " + others + ")"));
     }
     write_list(arguments, text, rows);
 }

@@ -138,7 +138,7 @@ std::string title_of(const Session& session) {
     const std::vector<std::size_t> listed = session.listed_steps();
     const attn::Section& section = session.section();
     return fmt::format(" {}  {}/{}  {}", section.name, place_in(listed, session.step()) + 1,
-                       listed.size(), section.title);
+                       listed.size(), section.title.visible());
 }
 
 /// Where the number comes from; in a notebook, the remark on the step and its code.
@@ -149,7 +149,7 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
         if (session.tensor() != nullptr && session.tensor()->size() > 0) {
             text = session.cell_line() + "\n";
         }
-        if (!session.section().margin.empty()) text += session.section().margin + "\n";
+        if (!session.section().margin.empty()) text += session.section().margin.visible() + "\n";
         text += session.section().code;
     } else if (session.tensor() != nullptr && session.tensor()->size() > 0) {
         const std::size_t top = rows > 3 ? rows - 3 : 1;

@@ -196,7 +196,7 @@ std::string Session::note_here() const {
         std::all_of(at.begin(), at.end() - std::min<std::ptrdiff_t>(std::ssize(at), 2),
                     [](std::size_t index) { return index == 0; });
     if (first || !scene_.plan || !section().part.empty() || section().note.empty()) {
-        return section().note;
+        return section().note.visible();
     }
     std::string indices;
     for (std::size_t axis = 0; axis + 2 < at.size(); ++axis) {

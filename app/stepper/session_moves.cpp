@@ -67,7 +67,8 @@ void Session::search(const std::string& text) {
     for (std::size_t i = 1; i <= sections().size(); ++i) {
         const std::size_t step = (step_ + i) % sections().size();
         const attn::Section& section = sections()[step];
-        const std::string words = section.name + "\n" + section.title + "\n" + section.formula;
+        const std::string words =
+            section.name + "\n" + section.title.raw() + "\n" + section.formula;
         if (attn::lower(words).find(wanted) == std::string::npos) continue;
         leave_trail();
         step_ = step;

@@ -13,7 +13,7 @@ namespace attn::models {
 struct ModelMistake {
     std::string id;
     const Mistake* entry = nullptr;
-    std::string title{};
+    Prose title{};
     void (*change)(WalkConfig&) = nullptr;
     /// Why the setting changes nothing in such a layer; empty when it can.
     std::string (*no_effect)(const WalkConfig&) = nullptr;

@@ -27,8 +27,8 @@ TEST_SUITE("text: settings in texts") {
         const Plan plan = resolve(config);
         std::vector<std::string> texts;
         for (const Mistake& mistake : mistakes()) {
-            texts.insert(texts.end(),
-                         {mistake.effect, mistake.lesson, mistake.not_applicable(plan)});
+            texts.insert(texts.end(), {mistake.effect.raw(), mistake.lesson.raw(),
+                                       mistake.not_applicable(plan)});
         }
         for (const LintRule& rule : lint_rules()) texts.push_back(rule.lesson);
         const auto refused = [&](const auto& change) {

@@ -44,12 +44,12 @@ TEST_SUITE("mistakes") {
             CAPTURE(mistake.id);
             CHECK(ids.insert(mistake.id).second);
             families.insert(mistake.family());
-            for (const std::string* words : {&mistake.title, &mistake.effect, &mistake.fix_torch,
-                                             &mistake.fix_numpy, &mistake.lesson}) {
+            for (const Prose* words : {&mistake.title, &mistake.effect, &mistake.fix_torch,
+                                       &mistake.fix_numpy, &mistake.lesson}) {
                 CHECK_FALSE(words->empty());
             }
             // A title is read by itself: it says what was done, not to what alone.
-            CHECK(std::count(mistake.title.begin(), mistake.title.end(), ' ') >= 3);
+            CHECK(std::ranges::count(mistake.title.raw(), ' ') >= 3);
             CHECK_NOTHROW(find_step(step_table(), mistake.step));
         }
         CHECK(families.size() >= 50);

@@ -61,8 +61,8 @@ TEST_SUITE("mistakes: hidden") {
                 render_html(document_of(plan, ledger, hidden), {},
                             [&](std::string_view piece) { page += piece; });
                 for (const std::string& part :
-                     {mistake.title, mistake.effect, mistake.lesson, mistake.fix_torch,
-                      mistake.fix_numpy, "[" + mistake.id}) {
+                     {mistake.title.raw(), mistake.effect.raw(), mistake.lesson.raw(),
+                      mistake.fix_torch.raw(), mistake.fix_numpy.raw(), "[" + mistake.id}) {
                     if (part.empty()) continue;
                     CHECK_MESSAGE(!program::has(text, part), part);
                     CHECK_MESSAGE(!program::has(page, part), part);
@@ -93,8 +93,9 @@ TEST_SUITE("app: hidden mistakes") {
                 const auto result = program::run(walk + " --hide-mistake --format " + format);
                 REQUIRE(result.exit_code == 0);
                 for (const std::string& part :
-                     {id, mistake.title, mistake.effect, mistake.fix_torch, mistake.fix_numpy,
-                      std::string("--bug"), std::string("hide-mistake"), std::string("istake:")}) {
+                     {id, mistake.title.raw(), mistake.effect.raw(), mistake.fix_torch.raw(),
+                      mistake.fix_numpy.raw(), std::string("--bug"), std::string("hide-mistake"),
+                      std::string("istake:")}) {
                     CHECK_MESSAGE(!program::has(result.out + result.err, part), part);
                 }
             }

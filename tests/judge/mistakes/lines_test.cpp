@@ -164,10 +164,10 @@ TEST_SUITE("mistakes: lines") {
         for (const Mistake& mistake : mistakes()) {
             CAPTURE(mistake.id);
             for (const char* word : {"np.", "axis="}) {
-                CHECK(mistake.fix_torch.find(word) == std::string::npos);
+                CHECK(mistake.fix_torch.raw().find(word) == std::string::npos);
             }
             for (const char* word : {"torch.", "dim=", "F."}) {
-                CHECK(mistake.fix_numpy.find(word) == std::string::npos);
+                CHECK(mistake.fix_numpy.raw().find(word) == std::string::npos);
             }
         }
         for (const Plan& plan : walks()) {
@@ -179,7 +179,7 @@ TEST_SUITE("mistakes: lines") {
                     const std::set<std::string> wrong = code_lines(plan, table, language);
                     const bool torch = language == CodeLanguage::torch;
                     for (const std::string& line :
-                         lines_in(torch ? mistake.fix_torch : mistake.fix_numpy)) {
+                         lines_in((torch ? mistake.fix_torch : mistake.fix_numpy).raw())) {
                         CAPTURE(mistake.id);
                         CAPTURE(line);
                         CHECK((!wrong.contains(line) || right.contains(line)));

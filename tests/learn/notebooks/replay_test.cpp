@@ -70,8 +70,9 @@ TEST_SUITE("notebook replays") {
             std::size_t notes = 0;
             for (const Section& section : replayed(notebook.name).sections) {
                 if (section.margin.empty()) continue;
-                REQUIRE(section.margin[0] == '[');
-                const std::string id = section.margin.substr(1, section.margin.find(']') - 1);
+                REQUIRE(section.margin.raw()[0] == '[');
+                const std::string id =
+                    section.margin.raw().substr(1, section.margin.raw().find(']') - 1);
                 CHECK_NOTHROW(find_mistake(id));
                 ++notes;
             }

@@ -129,7 +129,8 @@ TEST_SUITE("render: figures") {
         CHECK(without_code(markdown).find("<img") == std::string::npos);
         // Titles, formulas and margins of a notebook are the program's own; notes hold tokens.
         Document words = hostile_document();
-        words.sections[0].title = words.sections[0].formula = words.sections[0].margin = "";
+        words.sections[0].title = words.sections[0].margin = {};
+        words.sections[0].formula = "";
         const std::string notebook = text_of(
             [&](const Sink& sink) { render_ipynb(words, TextForm::torch, PrintOptions{}, sink); });
         const auto parsed = nlohmann::json::parse(notebook);

@@ -202,10 +202,10 @@ private:
         const Outline made = step.outline(plan_);
         const Rule whole = completed(said.rule, made, rule_names({plan_, table_, step}));
         step.remarks = joined(remarks_on(whole, made, plan_.compute_dtype == DType::float32), " ");
-        step.code = [torch = said.torch, numpy = said.numpy,
+        step.code = [torch = Prose(said.torch), numpy = Prose(said.numpy),
                      by_rule = step.code](const StepLines& of) {
-            const std::string& line = of.torch() ? torch : numpy;
-            return (line.empty() ? "" : "# " + line + "\n") + by_rule(of);
+            const Prose& line = of.torch() ? torch : numpy;
+            return (line.empty() ? "" : "# " + line.visible() + "\n") + by_rule(of);
         };
         step.compute = [file = file_, line = said.line, by_rule = step.compute](
                            const Plan& plan, const Ledger& ledger) {

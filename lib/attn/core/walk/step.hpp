@@ -9,6 +9,7 @@
 #include "attn/core/plan/ledger.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/rules/rule.hpp"
+#include "attn/ground/text/prose.hpp"
 
 namespace attn {
 
@@ -98,7 +99,7 @@ struct Step {
     using Compute = CardFunction<Tensor(const Plan&, const Ledger&)>;
 
     std::string name{};
-    std::string title{};
+    Prose title{};
     std::string called{};  ///< by other code: names in small letters, parted by blanks
     Kind kind = Kind::computed;
     /// What its cells are, in rules: positions are whole numbers, the mask holds truths.
@@ -141,14 +142,15 @@ struct Step {
     /// mistake reaches what a walk starts from.
     bool replaces_given = false;
     /// The first mistake made here and its effect; empty in the reference.
-    std::string mistake{};
+    Prose mistake{};
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
     std::string file{};         ///< the attention file that says it
     bool of_user = false;       ///< it follows a rule of the user, or of an attention file
     /// Whether what attn/explain/notes has under its name is true of its numbers.
     bool is_told = true;
     /// What its attention file says of them, and what there is to say of a rule of the user.
-    std::string file_note{}, remarks{};
+    Prose file_note{};
+    std::string remarks{};
     /// One or two sentences on the numbers of a step that a walk alone has, as a gradient.
     CardFunction<std::string(const notes::Subject&)> note{};
     /// The lines of Python that make it (attn/core/cards/step_lines.hpp).

@@ -97,8 +97,8 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
 namespace {
 
 /// The note on each matrix of a step's tensor, where there are several.
-std::vector<std::string> notes_of_matrices(const PlannedStep& of, const Ledger& ledger,
-                                           const std::string& whole) {
+std::vector<Prose> notes_of_matrices(const PlannedStep& of, const Ledger& ledger,
+                                     const Prose& whole) {
     constexpr std::size_t most_matrices = 64;
     const Tensor& tensor = ledger[of.step.name];
     const Shape& shape = tensor.shape();
@@ -107,17 +107,17 @@ std::vector<std::string> notes_of_matrices(const PlannedStep& of, const Ledger& 
     std::size_t count = 1;
     for (std::size_t axis = 0; axis < outer; ++axis) count *= shape[axis];
     if (count < 2 || count > most_matrices) return {};
-    std::vector<std::string> notes;
+    std::vector<Prose> notes;
     for (std::size_t number = 0; number < count; ++number) {
         std::string indices;
         for (std::size_t axis = outer, left = number; axis-- > 0; left /= shape[axis]) {
             indices = std::to_string(left % shape[axis]) + "," + indices;
         }
-        const std::string note = step_note(of, ledger, slice_parts(tensor, indices + "..."));
-        notes.push_back(note == whole ? "" : note);
+        const Prose note = step_note(of, ledger, slice_parts(tensor, indices + "..."));
+        notes.push_back(note == whole ? Prose() : note);
     }
-    const bool all_alike = std::ranges::all_of(notes, &std::string::empty);
-    return all_alike ? std::vector<std::string>() : notes;
+    const bool all_alike = std::ranges::all_of(notes, &Prose::empty);
+    return all_alike ? std::vector<Prose>() : notes;
 }
 
 }  // namespace

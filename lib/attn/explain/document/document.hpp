@@ -14,6 +14,7 @@
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/prose.hpp"
 #include "attn/ground/text/text_pieces.hpp"
 
 namespace attn {
@@ -21,10 +22,10 @@ namespace attn {
 /// One section of output: what a step made, and the words around it.
 struct Section {
     std::string name;     ///< the step's name in the ledger, or a notebook's own word
-    std::string title;    ///< a description in a few words
+    Prose title;          ///< a description in a few words
     std::string formula;  ///< how it was made
-    std::string note;     ///< one or two sentences about these numbers; may be empty
-    std::string margin;   ///< a remark on a mistake made here; may be empty
+    Prose note;           ///< one or two sentences about these numbers; may be empty
+    Prose margin;         ///< a remark on a mistake made here; may be empty
     std::string code;     ///< the PyTorch or NumPy lines that make it; may be empty
     /// The tensor, or the text of something that is none: a shape, a number, a dictionary.
     std::variant<Tensor, std::string> content;
@@ -44,7 +45,7 @@ struct Section {
     std::string called{};  ///< its names in the notebook, separated by spaces; may be empty
     /// Notes on each of its matrices by itself, empty where that is `note`. Empty unless
     /// asked for.
-    std::vector<std::string> notes{};
+    std::vector<Prose> notes{};
     std::string derived_by{};  ///< the command whose page derives these numbers; may be empty
     /// How it is made of a walk's ledger where it is not the part itself.
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;

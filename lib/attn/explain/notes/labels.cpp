@@ -133,4 +133,10 @@ void say(std::string& note, const std::string& sentence) {
     note += sentence;
 }
 
+void say(Prose& note, const std::string& sentence) {
+    std::string said = note.raw();
+    say(said, sentence);
+    note = said;
+}
+
 }  // namespace attn::notes

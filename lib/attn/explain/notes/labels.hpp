@@ -45,5 +45,6 @@ std::string shown_here(const Subject& subject);
 
 /// Adds a sentence after the others.
 void say(std::string& note, const std::string& sentence);
+void say(Prose& note, const std::string& sentence);
 
 }  // namespace attn::notes

@@ -35,7 +35,7 @@ std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
     return {};
 }
 
-std::string told_title(const PlannedStep& of) {
+Prose told_title(const PlannedStep& of) {
     std::vector<std::string> ids;
     const bool right =
         std::ranges::all_of(of.table, [](const Step& step) { return step.mistake.empty(); });

@@ -25,7 +25,7 @@ struct Subject : PlannedStep {
 std::map<std::string, std::string> mistakes_behind(const PlannedStep& of);
 
 /// The title of a step, which says what mistakes it follows.
-std::string told_title(const PlannedStep& of);
+Prose told_title(const PlannedStep& of);
 
 /// Whether step_note() has sentences on a step, which speak of right numbers: not after a mistake.
 bool has_note(const PlannedStep& of);

@@ -64,7 +64,7 @@ std::map<std::string_view, std::string> extremes_of(const Tensor& tensor) {
 }  // namespace
 
 std::string file_note(const Subject& subject) {
-    const std::string& text = subject.step.file_note;
+    const std::string& text = subject.step.file_note.raw();
     const auto extremes = extremes_of(subject.tensor);
     std::string said;
     for (std::size_t at = 0; at < text.size();) {

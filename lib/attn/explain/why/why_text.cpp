@@ -104,7 +104,7 @@ std::vector<Cell> next_cells(const StepTable& table, const Derivation& derivatio
 Derivation told(const Plan& plan, const StepTable& table, const Ledger& ledger, const Cell& cell) {
     Derivation derivation = derive(plan, table, ledger, cell);
     const Step& step = find_step(table, cell.step);
-    if (!step.mistake.empty()) derivation.remarks.push_back("! " + step.mistake);
+    if (!step.mistake.empty()) derivation.remarks.push_back("! " + step.mistake.visible());
     for (const auto& [name, ids] : mistakes_behind({plan, table, step})) {
         derivation.remarks.push_back("! made from " + name + ", with the mistake " + ids);
     }

@@ -62,7 +62,9 @@ Paragraphs unknown_paragraphs(const Finding& finding) {
     return all;
 }
 
-std::string described(const Mistake& mistake) { return mistake.title + ": " + mistake.effect; }
+std::string described(const Mistake& mistake) {
+    return mistake.title.visible() + ": " + mistake.effect.visible();
+}
 
 Paragraphs pair_paragraphs(const Finding& finding) {
     Paragraphs all{{"first", described(*finding.mistake)}, {"second", described(*finding.second)}};
@@ -124,7 +126,8 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
         return name;
     };
     const Mistake& mistake = *finding.mistake;
-    const std::string& fix = diagnosis.in_numpy ? mistake.fix_numpy : mistake.fix_torch;
+    const std::string fix =
+        visible_lines((diagnosis.in_numpy ? mistake.fix_numpy : mistake.fix_torch).raw(), false);
     std::string text, word;
     char before = ' ';
     for (std::size_t i = 0; i <= fix.size(); ++i) {
@@ -163,7 +166,7 @@ void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& f
     }
     if (mistake == nullptr || is_pair) return;
     if (!mistake->fix_torch.empty()) text += "  fix       " + fix_for(diagnosis, finding) + "\n";
-    add_paragraph(text, "  lesson    ", mistake->lesson);
+    add_paragraph(text, "  lesson    ", mistake->lesson.visible());
 }
 
 std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes) {
@@ -190,11 +193,11 @@ nlohmann::ordered_json json_of(const Finding& finding) {
     json["evidence"] = finding.evidence;
     if (finding.mistake != nullptr) {
         json["difference"] = finding.difference;
-        json["title"] = finding.mistake->title;
-        json["effect"] = finding.mistake->effect;
-        json["fix_torch"] = finding.mistake->fix_torch;
-        json["fix_numpy"] = finding.mistake->fix_numpy;
-        json["lesson"] = finding.mistake->lesson;
+        json["title"] = finding.mistake->title.raw();
+        json["effect"] = finding.mistake->effect.raw();
+        json["fix_torch"] = finding.mistake->fix_torch.raw();
+        json["fix_numpy"] = finding.mistake->fix_numpy.raw();
+        json["lesson"] = finding.mistake->lesson.raw();
     }
     if (finding.runner_up != nullptr) {
         json["runner_up"] = finding.runner_up->id;

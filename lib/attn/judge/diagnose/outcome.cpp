@@ -210,7 +210,7 @@ void fold_halves(Diagnosis& diagnosis) {
     };
     const auto half = find("-scaled-first"), whole = find("scale-twice");
     if (half == all.end() || whole == all.end()) return;
-    whole->evidence.push_back(half->step + ": " + half->mistake->title);
+    whole->evidence.push_back(half->step + ": " + half->mistake->title.visible());
     all.erase(half);
 }
 

@@ -186,7 +186,7 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
             !scene.gives_same_weights(tensor) && empty_row.applies(scene.about.plan);
         Match match = scene.match_of(uniform ? empty_row : *fill, reading, answer.difference);
         match.finding.harmless = !uniform;
-        match.finding.evidence = {fill->title};
+        match.finding.evidence = {fill->title.visible()};
         return match;
     }
     const Scene inner{scene.about,       scene.judge,   scene.replay,

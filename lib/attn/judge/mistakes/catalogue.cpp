@@ -86,7 +86,7 @@ namespace {
 /// the table without it are marked.
 void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
                    const Mistake& mistake) {
-    std::string title = mistake.title;
+    std::string title = mistake.title.raw();
     // ALiBi and T5 are written as they are.
     const bool is_name = std::isupper(title[1]) != 0 || std::isdigit(title[1]) != 0;
     if (!is_name) title[0] = static_cast<char>(std::tolower(title[0]));
@@ -99,7 +99,7 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
             const Step& before = (*right)[i];
             const StepLines of{{lines.plan, *right, before}, lines.language};
             const bool differs = !before.code || code != before.code(of);
-            return differs ? "# a mistake: " + title + "\n" + code : code;
+            return differs ? "# a mistake: " + visible(title) + "\n" + code : code;
         };
     }
     const auto shows = [&](const std::string& name) {

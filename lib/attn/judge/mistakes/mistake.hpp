@@ -25,12 +25,12 @@ struct StepLines;
 /// variants of the family `softmax-axis`.
 struct Mistake {
     std::string id;
-    std::string step;    ///< ledger name where it shows first
-    std::string title;   ///< what was done, in a few words
-    std::string effect;  ///< what that does to the numbers
-    std::string fix_torch;
-    std::string fix_numpy;
-    std::string lesson;  ///< one sentence to remember
+    std::string step;  ///< ledger name where it shows first
+    Prose title;       ///< what was done, in a few words
+    Prose effect;      ///< what that does to the numbers
+    Prose fix_torch;
+    Prose fix_numpy;
+    Prose lesson;  ///< one sentence to remember
     /// The common name of entries with the same numbers; empty without such.
     std::string indistinguishable_from;
     /// The reason of its own; see why_not.

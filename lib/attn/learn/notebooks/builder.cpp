@@ -113,10 +113,10 @@ void NotebookBuilder::describe(Section& section, const std::string& field,
         const std::string id = field.substr(mistake_of.size());
         const Mistake& mistake = find_mistake(id);
         const bool torch = language_ == CodeLanguage::torch;
-        const std::string& fix = torch ? mistake.fix_torch : mistake.fix_numpy;
+        const Prose& fix = torch ? mistake.fix_torch : mistake.fix_numpy;
         section.margin += section.margin.empty() ? "" : "\n";
         section.margin +=
-            replay_.corrected ? "[" + id + ", corrected] " + fix : "[" + id + "] " + text;
+            replay_.corrected ? "[" + id + ", corrected] " + fix : Prose("[" + id + "] " + text);
     }
     if (field == "title") section.title = text;
     if (field == "from") section.parts = text;
@@ -152,9 +152,8 @@ Section NotebookBuilder::section_of(const std::string& name, const Fields& field
             const auto found = std::ranges::find(*words, place, &Fields::value_type::first);
             return found == words->end() ? std::nullopt : std::optional(found->second);
         };
-        for (std::string* text : {&section.code, &section.note, &section.margin}) {
-            *text = filled(*text, word_of);
-        }
+        section.code = filled(section.code, word_of);
+        for (Prose* text : {&section.note, &section.margin}) *text = filled(text->raw(), word_of);
     }
     if (const auto own = own_.find(name); own != own_.end()) {
         section.content = own->second;

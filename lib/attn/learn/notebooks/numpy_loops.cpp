@@ -89,7 +89,7 @@ Document numpy_loops(const ReplayOptions& replay) {
     if (replay.corrected)
         page.own("output", projected_heads(find_walk(walks, "eight-heads"))["output"]);
     Document document = page.finish("numpy-loops", one);
-    if (replay.seed) document.sections.front().note.clear();  // it tells of the page's own draws
+    if (replay.seed) document.sections.front().note = {};  // it tells of the page's own draws
     return document;
 }
 

@@ -55,8 +55,8 @@ void with_each_mistake(const QuizWalk& walk, Dice& dice,
 }
 
 std::string about(const Mistake& mistake) {
-    return mistake.title + " (" + mistake.id + "): " + mistake.effect + ".\n" + mistake.lesson +
-           "\n";
+    return mistake.title.visible() + " (" + mistake.id + "): " + mistake.effect.visible() + ".\n" +
+           mistake.lesson.visible() + "\n";
 }
 
 /// The expression without the zeros that settings leave behind: `q + offset` if there is no past.
@@ -85,7 +85,7 @@ MaybeQuestion ask_mistake(const QuizWalk& walk, Dice& dice) {
     with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
         if (std::ranges::find(seen, wrong.shown) != seen.end()) return false;
         seen.push_back(wrong.shown);
-        choices.push_back({wrong.mistake->title, wrong.mistake});
+        choices.push_back({wrong.mistake->title.visible(), wrong.mistake});
         return choices.size() == most_choices;
     });
     if (choices.size() < 3) return std::nullopt;

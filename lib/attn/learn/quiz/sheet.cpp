@@ -154,7 +154,8 @@ std::string question_text(const Question& question, std::size_t number, bool wit
         const Mistake* mistake = question.choices[i].mistake;
         if (mistake == nullptr) continue;
         text += paragraph(fmt::format("Who says {}): {} (attn-explain bugs {}).",
-                                      static_cast<char>('a' + i), mistake->title, mistake->id));
+                                      static_cast<char>('a' + i), mistake->title.visible(),
+                                      mistake->id));
     }
     return text + parts.end;
 }

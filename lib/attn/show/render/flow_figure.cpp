@@ -80,7 +80,7 @@ void draw_box(Svg& svg, const Section& section, const FlowNode& node, double shi
     svg.add(
         fmt::format("<g><title>{}</title><rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
                     "height=\"{}\" rx=\"5\"/></g>\n",
-                    xml_text(section.formula.empty() ? section.title : section.formula),
+                    xml_text(section.formula.empty() ? section.title.raw() : section.formula),
                     node.reads.empty() ? "given" : "box", px(middle - node.width / 2),
                     px(top_of(node)), px(node.width), px(box_height)));
     svg.text({.x = middle, .y = top_of(node) + 17, .anchor = "middle"}, section.name);
@@ -109,7 +109,7 @@ void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
         svg.add("</g>\n");
         double y = top(i) + 14;
         const TextAt beside{.x = left + widest + 16, .y = y, .style = "small"};
-        y = svg.paragraph(beside, boxes[i]->title, 64, 11);
+        y = svg.paragraph(beside, boxes[i]->title.raw(), 64, 11);
         svg.paragraph({.x = beside.x, .y = y, .style = "formula soft"}, boxes[i]->formula, 72, 12);
         svg.reach(left + widest, top(i) + box_height);
         for (const std::size_t from : read) {

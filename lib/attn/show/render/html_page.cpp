@@ -113,7 +113,11 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
         for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
         if (sides != tensor->axes()) out << ",\"sides\":" << json_list(sides);
     }
-    if (!section.notes.empty()) out << ",\"notes\":" << json_list(section.notes);
+    if (!section.notes.empty()) {
+        std::vector<std::string> notes;
+        for (const Prose& note : section.notes) notes.push_back(note.raw());
+        out << ",\"notes\":" << json_list(notes);
+    }
     if (!section.derivations.empty()) {
         const std::vector<DerivationPattern> patterns = patterns_of(section);
         out << ",\"derivations\":[";

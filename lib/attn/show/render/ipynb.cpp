@@ -41,14 +41,14 @@ Json code_cell(const std::string& code, const std::string& printed, int count) {
 }
 
 std::string words_of(const Section& section) {
-    std::string words = "## " + section.name + ": " + section.title;
-    if (!section.formula.empty()) words += "\n\n    " + section.formula;
+    std::string words = "## " + section.name + ": " + section.title.markdown();
+    if (!section.formula.empty()) words += "\n\n    " + visible(section.formula);
     if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
         words += "\n\n" + markdown_prose(tensor->described()) + ", " +
                  std::string(dtype_name(tensor->dtype()));
     }
-    if (!section.note.empty()) words += "\n\n" + markdown_prose(section.note);
-    if (!section.margin.empty()) words += "\n\n> **A mistake.** " + section.margin;
+    if (!section.note.empty()) words += "\n\n" + section.note.markdown();
+    if (!section.margin.empty()) words += "\n\n> **A mistake.** " + section.margin.markdown();
     return words;
 }
 
@@ -70,7 +70,7 @@ std::string head_of(const Document& document) {
 std::string settings_of(const Document& document) {
     std::string text = "<details><summary>All settings</summary>\n\n";
     for (const auto& [name, value] : document.config) {
-        text += "- " + name + ": " + markdown_code(value) + "\n";
+        text += "- " + name + ": " + markdown_code(visible(value)) + "\n";
     }
     return text + "\n</details>";
 }

@@ -56,11 +56,12 @@ void write_tensor(TextPieces& out, const Tensor& tensor) {
 }
 
 void write_section(TextPieces& out, const Section& section) {
-    out << "{\"name\":" << json_string(section.name) << ",\"title\":" << json_string(section.title)
+    out << "{\"name\":" << json_string(section.name)
+        << ",\"title\":" << json_string(section.title.raw())
         << ",\"formula\":" << json_string(section.formula);
     if (!section.rule.empty()) out << ",\"rule\":" << json_string(section.rule);
-    if (!section.note.empty()) out << ",\"note\":" << json_string(section.note);
-    if (!section.margin.empty()) out << ",\"margin\":" << json_string(section.margin);
+    if (!section.note.empty()) out << ",\"note\":" << json_string(section.note.raw());
+    if (!section.margin.empty()) out << ",\"margin\":" << json_string(section.margin.raw());
     if (section.changed) out << ",\"changed\":true";
     if (!section.code.empty()) out << ",\"code\":" << json_string(section.code);
     if (const auto* tensor = std::get_if<Tensor>(&section.content)) {

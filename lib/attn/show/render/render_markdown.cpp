@@ -30,16 +30,17 @@ void render_markdown(const Document& document, TextForm form, const PrintOptions
     for (const Section& section : document.sections) {
         if (!section.shown) continue;
         const auto* tensor = std::get_if<Tensor>(&section.content);
-        text << "\n## `" << section.name << "`: " << markdown_prose(section.title) << '\n';
+        text << "\n## `" << section.name << "`: " << section.title.markdown() << '\n';
         if (words == Words::all) {
-            if (!section.formula.empty()) text << '\n' << markdown_code(section.formula) << '\n';
+            if (!section.formula.empty())
+                text << '\n' << markdown_code(visible(section.formula)) << '\n';
             if (tensor != nullptr) {
                 text << '\n' << markdown_prose(tensor->described());
                 text << (tensor->dimension() > 0 ? ", " : "") << dtype_name(tensor->dtype());
                 text << '\n';
             }
-            if (!section.note.empty()) text << '\n' << markdown_prose(section.note) << '\n';
-            if (!section.margin.empty()) text << "\n> " << markdown_prose(section.margin) << '\n';
+            if (!section.note.empty()) text << '\n' << section.note.markdown() << '\n';
+            if (!section.margin.empty()) text << "\n> " << section.margin.markdown() << '\n';
         }
         if (!section.code.empty()) write_fenced(text, section.code, "python");
         if (tensor != nullptr) {

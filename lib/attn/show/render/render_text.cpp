@@ -18,8 +18,8 @@ public:
     Comments(std::size_t columns, const Ink& ink, TextPieces& text)
         : columns_(columns), ink_(ink), text_(text) {}
 
-    void write(std::string_view words, std::string_view kind = {}) {
-        for (const std::string& line : wrap(words, columns_ - 2)) {
+    void write(const Prose& words, std::string_view kind = {}) {
+        for (const std::string& line : wrap(words.visible(), columns_ - 2)) {
             text_ << ink_.of(kind, "# " + line) << '\n';
         }
     }
@@ -31,11 +31,7 @@ public:
             write(tensor->described() + ", " + std::string(dtype_name(tensor->dtype())));
         }
         write(section.note);
-        for (std::string_view rest = section.margin; !rest.empty();) {
-            const std::string_view remark = rest.substr(0, rest.find('\n'));
-            rest.remove_prefix(std::min(remark.size() + 1, rest.size()));
-            write("! " + std::string(remark), ink_.mistake);
-        }
+        for (const Prose& remark : section.margin.lines()) write("! " + remark, ink_.mistake);
     }
 
 private:
@@ -82,7 +78,7 @@ void write_sections(const Document& document, const PrintOptions& options, Words
         text.flush();
     }
     if (document.next.empty()) return;
-    text << '\n' << "# next: " << document.next << '\n';
+    text << '\n' << "# next: " << visible(document.next) << '\n';
     text.flush();
 }
 

@@ -186,8 +186,8 @@ double draw_heading(Svg& svg, const Section& section, bool with_words) {
     double y = svg.bottom() + (svg.bottom() > 0 ? 44 : 30);
     if (!with_words) return y - 14;
     constexpr std::size_t columns = 66;
-    y = svg.paragraph({.x = 16, .y = y, .style = "title"}, section.name + ": " + section.title, 50,
-                      18);
+    y = svg.paragraph({.x = 16, .y = y, .style = "title"},
+                      section.name + ": " + section.title.raw(), 50, 18);
     if (!section.formula.empty()) {
         y = svg.paragraph({.x = 16, .y = y, .style = "formula soft"}, section.formula, columns, 13);
     }
@@ -198,7 +198,7 @@ double draw_heading(Svg& svg, const Section& section, bool with_words) {
         y += 17;
     }
     if (!section.margin.empty()) {
-        y = svg.paragraph({.x = 16, .y = y, .style = "small"}, "! " + section.margin, 78, 12);
+        y = svg.paragraph({.x = 16, .y = y, .style = "small"}, "! " + section.margin.raw(), 78, 12);
     }
     return y + 6;
 }
@@ -240,7 +240,7 @@ void render_svg(const Document& document, const FigureChoices& choices, const Si
             choices.kind == FigureKind::arcs ? draw_arcs(svg, document, section, choices)
                                              : draw_matrices(svg, document, section, choices);
             title += (title.empty() ? "" : ", ") + section.name;
-            words += (words.empty() ? "" : "; ") + section.name + ": " + section.title;
+            words += (words.empty() ? "" : "; ") + section.name + ": " + section.title.raw();
         }
         if (title.empty() && choices.kind == FigureKind::arcs) {
             throw ConfigError(
