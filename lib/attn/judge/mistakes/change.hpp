@@ -211,6 +211,10 @@ inline bool is_partial(const Plan& plan) {
     return 2 * plan.rotary_pairs() < plan.head_dim && plan.first_rotated(plan.head_dim) == 0;
 }
 
+/// The rule of heads that are merged without moving their axis back.
+inline constexpr const char* merged_as_it_lies =
+    "merged[t,c] = contexts[(t * {Hc} * Dv + c) / (Tq * Dv), (t * {Hc} * Dv + c) % (Tq * Dv) / Dv, "
+    "c % Dv]";
 /// A mask that is used otherwise.
 void in_mask_use(std::vector<Mistake>& list, std::string id, std::string title, std::string effect,
                  const Fix& fix, std::string lesson, const std::string& cell,

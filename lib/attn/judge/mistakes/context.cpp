@@ -65,8 +65,7 @@ void add_context_mistakes(std::vector<Mistake>& list) {
              "Undo the split in reverse order: first move the axis, then join.",
              {[](const Plan& plan) { return plan.query_len > 1; },
               "with one token there is nothing to mix up"},
-             "merged[t,c] = contexts[(t * {Hc} * Dv + c) / (Tq * Dv), (t * {Hc} * Dv + c) % (Tq * "
-             "Dv) / Dv, c % Dv]");
+             merged_as_it_lies);
     in_merge(
         list, "merge-bh-swapped", "A joint batch-and-head axis was taken apart as (H, B)",
         "samples receive heads of other samples",

@@ -128,6 +128,15 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
            {[](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
             "with one token both shapes read memory alike"}},
           split_as("(h * {tokens} + t) * {width} + f"));
+    entry(list, "split-view=both", "query", "The heads were split and merged by views alone",
+          "a head's tokens are pieces of one or two true tokens, and come back where they were",
+          "q = q.view(B, T, H, D).transpose(1, 2)  # and context.transpose(1, 2) before the last "
+          "view",
+          "A view re-reads memory in order; only a transpose moves an axis.",
+          {splits,
+           {[](const Plan& plan) { return plan.merges && plan.query_len > 1; },
+            "with one token both shapes read memory alike"}},
+          all_of({split_as("(h * {tokens} + t) * {width} + f"), follows(merged_as_it_lies)}));
     entry(list, "split-strided", "query", "Features were dealt out to the heads in turn",
           "head h holds features h, h + H, h + 2 H, ... instead of neighbours",
           Fix("q = q.view(B, T, H, D)  # not view(B, T, D, H)",

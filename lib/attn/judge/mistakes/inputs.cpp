@@ -161,9 +161,9 @@ std::int64_t first_row(const Plan& plan) {
 }
 
 /// A wave of another order or with other exponents.
-void other_waves(std::vector<Mistake>& list, const std::string& variant, const char* title,
+void other_waves(std::vector<Mistake>& list, const std::string& id, const char* title,
                  const char* effect, const Fix& fix, const char* lesson, const std::string& cell) {
-    entry(list, "sinusoid-order=" + variant, "position_embedding", title, effect, fix, lesson,
+    entry(list, id, "position_embedding", title, effect, fix, lesson,
           {{[](const Plan& plan) {
                 return plan.config.position_embedding == PositionEmbedding::sinusoidal;
             },
@@ -223,18 +223,24 @@ void add_input_mistakes(std::vector<Mistake>& list) {
                      std::to_string(first_row(plan)) + ", c]";
           }));
     other_waves(
-        list, "halves", "All sines came first, then all cosines",
+        list, "sinusoid-order=halves", "All sines came first, then all cosines",
         "the numbers of each row are right, and in the wrong order",
         "pe[:, 0::2], pe[:, 1::2] = torch.sin(angles), torch.cos(angles)",
         "The paper alternates sine and cosine, tensor2tensor has two halves: one is a permutation "
         "of the other.",
         "position_embedding[t, if c < (C + 1) / 2 then 2 * c else 2 * (c - (C + 1) / 2) + 1]");
-    other_waves(list, "divisor", "The exponents were divided by one step less",
+    other_waves(list, "sinusoid-order=divisor", "The exponents were divided by one step less",
                 "the first wave is right, and the others grow too long",
                 "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1",
                 "The paper divides 2i by the features, tensor2tensor i by half of them less one.",
                 "if c % 2 == 0 then sin(positions[t] * (1 / 10000 ^ (c / (C - 2)))) else "
                 "cos(positions[t] * (1 / 10000 ^ ((c - 1) / (C - 2))))");
+    other_waves(list, "sinusoid-exponent", "The exponent was 2c / C for feature c, not for pair i",
+                "feature 0 is right, all others turn too slowly",
+                "angles = positions / 10000 ** (2 * (c // 2) / C)  # c = 0, 1, ..., C - 1",
+                "The paper's i counts pairs: feature c belongs to pair c // 2.",
+                "if c % 2 == 0 then sin(positions[t] * (1 / 10000 ^ (2 * c / C))) else "
+                "cos(positions[t] * (1 / 10000 ^ (2 * c / C)))");
 }
 
 }  // namespace attn

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/visibility.hpp"
@@ -150,13 +151,25 @@ void add_mask_use_mistakes(std::vector<Mistake>& list) {
                 "hidden scores are 0 to nine digits, and their exponential is 1", fill_with_inf,
                 "Mind the sign: 1e-9 is next to nothing, -1e9 is far below all.",
                 "if mask[q,k] then 1e-9 else scores[q,k]", "hidden scores at 0");
-    entry(list, "mask-after-softmax", "masked_scores", "The mask was applied to the weights",
-          "rows sum to less than 1, and hidden keys still count in the denominator",
-          Fix("weights = F.softmax(scores.masked_fill(hidden, float('-inf')), dim=-1)",
-              "weights = softmax(np.where(hidden, -np.inf, scores))"),
-          "Mask before softmax, or the hidden keys have already taken their share.", needs_mask,
-          all_of({follows("masked_scores[q,k] = scores[q,k]"),
-                  follows("weights[q,k] = if mask[q,k] then 0 else weights[q,k]")}));
+    const std::array<const char*, 3> after_softmax[]{
+        {"", "The mask was applied to the weights", "0"},
+        {"=inf", "Minus infinity was put into the weights", "-inf"}};
+    for (const auto& [variant, title, cell] : after_softmax) {
+        entry(list, std::string("mask-after-softmax") + variant, "masked_scores", title,
+              "rows sum to less than 1, and hidden keys still count in the denominator",
+              Fix("weights = F.softmax(scores.masked_fill(hidden, float('-inf')), dim=-1)",
+                  "weights = softmax(np.where(hidden, -np.inf, scores))"),
+              "Mask before softmax, or the hidden keys have already taken their share.", needs_mask,
+              all_of({follows("masked_scores[q,k] = scores[q,k]"),
+                      follows(std::string("weights[q,k] = if mask[q,k] then ") + cell +
+                              " else weights[q,k]")}));
+    }
+    in_mask_use(list, "mask-convention",
+                "A mask of 0 and minus infinity was used as one of 1 and 0",
+                "visible scores fall by 1e9, where 32 bits no longer tell them apart",
+                Fix("scores + mask  # not scores + (1 - mask) * -1e9"),
+                "A mask that is added says 0 for visible, one that multiplies says 1: ask which.",
+                "if mask[q,k] then -inf else scores[q,k] - 1e9");
     in_mask_use(list, "mask-added-bool=keep",
                 "A mask of ones for kept keys was added to the scores",
                 "kept keys gain a factor of e over hidden ones, and nothing is hidden", added,

@@ -172,6 +172,15 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
     kind_mistake(list, "causal-dropped", "Padding was hidden, later keys were not",
                  "tokens see those that come after them", both, both_lesson, needs_both,
                  drop_causal);
+    kind_mistake(
+        list, "causal-dropped=documents", "Documents were kept apart, later keys were not hidden",
+        "tokens see those of their document that come after them",
+        "hidden = (j > i) | (document[:, None] != document)  # query i, key j", both_lesson,
+        {[](const Plan& plan) {
+             return plan.config.mask.documents.size() > 0 && plan.config.mask.causal;
+         },
+         "the mask is not of documents and later keys"},
+        drop_causal);
     kind_mistake(list, "padding-dropped", "Later keys were hidden, padding was not",
                  "tokens after padding attend to it", both, both_lesson, needs_both,
                  [](MaskChoice& mask) { mask.padding = false; });

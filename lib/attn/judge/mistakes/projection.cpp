@@ -20,8 +20,27 @@ bool equal_widths(const Plan& plan) {
 }
 
 bool square_weights(const Plan& plan) {
-    return several_weights(plan) && stored_width(plan, 0) == plan.embed_dim &&
-           stored_width(plan, 1) == plan.memory_dim && stored_width(plan, 2) == plan.memory_dim;
+    return projects_x(plan) && plan.config.projection != Projection::fused_by_head &&
+           stored_width(plan, 0) == plan.embed_dim && stored_width(plan, 1) == plan.memory_dim &&
+           stored_width(plan, 2) == plan.memory_dim;
+}
+
+/// The weight of all three with its rows taken from elsewhere; `{o}` is the row, `{i}` the column.
+std::string fused_weight(const Plan& plan, const std::string& row, const std::string& column) {
+    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
+    return out_in ? "w_qkv[o,i] = w_qkv[" + row + ", " + column + "]"
+                  : "w_qkv[i,o] = w_qkv[" + column + ", " + row + "]";
+}
+
+/// Reads weights in the other layout: each matrix, or each third of the one of all three.
+TableEdit read_in_other_layout() {
+    const TableEdit each = with_plan(projecting_steps, other_layout);
+    const TableEdit thirds = reads(projecting_steps, "w_qkv", [](const Plan& plan) {
+        return fused_weight(plan, "o - o % C + i", "o % C");
+    });
+    return [=](StepTable table, const Plan& plan) {
+        return (plan.one_weight() ? thirds : each)(std::move(table), plan);
+    };
 }
 
 bool keys_fit_value_weight(const Plan& plan) {
@@ -36,7 +55,7 @@ void mistaken_layout(std::vector<Mistake>& list, const char* id, const char* tit
     entry(list, id, "projected_query", title, effect, fix, lesson,
           {{square_weights, "the weights are not square: the product would not fit"},
            {[stored](const Plan& plan) { return *plan.config.weight_layout == stored; }, reason}},
-          with_plan(projecting_steps, other_layout));
+          read_in_other_layout());
 }
 
 void read_fused_the_other_way(Plan& plan) {
@@ -124,11 +143,24 @@ void wrong_weight(std::vector<Mistake>& list, std::size_t part, std::size_t othe
     const std::string taken = part_names[other];
     const std::vector<std::string> steps{"projected_" + name, name};
     const auto same_shape = [part, other](const Plan& plan) {
+        if (plan.one_weight()) return equal_widths(plan) && !plan.has_memory;
         const bool same_source = (part != 0 && other != 0) || plan.embed_dim == plan.memory_dim;
         const auto& parts = query_key_value();
         const bool same_heads =
             !plan.head_axis_on_weight() || parts[part].heads(plan) == parts[other].heads(plan);
         return same_source && same_heads && stored_width(plan, part) == stored_width(plan, other);
+    };
+    // Of one weight, the rows of the other part.
+    const auto row = [part, other](const Plan& plan) {
+        const bool by_head = plan.config.projection == Projection::fused_by_head;
+        const std::size_t width = by_head ? plan.head_dim : plan.heads * plan.head_dim;
+        const std::string block = "floor(o / " + std::to_string(width) + ")";
+        const std::string own = "(if " + block + (by_head ? " % 3" : "") + " == ";
+        const auto shift = static_cast<std::ptrdiff_t>(other) - static_cast<std::ptrdiff_t>(part);
+        const std::string far =
+            std::to_string(std::abs(shift) * static_cast<std::ptrdiff_t>(width));
+        return own + std::to_string(part) + " then o " + (shift < 0 ? "- " : "+ ") + far +
+               " else o)";
     };
     entry(
         list, "wrong-weight=" + name + "-by-" + taken, "projected_" + name,
@@ -136,9 +168,13 @@ void wrong_weight(std::vector<Mistake>& list, std::size_t part, std::size_t othe
         "the weight of the " + name + " has no influence",
         Fix(name + " = self.w_" + name + "(x)", name + " = x @ w_" + name),
         "Three projections, three weights: a line that was copied needs its new name twice.",
-        {{several_weights, "query, key and value come out of one weight, or of none"},
+        {{projects_x, "nothing is projected"},
          {same_shape, "the weights differ in shape: the program would stop"}},
-        all_of({reads(steps, "w_" + name, "w_" + taken), reads(steps, "b_" + name, "b_" + taken)}),
+        all_of({reads(steps, "w_" + name, "w_" + taken), reads(steps, "b_" + name, "b_" + taken),
+                reads(projecting_steps, "w_qkv",
+                      [row](const Plan& plan) { return fused_weight(plan, row(plan), "i"); }),
+                reads(projecting_steps, "b_qkv",
+                      [row](const Plan& plan) { return "b_qkv[o] = b_qkv[" + row(plan) + "]"; })}),
         same_as);
 }
 

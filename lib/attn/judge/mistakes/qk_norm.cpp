@@ -115,6 +115,22 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
            {[](const Plan& plan) { return plan.has_gains() && plan.kv_heads > 1; },
             "there is one head, or no gain"}},
           normed_as("{x} / sqrt({mean} + {eps})", true));
+    const auto over_all_heads = [](const std::string& step) {
+        const std::string chain = step == "normed_query" ? "queries" : "keys";
+        return follows(step + "[h,t,f] = " + chain + "[h,t,f] / sqrt(sum i: sum g: " + chain +
+                       "[i,t,g] ^ 2)");
+    };
+    entry(list, "qk-norm-axis=l2", "normed_query", "The rows of all heads were normalised as one",
+          "a head's squares no longer add up to 1, all heads' do",
+          Fix("q = F.normalize(q.view(B, T, H, D), dim=-1)",
+              "q = q / np.linalg.norm(q, axis=-1, keepdims=True)  # after the split into heads"),
+          "Norm before or after the split into heads: the sum runs over other features.",
+          {normed,
+           {[](const Plan& plan) {
+                return plan.config.qk_norm.over == NormOver::l2 && plan.kv_heads > 1;
+            },
+            "there is one head, or a mean of squares"}},
+          for_each_step(normed_steps, over_all_heads));
     entry(list, "qk-norm-layernorm", "normed_query", "LayerNorm took the place of RMSNorm",
           "the mean of each row is lost", norms,
           "RMSNorm divides by the root of the mean square, and takes no mean off.",

@@ -93,20 +93,24 @@ Tensor with_dropout(const Plan& plan, const Ledger& ledger, const Compute& befor
     });
 }
 
-std::string lines_with_dropout(const StepLines& of, const std::string& right) {
-    const std::string chances =
-        "np.random.RandomState(0).rand(" + size_list(score_cells(of.plan).shape) + ")";
-    if (of.torch()) {
-        return "import numpy as np\n" + right + "\nchances = torch.from_numpy(" + chances +
-               ")\nweights = (weights / 0.9).masked_fill(chances < 0.1, 0)";
-    }
-    return right + "\nchances = " + chances +
-           "\nweights = np.where(chances < 0.1, 0, weights / 0.9)";
+/// Drops a tenth of the numbers of a step.
+TableEdit with_dropout_of(const std::string& step, const char* formula) {
+    const auto lines = [step](const StepLines& of, const std::string& right) {
+        const std::string chances =
+            "np.random.RandomState(0).rand(" + size_list(of.step.outline(of.plan).shape) + ")";
+        if (of.torch()) {
+            return "import numpy as np\n" + right + "\nchances = torch.from_numpy(" + chances +
+                   ")\n" + step + " = (" + step + " / 0.9).masked_fill(chances < 0.1, 0)";
+        }
+        return right + "\nchances = " + chances + "\n" + step + " = np.where(chances < 0.1, 0, " +
+               step + " / 0.9)";
+    };
+    return follows({.step = step, .compute = with_dropout, .formula = formula, .lines = lines});
 }
 
 /// Shows the mean over the heads, what a library shows unless asked otherwise, while the context is
 /// mixed with the true weights.
-StepTable show_averaged_weights(StepTable table, const Plan& plan) {
+StepTable show_averaged_weights(StepTable table, const Plan& plan, bool softmaxed) {
     const auto right = std::make_shared<const StepTable>(table);
     const auto mix_true_weights = [right](const Plan& of, const Ledger& ledger,
                                           const Compute& before) {
@@ -119,14 +123,21 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan) {
         return "shown, weights = weights, right_weights\n" +
                context.code({{of.plan, *right, context}, of.language}) + "\nweights = shown";
     };
-    const auto averaged_lines = [](const StepLines& of, const std::string& code) {
-        return code + "\nright_weights = weights\nweights = weights.mean(" +
-               (of.torch() ? "dim" : "axis") + "=-3)";
+    const auto averaged_lines = [softmaxed](const StepLines& of, const std::string& code) {
+        const std::string axis = of.torch() ? "dim" : "axis";
+        const std::string keep = of.torch() ? "keepdim" : "keepdims";
+        return code + "\nright_weights = weights\nweights = weights.mean(" + axis + "=-3)" +
+               (softmaxed ? "\nweights = " + std::string(of.torch() ? "torch" : "np") +
+                                ".exp(weights)\nweights = weights / weights.sum(" + axis + "=-1, " +
+                                keep + "=True)"
+                          : "");
     };
+    const std::string mean = "(mean h: weights[h,q,k])";
+    const std::string again = "exp" + mean + " / (sum j: exp(mean h: weights[h,q,j]))";
     const auto averaged = [](const Plan& of) -> Outline {
         return {of.per_batch_axes("query", "key"), of.per_batch_shape(of.query_len, of.key_len)};
     };
-    table = all_of({follows({.rule = "weights[q,k] = mean h: weights[h,q,k]",
+    table = all_of({follows({.rule = "weights[q,k] = " + (softmaxed ? again : mean),
                              .outline = averaged,
                              .lines = averaged_lines}),
                     follows({.step = "context", .compute = mix_true_weights, .lines = lines})})(
@@ -179,6 +190,10 @@ void running_sum(std::vector<Mistake>& list, RunningSum how, double block,
         follows("weights[q,k] = " + way.term + " / (sum j: " + filled(sum, {{"own", "k"}}) + ")")};
     // What such code keeps as its sum; where it takes means of blocks it has none.
     if (how != RunningSum::averaged) rules.push_back(follows("row_sum[q] = sum j: " + sum));
+    if (way.term != right) {
+        rules.push_back(
+            follows("unnormalized_context[q,f] = sum k: " + way.term + " * values[k,f]"));
+    }
     entry(list, std::string("running-") + way.id + "=" + word, "weights",
           "Keys came in blocks of " + word + ", and " + way.what,
           "rows with one block are right; the others weigh their blocks by other factors",
@@ -283,10 +298,14 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
           Fix("F.dropout(weights, p, training=self.training)",
               "weights = weights  # no dropout here"),
           "The functional form does not know that training is over: tell it.", Need(),
-          follows({.step = "weights",
-                   .compute = with_dropout,
-                   .formula = "weights = softmax, a tenth of them dropped",
-                   .lines = lines_with_dropout}))
+          with_dropout_of("weights", "weights = softmax, a tenth of them dropped"))
+        .by_chance = true;
+    entry(
+        list, "dropout-on-context", "context", "Dropout was applied after the values were summed",
+        "some numbers of the context are 0, the others are too large by 1 / (1 - p); $bug takes p = 0.1"_told,
+        Fix("context = F.dropout(weights, p) @ v", "context = dropout(weights, p) @ v"),
+        "Attention drops weights, so a query misses whole tokens, not single features.", Need(),
+        with_dropout_of("context", "context = weights @ values, a tenth of it dropped"))
         .by_chance = true;
     entry(list, "weights-averaged", "weights", "The weights are the mean over the heads",
           "the head axis is gone; the context is right",
@@ -294,7 +313,19 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
           "A library may show the mean of its heads: ask for each.",
           {[](const Plan& plan) { return plan.has_head && plan.context_heads() == plan.heads; },
            "there is no head axis, or its pairs are subtracted"},
-          show_averaged_weights);
+          [](StepTable table, const Plan& plan) {
+              return show_averaged_weights(std::move(table), plan, false);
+          });
+    entry(list, "mean-of-heads-softmaxed-again", "weights",
+          "Softmax was taken again of the mean over the heads",
+          "the head axis is gone, and all keys look nearly alike; the context is right",
+          Fix("shown = weights.mean(dim=1)", "shown = weights.mean(axis=1)"),
+          "Weights sum to 1 already, and so does their mean: a second softmax flattens them.",
+          {[](const Plan& plan) { return plan.has_head && plan.context_heads() == plan.heads; },
+           "there is no head axis, or its pairs are subtracted"},
+          [](StepTable table, const Plan& plan) {
+              return show_averaged_weights(std::move(table), plan, true);
+          });
     const Need by_sigmoid{[](const Plan& plan) { return plan.config.sigmoid; },
                           "this walk has a softmax: add $weights-by sigmoid"};
     entry(list, "sigmoid-normalized", "weights", "Sigmoid weights were divided by their sum",
