@@ -44,6 +44,8 @@ const std::vector<std::string> probed_families{
     "yarn:4:64:truncate=false --positions 0,100,205,350,407,600,701",
     "--ids '0,0,5,1,2;0,0,3,3,4' --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 "
     "--output-projection --mask padding --position-embedding sinusoidal --positions 0,0,0,1,2",
+    "--heads 2 --embed-dim 8 --output-projection --position-embedding sinusoidal",
+    "--heads 2 --embed-dim 8 --output-projection --qk-norm l2",
     "--memory-len 5 --heads 2 --embed-dim 8 --scale none --weights data/t5-table.npz",
     "--heads 2 --head-dim 16 --rope half --positions 0,1000,2050,3500,4070,6000,7010"};
 

@@ -143,7 +143,7 @@ TEST_SUITE("mistakes") {
         }
         // What is drawn or numbered, axes that change places, and walks with parameters of their
         // own.
-        CHECK(without == std::set<std::string>{"dropout-at-eval", "vocab-duplicates",
+        CHECK(without == std::set<std::string>{"dropout-at-eval", "dropout-on-context", "vocab-duplicates",
                                                "batch-seq-swapped", "positions-count-padding",
                                                "qk-norm-gain-dropped", "qk-norm-after-rope",
                                                "t5-cross-bias=cross", "yarn-truncate",

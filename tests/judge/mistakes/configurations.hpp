@@ -126,7 +126,9 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
         }
     }
     if (chance(40)) {
-        config.qk_norm.over = chance(50) ? NormOver::head : NormOver::all;
+        config.qk_norm.over = chance(20)   ? NormOver::l2
+                              : chance(50) ? NormOver::head
+                                           : NormOver::all;
         if (chance(60) && config.qk_norm.over == NormOver::head) {
             Array<double> gain = empty_array<double>({static_cast<std::size_t>(*config.head_dim)});
             for (std::size_t i = 0; i < gain.size(); ++i) gain(i) = 1 + 0.3 * double(i + 1);

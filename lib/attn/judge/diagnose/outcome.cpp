@@ -72,7 +72,7 @@ void note_kept(const StepVerdict& verdict, Diagnosis& diagnosis) {
     Finding finding;
     finding.step = verdict.name;
     finding.mistake = &find_mistake(kept->harmless);
-    finding.harmless = true;
+    finding.harmless = !kept->is_mistake;
     finding.replayed = false;
     diagnosis.findings.push_back(std::move(finding));
 }

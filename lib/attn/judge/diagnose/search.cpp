@@ -302,18 +302,20 @@ private:
 
     /// A replay draws other cells than their dropout did, so its traces are looked for instead.
     std::optional<Match> dropout() const {
-        if (scene_.step != "weights") return std::nullopt;
+        const bool of_weights = scene_.step == "weights";
+        if (!of_weights && scene_.step != "context" && scene_.step != "merged") return std::nullopt;
         const Tolerance tolerance =
             scene_.judge.tolerance(scene_.step, scene_.theirs, scene_.expected, true);
         for (const Reading& reading : scene_.ways(scene_.expected)) {
             const auto found = dropout_in(reading.tensor, scene_.expected, tolerance);
             if (!found) continue;
             Match match =
-                scene_.match_of(find_mistake("dropout-at-eval"), reading, found->difference);
-            match.finding.evidence.push_back(std::to_string(found->dropped) +
-                                             " weights are 0, the others " + brief(found->factor) +
-                                             " times what they should be: p is " +
-                                             brief(1 - 1 / found->factor));
+                scene_.match_of(find_mistake(of_weights ? "dropout-at-eval" : "dropout-on-context"),
+                                reading, found->difference);
+            match.finding.evidence.push_back(
+                std::to_string(found->dropped) + (of_weights ? " weights" : " numbers") +
+                " are 0, the others " + brief(found->factor) + " times what they should be: p is " +
+                brief(1 - 1 / found->factor));
             return match;
         }
         return std::nullopt;

@@ -25,10 +25,11 @@ struct KeptStep {
     std::string after;     ///< the last step that it is made of
     std::string called{};  ///< by other code, as a step is
     std::function<Rule(const Plan&)> rule;
-    std::string words;       ///< what was done to the step
-    bool by_name = false;    ///< a tensor that is called as the step is not taken for it
-    std::string without{};   ///< an axis of the step that it is without
-    std::string harmless{};  ///< the entry of the catalogue that says so, where there is one
+    std::string words;        ///< what was done to the step
+    bool by_name = false;     ///< a tensor that is called as the step is not taken for it
+    std::string without{};    ///< an axis of the step that it is without
+    std::string harmless{};   ///< the entry of the catalogue that says so, where there is one
+    bool is_mistake = false;  ///< that entry is a mistake
     std::function<bool(const Plan&)> applies{};
 };
 /// The one of that name; nullptr where there is none.
@@ -44,6 +45,19 @@ const StepTable& kept_table(const Plan& plan);
 std::vector<std::string> known_steps(const std::string& name,
                                      const StepTable& table = kept_table());
 
+/// Whether the name is that of a module's parameter, whatever the module: `q_einsum.w`,
+/// `query/kernel:0`.
+bool looks_like_parameter(const std::string& name);
+
+/// The parameter that a name with a word of its kind stands for: `self.q_proj.weight`, `W_q`, `Wq`,
+/// `bq`, `in_proj_bias` and `c_attn.weight`; empty if it names none. `w_kv` is that of key and
+/// value in one.
+std::string parameter_called(const std::string& name);
+
+/// The tensors of a file under the names of the steps whose shapes they have, as far as their names
+/// allow; the others keep their own.
+Ledger named_by_step(const Ledger& file, const Plan& plan);
+
 /// Whether the name is that of what attention returns in the end.
 bool names_a_result(const std::string& name);
 
@@ -55,6 +69,11 @@ std::vector<std::string> steps_called(const std::string& name, const Plan& plan)
 /// The tensors of a file, those that it has for each head (`q.0` and `q.1`, `w_head0`,
 /// `heads.0.key.weight`) as one with an axis of heads before the last two.
 Ledger heads_together(const Ledger& file);
+
+/// The tensors of a file, those that hold query, key and value (or key and value) in one as one
+/// each: activations three times as wide as the output, stacked parameters. Those that `said` maps
+/// to a step stay whole.
+Ledger fused_apart(const Ledger& file, const std::map<std::string, std::string>& said);
 
 /// One way to read a tensor: its numbers in our order of axes, and what was done to get there.
 struct Reading {

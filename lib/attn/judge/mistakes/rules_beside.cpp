@@ -32,6 +32,8 @@ constexpr std::string_view setting_lines[]{
     "sink zero",
     "sink randn",
     "qk-norm head",
+    "qk-norm l2",
+    "mask causal,documents:2+2",
     "rope interleaved",
     "rotary-dim 2",
     "positions 2,3,4,5",
