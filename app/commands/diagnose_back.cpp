@@ -125,6 +125,10 @@ std::string gradients_text(const attn::GradientDiagnosis& back) {
         return back.compared.empty() ? text
                                      : text + "  right: the way back is that of " + whose + "\n";
     }
+    std::vector<std::string> right = back.compared;
+    std::erase_if(right,
+                  [&](const auto& each) { return std::ranges::count(back.wrong, each) > 0; });
+    if (!right.empty() && !back.open) text += "  right: " + attn::joined(right, ", ") + "\n";
     text += "  wrong: " + attn::joined(back.wrong, ", ") + "\n";
     for (const attn::GradientFinding& finding : back.findings) text += finding_text(finding);
     return text;

@@ -227,11 +227,18 @@ std::optional<std::pair<std::string, Reading>> GradientSearch::name(
     std::optional<std::pair<std::string, Reading>> best;
     Mistakes best_made;
     std::ptrdiff_t most = -1;
+    double nearest = distance_of(each, ours);
+    std::string nearest_words;
     for (const std::size_t count : {1U, 2U}) {
         if (count == 2 && (!asked_.options.pairs || best)) break;
         for (const Mistakes& made : all_made(count)) {
             const Ledger wrong = with(made, table, taken_);
             auto found = right(each, wrong);
+            if (const double far = distance_of(each, wrong); !found && far < nearest) {
+                nearest = far;
+                nearest_words =
+                    "nearest: " + made.front()->id + ", not accepted (max " + brief(far) + ")";
+            }
             if (!found) continue;
             Ledger after = taken_;
             after.record(found->first, found->second.tensor);
@@ -248,6 +255,7 @@ std::optional<std::pair<std::string, Reading>> GradientSearch::name(
     }
     if (!best) {
         follow(each, ours, table, finding);
+        if (!nearest_words.empty()) finding.evidence.push_back(nearest_words);
         result_.findings.push_back(std::move(finding));
         return std::nullopt;
     }
@@ -275,17 +283,48 @@ void GradientSearch::follow(const TheirGradient& each, const Ledger& ours, const
         return;
     }
     const Tensor& tensor = read.front().tensor;
-    if (const auto ratio = ratio_between(tensor, ours[step])) {
-        finding.evidence = {"every number is " + brief(*ratio) + " times what it should be"};
-        return;
+    finding.evidence = evidence_of(step, tensor, ours[step]);
+    read_off_axes(tensor, ours[step], finding.evidence);
+    if (ratio_between(tensor, ours[step])) return;
+    const auto follows = [&](const std::string& made, const Ledger& known, const auto& is_theirs) {
+        const Step& card = find_step(table, made);
+        const auto found = mutation_behind({ours[made].axes(), ours[made].shape()},
+                                           {way_.plan, table, card}, known, is_theirs);
+        if (!found) return false;
+        finding.follows = found->told;
+        finding.followed_by = found->kind;
+        return true;
+    };
+    const auto is_it = [&](const Tensor& made) { return is_near(each, step, tensor, made); };
+    if (follows(step, ours.without(step), is_it)) return;
+    // A gradient before it, of which nothing was saved.
+    constexpr std::size_t most_numbers = 20'000;
+    const std::size_t last = place_of(table, step);
+    Ledger before;
+    for (const auto& [name, made] : ours.entries()) {
+        if (place_of(table, name) < last) before.record(name, made);
     }
-    const auto is_theirs = [&](const Tensor& made) { return is_near(each, step, tensor, made); };
-    const auto found =
-        mutation_behind({tensor.axes(), tensor.shape()}, {way_.plan, table, find_step(table, step)},
-                        ours.without(step), is_theirs);
-    if (!found) return;
-    finding.follows = found->told;
-    finding.followed_by = found->kind;
+    for (std::size_t i = last; tensor.size() * way_.plan.key_len <= most_numbers && i-- > 0;) {
+        const std::string& earlier = table[i].name;
+        if (earlier == "loss") return;
+        if (!before.has(earlier) || taken_.has(earlier) || earlier == last_) continue;
+        before = before.without(earlier);
+        const bool found = follows(earlier, before, [&](const Tensor& made) {
+            Ledger with_it = taken_;
+            with_it.record(earlier, made);
+            const Ledger then = way_.gradients(table, with_it);
+            const Tensor* outcome = then.find(step);
+            return outcome != nullptr && is_it(*outcome);
+        });
+        if (found) return;
+    }
+}
+
+double GradientSearch::distance_of(const TheirGradient& each, const Ledger& made) {
+    const Tensor* expected = made.find(each.steps.front());
+    if (expected == nullptr) return HUGE_VAL;
+    const std::vector<Reading> read = ways(each, each.steps.front(), *expected);
+    return read.empty() ? HUGE_VAL : distance(read.front().tensor, *expected, {}).absolute;
 }
 
 }  // namespace attn

@@ -123,6 +123,8 @@ private:
     /// What the numbers of an unknown gradient say.
     void follow(const TheirGradient& each, const Ledger& ours, const StepTable& table,
                 GradientFinding& finding) const;
+    /// The largest difference from the likeliest step; infinite without that step.
+    static double distance_of(const TheirGradient& each, const Ledger& made);
 
     const GradientsAsked& asked_;
     WayBack& way_;

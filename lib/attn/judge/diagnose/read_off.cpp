@@ -334,6 +334,15 @@ void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor&
 
 }  // namespace
 
+void read_off_axes(const Tensor& theirs, const Tensor& right, std::vector<std::string>& evidence) {
+    for (std::size_t axis = 0; axis < theirs.dimension(); ++axis) {
+        if (theirs.shape()[axis] < 2) continue;
+        if (std::string line = along(theirs, right, axis); !line.empty()) {
+            evidence.push_back(std::move(line));
+        }
+    }
+}
+
 void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, Replay& replay,
               std::vector<std::string>& evidence) {
     const Tensor* right = replay.step(step);
@@ -341,13 +350,7 @@ void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, R
         theirs.dimension() < 2 || theirs.size() == 0) {
         return;
     }
-    const Tensor ours = *right;
-    for (std::size_t axis = 0; axis < theirs.dimension(); ++axis) {
-        if (theirs.shape()[axis] < 2) continue;
-        if (std::string line = along(theirs, ours, axis); !line.empty()) {
-            evidence.push_back(std::move(line));
-        }
-    }
+    read_off_axes(theirs, Tensor(*right), evidence);
     if (step == "weights" || step == "masked_scores") {
         keys_that_are_seen(plan, step, theirs, replay, evidence);
     }

@@ -185,6 +185,10 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
 void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, Replay& replay,
               std::vector<std::string>& evidence);
 
+/// The part of it that any tensor has: rows, heads or features that are right, or each have a
+/// factor or an addend of their own. Shapes  both the same.
+void read_off_axes(const Tensor& theirs, const Tensor& right, std::vector<std::string>& evidence);
+
 /// A rule that differs in one thing from the right one: two indices exchanged, a factor left out,
 /// doubled or inverted, another tensor of the same shape read, an offset of one, a sum along
 /// another axis, a condition turned round, a function left out, a sign turned, two steps in the
