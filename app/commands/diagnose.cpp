@@ -376,6 +376,12 @@ int run_diagnose(const Arguments& typed) {
     options.takes_projections = asked.takes_projections;
     options.has_all_inputs = asked.is_probe;
     options.goes_back = !apart.gradients.entries().empty();
+    if (std::string reason = why_not_judged(asked); !reason.empty()) {
+        attn::Diagnosis unjudged;
+        unjudged.remarks.push_back(std::move(reason));
+        write_verdicts(arguments, unjudged, false, {});
+        return no_verdict;
+    }
     Progress progress;
     options.progress = [&progress](const std::string& step, double done) {
         progress.show(done, step);
@@ -395,7 +401,13 @@ int run_diagnose(const Arguments& typed) {
     }
     progress.clear();
     diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
-    add_remarks(asked, options, plan, diagnosis);
+    if (std::string reason = why_not_judged(asked, diagnosis); !reason.empty()) {
+        diagnosis.steps.clear();
+        diagnosis.findings.clear();
+        diagnosis.remarks = {std::move(reason)};
+    } else {
+        add_remarks(asked, options, plan, diagnosis);
+    }
     write_verdicts(arguments, diagnosis, options.goes_back, back);
     const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
     const bool partial = arguments.has(flags::partial);

@@ -10,6 +10,7 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
@@ -102,7 +103,34 @@ attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& 
     return named;
 }
 
+/// The names of tensors that are not read, as a line says them.
+std::string not_used(const char* what, std::vector<std::string> names) {
+    for (std::string& name : names) name = attn::visible(name);
+    return std::string(what) + " and are not used: " + attn::some_of(names) +
+           "; pass --map theirs:ours for each, as w_query, w_key, w_value and w_output";
+}
+
 }  // namespace
+
+std::string why_not_judged(const DiagnosedWalk& asked) {
+    if (!asked.lacks_parameters) return {};
+    if (asked.unread_parameters.empty()) {
+        return "nothing makes query, key and value of your x: add its parameters to the file; pass "
+               "--projection none if x is all three, or --seed N if this walk draws them";
+    }
+    return not_used("these look like parameters", asked.unread_parameters);
+}
+
+std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& diagnosis) {
+    if (!diagnosis.has_unknown()) return {};
+    if (!asked.unread_parameters.empty()) {
+        return not_used("these look like parameters", asked.unread_parameters);
+    }
+    std::vector<std::string> skipped;
+    for (const attn::Skipped& each : diagnosis.skipped) skipped.push_back(each.name);
+    if (2 * skipped.size() <= asked.theirs.entries().size()) return {};
+    return not_used("these are most of your tensors", skipped);
+}
 
 void tell_cost_of_mistakes(const attn::Plan& plan) {
     if (plan.config.rules.empty()) return;
@@ -114,8 +142,9 @@ void tell_cost_of_mistakes(const attn::Plan& plan) {
                     "pass a --rule that sums over less", report_note_now);
 }
 
-DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
+DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
                          const std::map<std::string, std::string>& said) {
+    const attn::Ledger file = attn::fused_apart(whole, said);
     DiagnosedWalk asked{.config = config_of(arguments)};
     const attn::WalkConfig& config = asked.config;
     const attn::Ledger given =
@@ -131,12 +160,21 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
     const attn::Tensor* x = named.find("x");
     if (x != nullptr && !has_source) has_source = draws_this_x(asked.config, *x);
     const bool has_memory = asked.config.memory.has_value();
+    const bool adds = config.position_embedding && named.has("token_embedding");
+    const std::string start = adds ? "token_embedding" : "x";
     attn::Ledger inputs;
     for (const auto& [name, tensor] : file.entries()) {
         const std::string step = step_of(config, name, said);
-        const bool missing = (step == "x" && !has_source) || (step == "memory" && !has_memory) ||
+        const bool missing = (step == start && !has_source) || (step == "memory" && !has_memory) ||
                              (is_parameter(config, step) && !asked.config.parameters.has(step) &&
                               !(step.ends_with("embedding") && has_source));
+        const bool kernel = missing && step.starts_with("w_") && name.find("kernel") != name.npos;
+        if (kernel && !arguments.has(flags::weight_layout)) {
+            asked.config.weight_layout = attn::WeightLayout::in_out;  // of Keras and Flax
+        }
+        if (attn::looks_like_parameter(name) && !is_parameter(config, step)) {
+            asked.unread_parameters.push_back(name);
+        }
         if (is_setting(name, tensor)) {
             if (!given.has(name)) inputs.record(name, tensor);
         } else if (missing && !inputs.has(step)) {
@@ -158,9 +196,17 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
                              [](const auto& entry) { return entry.name.ends_with("_output"); });
     asked.takes_projections =
         projected && from_files && !arguments.has(says_x) && !makes_them && !says_sizes(arguments);
-    if (asked.takes_projections && !given.has("x") && !inputs.has("x")) {
+    // An x of another width says nothing of theirs.
+    const auto as_large_as_x = [&](const char* step) { return named[step].size() == x->size(); };
+    const bool fits_x =
+        x != nullptr && projected && as_large_as_x("query") && as_large_as_x("value");
+    if (asked.takes_projections && !given.has("x") && !fits_x) {
+        if (inputs.has("memory")) asked.config.memory.reset();
         attn::take_direct_sizes(named, said_settings(arguments), asked.config);
     }
+    const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
+    asked.lacks_parameters = inputs.has(start) && !makes_them && !asked.takes_projections &&
+                             !draws_them && asked.config.attentions.empty();
     settings.mask = settings.mask || asked.is_probe;
     asked.assumed = attn::take_shapes(named, settings, asked.config);
     asked.says_mask = said_settings(arguments).mask || asked.config.mask.any();

@@ -25,7 +25,16 @@ struct DiagnosedWalk {
     bool is_probe = false;
     /// Flags or given tensors say what is hidden.
     bool says_mask = false;
+    /// The tensors whose names look like parameters, and that the walk has no place for.
+    std::vector<std::string> unread_parameters{};
+    /// Their x is where the walk starts, and no parameter of theirs makes query, key and value.
+    bool lacks_parameters = false;
 };
+
+/// Why a verdict would accuse code whose parameters, or most of whose tensors, are not read; empty
+/// if there is no such reason.
+std::string why_not_judged(const DiagnosedWalk& asked);
+std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& diagnosis);
 
 /// The walk by --given, then the flags, then their own file: what the first of them says counts.
 /// `said` holds the steps that --map names.

@@ -115,17 +115,21 @@ struct Attention {
 
 using Named = std::vector<std::pair<std::string, Numbers>>;
 
-program::Result diagnosed(const Attention& of, const Named& theirs,
-                          const std::string& more = "--decimals 6") {
+program::Result diagnosed_alone(const Named& all, const std::string& more = "--decimals 6") {
     const Folder folder;
     std::string text;
-    Named all{{"x", of.x}, {"w_q", of.w[0]}, {"w_k", of.w[1]}, {"w_v", of.w[2]}, {"w_o", of.w[3]}};
-    all.insert(all.end(), theirs.begin(), theirs.end());
     for (const auto& [name, numbers] : all) {
         text += (text.empty() ? "{\"" : ", \"") + name + "\": " + json(numbers);
     }
     attn::write_file(folder / "mine.json", text + "}");
     return run("diagnose '" + (folder / "mine.json") + "' --heads 2 --mask causal " + more);
+}
+
+program::Result diagnosed(const Attention& of, const Named& theirs,
+                          const std::string& more = "--decimals 6") {
+    Named all{{"x", of.x}, {"w_q", of.w[0]}, {"w_k", of.w[1]}, {"w_v", of.w[2]}, {"w_o", of.w[3]}};
+    all.insert(all.end(), theirs.begin(), theirs.end());
+    return diagnosed_alone(all, more);
 }
 
 Numbers head_of(const Numbers& all, std::size_t head) {
@@ -243,6 +247,98 @@ TEST_SUITE("app: diagnose strangers") {
             CHECK(has(answer.out, "scale-missing"));
         }
         CHECK_FALSE(has(diagnosed(right, {{"out", right.out}}, "").out, "cannot show"));
+    }
+
+    TEST_CASE("parameters are known by their form: Keras, Gemma, llm.c") {
+        // (in, heads, features of a head), and (heads, in, features of a head).
+        const auto turned = [](const Numbers& w, bool heads_first) {
+            Numbers other{{features, heads, width}};
+            if (heads_first) other.shape = {heads, features, width};
+            for (std::size_t i = 0; i < w.cells.size(); ++i) {
+                const std::size_t out = i / features, in = i % features;
+                const std::size_t at = heads_first
+                                           ? (out / width * features + in) * width + out % width
+                                           : in * features + out;
+                other.cells[at] = w.cells[i];
+            }
+            return other;
+        };
+        const auto output_of = [](const Numbers& w) {
+            Numbers other{{heads, width, features}};
+            for (std::size_t i = 0; i < w.cells.size(); ++i) {
+                other.cells[i % features * features + i / features] = w.cells[i];
+            }
+            return other;
+        };
+        for (const Attention* of : {&right, &unscaled}) {
+            const bool is_right = of == &right;
+            Numbers both{{2, heads, features, width}}, fused{{tokens, 3 * features}};
+            for (std::size_t part = 0; part < 2; ++part) {
+                const Numbers one = turned(of->w[1 + part], true);
+                std::ranges::copy(one.cells, both.cells.begin() + static_cast<std::ptrdiff_t>(
+                                                                      part * one.cells.size()));
+            }
+            const std::array<const Numbers*, 3> parts{&of->q, &of->k, &of->v};
+            for (std::size_t i = 0; i < fused.cells.size(); ++i) {
+                const std::size_t at = i % features, token = i / (3 * features);
+                fused.cells[i] = parts[i / features % 3]
+                                     ->cells[(at / width * tokens + token) * width + at % width];
+            }
+            const Named ends{{"probs", of->weights}, {"attn_output", of->out}};
+            const std::array<Named, 3> all{
+                Named{{"x", of->x},
+                      {"mha/query/kernel:0", turned(of->w[0], false)},
+                      {"mha/key/kernel:0", turned(of->w[1], false)},
+                      {"mha/value/kernel:0", turned(of->w[2], false)},
+                      {"mha/attention_output/kernel:0", output_of(of->w[3])}},
+                Named{{"x", of->x},
+                      {"q_einsum.w", turned(of->w[0], true)},
+                      {"kv_einsum.w", both},
+                      {"attn_vec_einsum.w", output_of(of->w[3])}},
+                Named{{"inp", fused}, {"att", of->weights}, {"out", of->merged}}};
+            for (Named named : all) {
+                if (named.front().first == "x") named.insert(named.end(), ends.begin(), ends.end());
+                const auto answer = diagnosed_alone(named);
+                CAPTURE(named[1].first);
+                CAPTURE(answer.out + answer.err);
+                CHECK(answer.exit_code == (is_right ? 0 : 1));
+                CHECK(has(answer.out, is_right ? "right: " : "scale-missing"));
+            }
+        }
+    }
+
+    TEST_CASE("code is not accused where its parameters, or most of its tensors, are not read") {
+        const Named start{{"x", right.x}}, ends{{"attn", right.weights}, {"ctx", right.sum}};
+        const auto with = [&](const Named& more) {
+            Named all = start;
+            all.insert(all.end(), more.begin(), more.end());
+            all.insert(all.end(), ends.begin(), ends.end());
+            return diagnosed_alone(all);
+        };
+        const auto odd = with({{"enc.alpha.weight", right.w[0]}, {"enc.beta.weight", right.w[1]}});
+        CHECK(odd.exit_code == 3);
+        CHECK(has(odd.out, "these look like parameters and are not used: enc.alpha.weight"));
+        CHECK(has(odd.out, "--map"));
+        CHECK_FALSE(has(odd.out, "DIFF"));
+        const auto none = with({});
+        CHECK(none.exit_code == 3);
+        CHECK(has(none.out, "nothing makes query, key and value of your x"));
+        CHECK_FALSE(has(none.out, "DIFF"));
+        const auto most =
+            diagnosed_alone({{"foo", right.weights}, {"bar", right.q}, {"zap", right.lse}});
+        CHECK(most.exit_code == 3);
+        CHECK(has(most.out, "are not used"));
+        CHECK_FALSE(has(most.out, "no known mistake"));
+    }
+
+    TEST_CASE("acc may be divided where it lies, and values be the sum beside a v") {
+        Numbers divided = right.merged;
+        CHECK(diagnosed(right, {{"acc", divided}, {"out", right.out}}).exit_code == 0);
+        CHECK(diagnosed(right, {{"v", right.v}, {"values", right.merged}, {"o", right.out}})
+                  .exit_code == 0);
+        const auto bad = diagnosed(unscaled, {{"v", unscaled.v}, {"values", unscaled.merged}});
+        CHECK(has(bad.out, "scale-missing"));
+        CHECK_FALSE(has(bad.out, "no known mistake"));
     }
 
     TEST_CASE("tensors of one head each are put together") {

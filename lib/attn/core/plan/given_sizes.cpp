@@ -305,6 +305,7 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
         tokens = cells[2];
         if (!said.heads) heads = std::max(cells[1], one);
     }
+    if (cells.size() == 3 && query.size() == 2 && !said.heads) heads = std::max(cells[0], one);
     bool joined =
         query.size() == 3 && samples % heads == 0 && cells.size() == 3 && cells[0] == samples;
     if (query.size() == 3 && cells.empty()) {

@@ -137,6 +137,7 @@ constexpr Exactness less_exact[]{
 std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
                                       const DiagnoseOptions& options) {
     std::optional<std::size_t> samples;
+    bool is_told = false;  // by a tensor that could be nothing of all samples
     for (const auto& [name, tensor] : theirs.entries()) {
         const auto said = options.steps.find(name);
         std::vector<std::string> steps =
@@ -157,10 +158,14 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
             if (samples && *samples != tensor.size() / each) continue;
             samples = tensor.size() / each;
             fits = true;
+            is_told = is_told || std::ranges::none_of(kept_of(step), [&](const std::string& kept) {
+                          const Step& card = find_step(kept_table(plan), kept);
+                          return card.applies(plan) && card.outline(plan).shape == tensor.shape();
+                      });
         }
         if (!fits) return std::nullopt;
     }
-    return samples;
+    return is_told ? samples : std::nullopt;
 }
 
 /// The user's tensor for each of query, key and value: the one whose name allows the fewest other

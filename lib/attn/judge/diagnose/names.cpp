@@ -68,15 +68,28 @@ bool take_off(std::string& name, std::initializer_list<std::string_view> words, 
     return false;
 }
 
-/// `self.attn.Q` becomes `q`, `my_scores` `scores`.
-std::string plain_name(std::string name) {
-    // A module's weight is a parameter, whatever the module is called.
-    if (name.ends_with(".weight") || name.ends_with(".bias")) return name;
+/// Takes the numbers of layers and of TensorFlow's variables off the end: `attentions.0`,
+/// `kernel:0`.
+void drop_numbers(std::string& name) {
     const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
     while (!name.empty() && name.find_last_of("./:") != std::string::npos &&
            std::ranges::all_of(name.substr(name.find_last_of("./:") + 1), is_digit)) {
-        name.erase(name.find_last_of("./:"));  // attentions.0
+        name.erase(name.find_last_of("./:"));
     }
+}
+
+/// `Attn/Query/kernel:0` becomes `attn.query.kernel`.
+std::string module_path(std::string name) {
+    drop_numbers(name);
+    name = in_small_letters(name);
+    std::ranges::replace(name, '/', '.');
+    return name;
+}
+
+/// `self.attn.Q` becomes `q`, `my_scores` `scores`.
+std::string plain_name(std::string name) {
+    if (looks_like_parameter(name)) return module_path(name);
+    drop_numbers(name);
     const std::size_t dot = name.find_last_of("./:");
     if (dot != std::string::npos && dot + 1 < name.size()) name = name.substr(dot + 1);
     name = in_small_letters(name);
@@ -85,30 +98,6 @@ std::string plain_name(std::string name) {
     take_off(name, {"my_", "the_", "hook_"}, true);
     take_off(name, {"_np", "_mine", "_new", "_cur", "_t", "_tensor"}, false);
     return name;
-}
-
-/// The parameter that a name with a word of its kind stands for: `self.q_proj.weight`, `W_q`, `Wq`,
-/// `bq`, `in_proj_bias` and `c_attn.weight`; empty where it names none.
-std::string parameter_called(std::string name) {
-    name = in_small_letters(name);
-    std::ranges::replace(name, '/', '.');
-    bool is_weight =
-        take_off(name, {".weight", "_weight", ".kernel", "_kernel", ".w", "_w"}, false);
-    bool is_bias = !is_weight && take_off(name, {".bias", "_bias", ".b", "_b"}, false);
-    name = name.substr(name.find_last_of('.') + 1);
-    if (!is_weight && !is_bias) is_weight = take_off(name, {"weight_", "w_", "w"}, true);
-    if (!is_weight && !is_bias) is_bias = take_off(name, {"bias_", "b_", "b"}, true);
-    if (!is_weight && !is_bias) return "";
-    take_off(name, {"to_", "w_", "linear_", "lin_", "w"}, true);
-    if (name != "in_proj" && name != "c_proj") {
-        take_off(name, {"_proj", "_linear", "_lin", "_layer"}, false);
-    }
-    for (const Names& known : known_names()) {
-        if (known.kind == "parameter" && known.have(name)) {
-            return (is_weight ? "w_" : "b_") + known.steps.front();
-        }
-    }
-    return "";
 }
 
 /// `attn_scores_scaled`: scores, and what was done to them last.
@@ -132,6 +121,34 @@ std::vector<std::string> treated_scores(std::string name) {
 
 }  // namespace
 
+bool looks_like_parameter(const std::string& name) {
+    std::string path = module_path(name);
+    return take_off(path, {".weight", ".kernel", ".w", ".bias", ".b"}, false);
+}
+
+std::string parameter_called(const std::string& whole) {
+    const bool of_module = looks_like_parameter(whole);
+    std::string name = module_path(whole);
+    bool is_weight =
+        take_off(name, {".weight", "_weight", ".kernel", "_kernel", ".w", "_w"}, false);
+    bool is_bias = !is_weight && take_off(name, {".bias", "_bias", ".b", "_b"}, false);
+    name = name.substr(name.find_last_of('.') + 1);
+    if (!is_weight && !is_bias) is_weight = take_off(name, {"weight_", "w_", "w"}, true);
+    if (!is_weight && !is_bias) is_bias = take_off(name, {"bias_", "b_", "b"}, true);
+    if (!is_weight && !is_bias) return "";
+    take_off(name, {"to_", "w_", "linear_", "lin_", "w"}, true);
+    if (name != "in_proj" && name != "c_proj") {
+        take_off(name, {"_proj", "_linear", "_lin", "_layer", "_einsum"}, false);
+    }
+    for (const Names& known : known_names()) {
+        if (known.kind != "parameter") continue;
+        if (known.have(name) || (of_module && known.have("." + name))) {
+            return (is_weight ? "w_" : "b_") + known.steps.front();
+        }
+    }
+    return "";
+}
+
 std::vector<std::string> known_steps(const std::string& name, const StepTable& table) {
     std::vector<std::string> steps;
     const auto add = [&](const std::string& step) {
@@ -141,7 +158,8 @@ std::vector<std::string> known_steps(const std::string& name, const StepTable& t
     for (const Step& step : table) {
         if (step.name == name || step.name == plain) add(step.name);
     }
-    if (const std::string parameter = parameter_called(name); !parameter.empty()) add(parameter);
+    const std::string parameter = parameter_called(name);
+    if (place_of(kept_table(), parameter) < kept_table().size()) add(parameter);
     for (const Names& known : known_names()) {
         if (known.kind.empty() && known.have(plain)) std::ranges::for_each(known.steps, add);
     }
@@ -163,6 +181,22 @@ std::vector<std::string> steps_called(const std::string& name, const Plan& plan)
     std::vector<std::string> steps = known_steps(name, table);
     std::erase_if(steps, [&](const std::string& step) { return !has_step(table, plan, step); });
     return steps;
+}
+
+Ledger named_by_step(const Ledger& file, const Plan& plan) {
+    Ledger named;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::vector<std::string> steps = steps_called(name, plan);
+        const Shape shape = tensor.shape();
+        const std::string own = name;
+        const auto fits = [&](const std::string& step) {
+            return !named.has(step) && (step == own || !file.has(step)) &&
+                   find_step(kept_table(plan), step).outline(plan).shape == shape;
+        };
+        const auto step = std::ranges::find_if(steps, fits);
+        named.record(step == steps.end() ? name : *step, tensor);
+    }
+    return named;
 }
 
 }  // namespace attn
