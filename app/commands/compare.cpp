@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/diagnose_setup.hpp"
 #include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
@@ -18,6 +19,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/models/runtime.hpp"
 
 namespace app {
@@ -116,14 +118,27 @@ std::string word_lines(const Side& left, const Side& right) {
            (changed != likeliest ? line("changes most", changed) : std::string());
 }
 
+/// The walk that a file holds the steps of, by its shapes and names; by the flags if these do not
+/// say it.
+attn::Plan plan_of_file(const attn::Ledger& file, const Arguments& arguments) {
+    try {
+        return attn::resolve(asked_walk(arguments, file, {}).config);
+    } catch (const attn::Error&) {
+        return attn::resolve(config_of(arguments));
+    }
+}
+
 int run_compare(const Arguments& arguments) {
     const std::string a = arguments[flags::a];
     const std::string b = arguments[flags::b];
-    const Side left = side_of(a, arguments);
-    const Side right = side_of(b, arguments);
+    Side left = side_of(a, arguments);
+    Side right = side_of(b, arguments);
     const attn::Plan plan = left.plan    ? *left.plan
                             : right.plan ? *right.plan
-                                         : attn::resolve(config_of(arguments));
+                                         : plan_of_file(left.ledger, arguments);
+    for (Side* side : {&left, &right}) {
+        if (!side->plan) side->ledger = attn::named_by_step(side->ledger, plan);
+    }
     note_useless(arguments, left, right);
     const attn::Comparison comparison = attn::compare(plan, attn::step_table(plan), left.ledger,
                                                       right.ledger, tolerance_of(arguments));
