@@ -324,8 +324,10 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK(none.exit_code == 3);
         CHECK(has(none.out, "nothing makes query, key and value of your x"));
         CHECK_FALSE(has(none.out, "DIFF"));
-        const auto most =
-            diagnosed_alone({{"foo", right.weights}, {"bar", right.q}, {"zap", right.lse}});
+        const auto most = diagnosed(right, {{"attn", made({heads, tokens, tokens}, 0.9)},
+                                            {"foo", made({3}, 0.1)},
+                                            {"bar", made({5}, 0.2)},
+                                            {"zap", made({7}, 0.4)}});
         CHECK(most.exit_code == 3);
         CHECK(has(most.out, "are not used"));
         CHECK_FALSE(has(most.out, "no known mistake"));

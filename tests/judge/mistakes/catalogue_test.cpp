@@ -143,11 +143,11 @@ TEST_SUITE("mistakes") {
         }
         // What is drawn or numbered, axes that change places, and walks with parameters of their
         // own.
-        CHECK(without == std::set<std::string>{"dropout-at-eval", "dropout-on-context", "vocab-duplicates",
-                                               "batch-seq-swapped", "positions-count-padding",
-                                               "qk-norm-gain-dropped", "qk-norm-after-rope",
-                                               "t5-cross-bias=cross", "yarn-truncate",
-                                               "yarn-mla-scale"});
+        CHECK(without == std::set<std::string>{"dropout-at-eval", "dropout-on-context",
+                                               "vocab-duplicates", "batch-seq-swapped",
+                                               "positions-count-padding", "qk-norm-gain-dropped",
+                                               "qk-norm-after-rope", "t5-cross-bias=cross",
+                                               "yarn-truncate", "yarn-mla-scale"});
     }
     TEST_CASE("scores on paper: 5, 1; 1, 10") {
         const WalkConfig config = paper_config();

@@ -204,9 +204,12 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
             continue;
         }
         const Outline ours = find_step(kept_table(plan), step->second).outline(plan);
-        intake.given.record(
-            step->second,
-            readings(tensor, ours.axes, ours.shape, plan.compute_dtype).front().tensor);
+        std::vector<Reading> ways = readings(tensor, ours.axes, ours.shape, plan.compute_dtype);
+        // A square one has its tokens in front of its features.
+        std::ranges::stable_partition(ways, [](const Reading& each) {
+            return each.layout.empty() || each.layout.ends_with("feature)");
+        });
+        intake.given.record(step->second, ways.front().tensor);
         taken.insert(name);
     }
     if (!taken.empty()) {
