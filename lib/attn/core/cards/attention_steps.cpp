@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "attn/core/cards/attention_axes.hpp"
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
@@ -18,20 +19,6 @@ namespace attn {
 namespace {
 
 using Node = RuleNode::Kind;
-
-/// An axis of a new step, whose length follows from the plan.
-struct AxisSource {
-    std::string name;
-    std::function<std::size_t(const Plan&)> length;
-};
-
-/// A cell of a step before it that has a letter as an index by itself.
-struct LetterPlace {
-    const Step* step;
-    std::size_t axis;
-    std::size_t length;
-    bool is_asked;  ///< on one side of an `if`
-};
 
 bool reads(const RuleNode& node, const std::string& name, bool in_index) {
     if (!in_index && node.kind == Node::cell && node.word == name) return true;
@@ -163,7 +150,7 @@ private:
         if (!said.extends.empty()) card.chain = chain_of(said.extends);
         table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at), std::move(card));
         Step& step = table_[at];
-        step.outline = outline_of(said.rule, step);
+        step.outline = outline_of_letters(said.rule, {plan_, table_, step}, file_);
         const Rule whole =
             completed(said.rule, step.outline(plan_), rule_names({plan_, table_, step}));
         if (gives_truth(*whole.value)) step.holds = RuleType::truth;
@@ -253,109 +240,6 @@ private:
             if (at > last && table_[at].file.empty()) place = std::min(place, at);
         }
         return place < table_.size() ? place : last + 1;
-    }
-
-    /// The axes of a new step: its letters, and what leads them in the tensors that it reads.
-    std::function<Outline(const Plan&)> outline_of(const Rule& rule, const Step& step) {
-        const RuleNames names = rule_names({plan_, table_, step});
-        std::vector<AxisSource> sources;
-        for (const std::string& letter : rule.indices) {
-            sources.push_back(source_of(letter, rule, names));
-        }
-        std::vector<AxisSource> leading;
-        add_leading(*rule.value, names, leading, rule.step);
-        for (AxisSource& each : leading) {
-            const bool is_own =
-                std::ranges::find(sources, each.name, &AxisSource::name) != sources.end();
-            if (is_own) each.name.clear();
-        }
-        std::erase_if(leading, [](const AxisSource& each) { return each.name.empty(); });
-        sources.insert(sources.begin(), leading.begin(), leading.end());
-        return [sources](const Plan& plan) {
-            Outline outline;
-            for (const AxisSource& each : sources) {
-                outline.axes.push_back(each.name);
-                outline.shape.push_back(each.length(plan));
-            }
-            return outline;
-        };
-    }
-
-    /// The step that a cell reads; nothing where there is none, which completing tells.
-    const Step* read_by(const RuleNode& cell, const RuleNames& names,
-                        const std::string& own) const {
-        try {
-            const std::string name = names.step(cell.word);
-            return name == own ? nullptr : &find_step(table_, name);
-        } catch (const ConfigError&) {
-            return nullptr;
-        }
-    }
-
-    void find_places(const RuleNode& node, const std::string& letter, const RuleNames& names,
-                     const std::string& own, bool is_asked, std::vector<LetterPlace>& found) const {
-        const Step* const step = node.kind == Node::cell ? read_by(node, names, own) : nullptr;
-        for (std::size_t i = 0; i < node.parts.size(); ++i) {
-            const RuleNode& part = *node.parts[i];
-            if (step != nullptr && part.kind == Node::name && part.word == letter) {
-                const Shape shape = step->outline(plan_).shape;
-                const std::size_t axis = shape.size() - node.parts.size() + i;
-                if (axis < shape.size()) found.push_back({step, axis, shape[axis], is_asked});
-            }
-            find_places(part, letter, names, own, is_asked || (node.kind == Node::choose && i > 0),
-                        found);
-        }
-    }
-
-    AxisSource source_of(const std::string& letter, const Rule& rule, const RuleNames& names) {
-        static const std::map<std::string, std::string> called{
-            {"b", "batch"}, {"h", "head"},    {"q", "query"},   {"k", "key"},
-            {"t", "token"}, {"f", "feature"}, {"c", "feature"}, {"i", "pair"}};
-        const auto own_name = called.find(letter);
-        const bool is_declared =
-            std::ranges::find(file_->axes, letter, &AttentionNumber::name) != file_->axes.end();
-        std::vector<LetterPlace> places;
-        if (!is_declared) find_places(*rule.value, letter, names, rule.step, false, places);
-        // One row may serve all, and one side of an if may leave the axis.
-        std::ranges::stable_sort(places, {}, [](const LetterPlace& each) {
-            return (each.length == 1 ? 2 : 0) + (each.is_asked ? 1 : 0);
-        });
-        if (!places.empty()) {
-            const LetterPlace& best = places.front();
-            const std::string axis = best.step->outline(plan_).axes[best.axis];
-            return {own_name == called.end() ? axis : own_name->second,
-                    [outline = best.step->outline, at = best.axis](const Plan& plan) {
-                        return outline(plan).shape[at];
-                    }};
-        }
-        const std::optional<Extent> known = axis_of(letter, *file_, plan_);
-        if (!known) {
-            throw ConfigError("how far " + letter + " goes is not known: say it, as in axis " +
-                              letter + " < H * Dv");
-        }
-        return {own_name == called.end() || is_declared ? known->axis : own_name->second,
-                [letter, file = file_](const Plan& plan) {
-                    return axis_of(letter, *file, plan)->length();
-                }};
-    }
-
-    void add_leading(const RuleNode& node, const RuleNames& names, std::vector<AxisSource>& longest,
-                     const std::string& own) const {
-        const Step* const step = node.kind == Node::cell ? read_by(node, names, own) : nullptr;
-        if (step != nullptr) {
-            const Axes axes = step->outline(plan_).axes;
-            const std::size_t count = axes.size() - std::min(axes.size(), node.parts.size());
-            if (count > longest.size()) {
-                longest.clear();
-                for (std::size_t axis = 0; axis < count; ++axis) {
-                    longest.push_back(
-                        {axes[axis], [outline = step->outline, axis](const Plan& plan) {
-                             return outline(plan).shape[axis];
-                         }});
-                }
-            }
-        }
-        for (const RuleTree& part : node.parts) add_leading(*part, names, longest, own);
     }
 
     StepTable& table_;
