@@ -132,6 +132,31 @@ TEST_SUITE("rules: gradients") {
             CHECK_MESSAGE(world.error(rule, "x", {"q", "f"}) < 1e-8, rule);
         }
     }
+    TEST_CASE("a power of 0 has no gradient, as in PyTorch") {
+        World world;
+        world.put("x", Array<double>{0, -1, 0, 2}).add("y", {4}).add("a", {4});
+        for (const char* rule :
+             {"y[q] = x[q] ^ 0", "y[q] = a[q] * x[q] ^ (q - 2 + max(q - 2, 0))",
+              "y[q] = relu(x[q]) ^ (1 + abs(a[q]))", "y[q] = 0 ^ abs(a[q])"}) {
+            for (const char* tensor : {"x", "a"}) {
+                if (std::string(rule).find(tensor) == std::string::npos) continue;
+                if (world.gradient(rule, tensor, {"q"}).value == nullptr) continue;
+                CHECK_MESSAGE(world.error(rule, tensor, {"q"}) < 1e-3, rule, " ", tensor);
+            }
+        }
+        // What is known of an exponent is not asked.
+        CHECK(world.gradient("y[q] = x[q] ^ (3 / 2)", "x", {"q"}).text.find("if") ==
+              std::string::npos);
+        CHECK(world.gradient("y[q] = 0.9 ^ x[q]", "x", {"q"}).text.find("if") == std::string::npos);
+    }
+    TEST_CASE("a bound that is a number takes none of the gradient, nor does -1") {
+        World world;
+        world.put("x", Array<double>{-1, 0, 1}).add("y", {3}).put("d_y", Array<double>{1, 1, 1});
+        for (const char* rule : {"y[q] = max(x[q], -1)", "y[q] = clamp(x[q], -1, 1)"}) {
+            const Tensor made = world.evaluated(world.gradient(rule, "x", {"q"}), "x");
+            CHECK(made.numbers() == std::vector<double>{1, 1, 1});
+        }
+    }
     TEST_CASE("deviations from a mean add up to nothing") {
         World world;
         world.add("x", {3, 4}).add("y", {3, 4});

@@ -126,7 +126,9 @@ std::vector<RuleFunction> all_functions() {
         entry("//", 2, Use::sign, [](auto x, auto y) { return std::floor(x / y); }),
         entry("%", 2, Use::sign, [](auto x, auto y) { return x - std::floor(x / y) * y; }, {"1"},
               {"-floor(x / y)"}),
-        entry("^", 2, Use::sign, power, {"y * x ^ (y - 1)"}, {"v * log(x)"}),
+        // As in PyTorch: a power of 0 does not change with x, nor one of 0 with y.
+        entry("^", 2, Use::sign, power, {"if y != 0 then y * x ^ (y - 1) else 0"},
+              {"if x != 0 or y < 0 then v * log(x) else 0"}),
         entry("<", 2, Use::comparison, [](auto x, auto y) { return x < y; }),
         entry("<=", 2, Use::comparison, [](auto x, auto y) { return x <= y; }),
         entry(">", 2, Use::comparison, [](auto x, auto y) { return x > y; }),

@@ -8,6 +8,7 @@
 
 #include "attn/core/rules/indices.hpp"
 #include "attn/core/rules/print.hpp"
+#include "attn/core/rules/python_frame.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {
@@ -74,7 +75,16 @@ RuleTree meant(const RuleTree& by, const RuleNode& node, const RuleTree& value) 
         return number_node(copy.parts[0]->number - copy.parts[1]->number);
     }
     if (has_number && copy.word == "^" && copy.parts[1]->number == 1) return copy.parts[0];
-    return tree_of(std::move(copy));
+    if (copy.kind == Kind::choose) {
+        if (const auto known = known_truth(*copy.parts[0])) return copy.parts[*known ? 1 : 2];
+    }
+    for (const std::size_t i : {0U, 1U}) {
+        if (copy.word != "or") break;
+        if (const auto known = known_truth(*copy.parts[i])) return copy.parts[*known ? i : 1 - i];
+    }
+    RuleTree tree = tree_of(std::move(copy));
+    const auto known = gives_truth(*tree) ? python::number_of(*tree) : std::nullopt;
+    return known ? number_node(*known) : tree;
 }
 
 /// Goes down to each cell of the tensor and collects what its derivative is multiplied with.
@@ -158,7 +168,7 @@ private:
             const std::vector<const char*>& terms = i == 0 ? function.by_x : function.by_y;
             // A number clamps: at the number itself there is still a gradient, as in PyTorch.
             const bool is_largest = node->word == "max" || node->word == "min";
-            const bool clamps = is_largest && node->parts[1 - i]->kind == Kind::number;
+            const bool clamps = is_largest && python::number_of(*node->parts[1 - i]).has_value();
             for (std::size_t each = 0; each < (clamps ? 1 : terms.size()); ++each) {
                 RuleTree by = parsed(terms[each]);
                 if (clamps) {
@@ -182,7 +192,9 @@ private:
             return times(times(term, *by.parts[0], node, is_under), *by.parts[1], node, turns);
         }
         if (by.kind == Kind::choose) {
-            return times(term.where(meant(by.parts[0], node)), *by.parts[1], node, is_under);
+            const RuleTree asked = meant(by.parts[0], node);
+            const bool is_known = known_truth(*asked).value_or(false);
+            return times(is_known ? term : term.where(asked), *by.parts[1], node, is_under);
         }
         if (is_number(by, 1)) return term;
         const bool is_quotient = by.word == "v" && node != root_ && is_operation(*node, "/");
