@@ -1,6 +1,7 @@
 #include "attn/explain/document/document.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/core/rules/print.hpp"
 #include "attn/core/walk/bounds.hpp"
@@ -129,12 +130,29 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
     }
 }
 
+namespace {
+
+/// How far right code may be from the numbers of the walk, which are rounded themselves: the radius
+/// is about the exact ones.
+Tensor bound_of(const Tensor& tensor, const Ball& ball) {
+    if (tensor.shape() != ball.middle.shape()) return ball.radius;
+    Array<double> cells = ball.radius.as<double>();
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const double off = std::abs(tensor.at(i) - ball.middle.at(i));
+        if (off > 0) cells.data()[i] += off;
+    }
+    return {ball.radius.axes(), std::move(cells)};
+}
+
+}  // namespace
+
 void add_bounds(Document& document, const Plan& plan, const StepTable& table,
                 const Ledger& ledger) {
     Bounds bounds(plan, table, ledger, rounding_of(plan.compute_dtype));
     for (Section& section : document.sections) {
         if (!ledger[section.name].is_floating()) continue;
-        if (const std::optional<Ball> ball = bounds.of(section.name)) section.bound = ball->radius;
+        const std::optional<Ball> ball = bounds.of(section.name);
+        if (ball) section.bound = bound_of(ledger[section.name], *ball);
     }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "attn/ground/text/number_text.hpp"
@@ -42,6 +43,12 @@ private:
 
 /// `bound: rounding explains up to 4.8e-07, in half of the cells 2.1e-07`
 std::string bound_text(const Tensor& bound) {
+    // A limit is rounded up.
+    const auto brief_above = [](double number) {
+        if (!std::isfinite(number) || number <= 0) return brief(number);
+        const double last = std::pow(10, std::floor(std::log10(number)) - 3);
+        return brief(std::ceil(number / last * (1 - 1e-12)) * last);
+    };
     std::vector<double> cells = bound.numbers();
     if (cells.empty()) return {};
     const auto half = cells.begin() + static_cast<std::ptrdiff_t>(cells.size() / 2);
@@ -49,8 +56,8 @@ std::string bound_text(const Tensor& bound) {
     const double median = *half;
     const double largest = std::ranges::max(cells);
     if (largest == 0) return "bound: exact, nothing is rounded here";
-    return "bound: rounding explains up to " + brief(largest) + ", in half of the cells " +
-           brief(median);
+    return "bound: rounding explains up to " + brief_above(largest) + ", in half of the cells " +
+           brief_above(median);
 }
 
 /// `write_form` writes what is between the words. Every section is sent as soon as it ends.
