@@ -35,14 +35,6 @@ void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType 
     }
 }
 
-/// Whole numbers and booleans as float64: what a matrix of a file may hold.
-Tensor floating(const Tensor& tensor) {
-    if (tensor.is_floating()) return tensor;
-    Array<double> values = empty_array<double>(tensor.shape());
-    for (std::size_t i = 0; i < values.size(); ++i) values.data()[i] = tensor.at(i);
-    return {tensor.axes(), std::move(values)};
-}
-
 /// Puts given parameters in the place of drawn ones.
 void take_given(const Ledger& parameters, Ledger& ledger) {
     for (const auto& [name, tensor] : parameters.entries()) {
@@ -52,7 +44,7 @@ void take_given(const Ledger& parameters, Ledger& ledger) {
                              " but this walk needs " + drawn.described() +
                              ": change the dimensions or the weight layout");
         }
-        ledger.record(name, floating(tensor).renamed(drawn.axes()));
+        ledger.record(name, tensor.renamed(drawn.axes()));
     }
 }
 

@@ -449,16 +449,9 @@ void refuse_unknown_values(const WalkConfig& config) {
             *std::ranges::min_element(numbers) >= kind.least,
             mask_text(kind, config.mask) + " has a number below " + std::to_string(kind.least));
     }
-    for (const auto& [name, tensor] : config.parameters.entries()) {
-        refuse_unless(tensor.is_floating() || !name.starts_with("w_"),
-                      "the given " + name + " must be of a floating type");
-    }
     const std::optional<Tensor>& mask = config.mask.given;
     refuse_unless(!mask || mask->dtype() == DType::boolean,
                   "the given mask must be of bool, true where a key is hidden");
-    refuse_unless(!config.position_bias || !config.position_bias->given ||
-                      config.position_bias->given->is_floating(),
-                  "the given position-bias must be of a floating type");
 }
 
 }  // namespace attn

@@ -359,6 +359,24 @@ std::vector<std::string> parameter_names(WalkConfig config) {
 
 namespace {
 
+Tensor floating(const Tensor& tensor) {
+    if (tensor.is_floating()) return tensor;
+    Array<double> values = empty_array<double>(tensor.shape());
+    for (std::size_t i = 0; i < values.size(); ++i) values.data()[i] = tensor.at(i);
+    return {tensor.axes(), std::move(values)};
+}
+
+/// Lets a walk compute with whole numbers that are given, as with any others.
+void make_floating(WalkConfig& config) {
+    const Ledger given = config.parameters;
+    for (const auto& [name, tensor] : given.entries()) {
+        if (!tensor.is_floating()) config.parameters.record(name, floating(tensor));
+    }
+    if (config.position_bias && config.position_bias->given) {
+        config.position_bias->given = floating(*config.position_bias->given);
+    }
+}
+
 /// The plan up to its sizes.
 Plan sized(WalkConfig config) {
     Plan plan;
@@ -369,6 +387,7 @@ Plan sized(WalkConfig config) {
     plan.config.dtype = plan.dtype;
     plan.config.compute_dtype = plan.compute_dtype;
     refuse_unknown_values(plan.config);
+    make_floating(plan.config);
     refuse_unless(plan.config.redraw >= 0 && plan.config.redraw <= 1000,
                   "redraw must be between 0 and 1000, not " + std::to_string(plan.config.redraw));
     refuse_unless(plan.config.threads >= 0, "threads must not be negative");
