@@ -91,6 +91,9 @@ std::string FormComparison::text() const {
         return step.name + " is " + shape_text(step.left) + both + shape_text(step.right) + " in " +
                right;
     }
+    if (step.distance.absolute == 0) {
+        return step.name + " is the same" + both + right + ", to the last bit";
+    }
     if (step.equal()) {
         return step.name + " is the same" + both + right + ": " + brief(step.distance.absolute) +
                " apart at most, where rounding explains " + brief(step.tolerance.absolute);
