@@ -22,6 +22,7 @@ const std::map<std::string, Outline>& tensors() {
         {"past", {{"head", "row", "feature"}, {2, 2, 4}}},
         {"groups", {{"head", "row", "feature"}, {1, 3, 4}}},
         {"gain", {{"feature"}, {4}}},
+        {"def", {{"head", "row", "time", "feature"}, {2, 3, 4, 4}}},
         {"table", {{"entry", "feature"}, {9, 4}}},
         {"places", {{"row"}, {3}}},
         {"mask", {{"row", "column"}, {3, 5}}},
@@ -124,6 +125,23 @@ TEST_SUITE("rules: Python") {
               "torch.cat((past, left), dim=-2)");
         CHECK(python("p[r,f] = if f < 1 then shared[r,f] else gain[f] * 2", {3, 4}, false) ==
               "np.concatenate((shared[:, :1], np.broadcast_to(gain[1:] * 2, (3, 3))), axis=-1)");
+    }
+
+    TEST_CASE("a loop makes the rows of any axis, and names are none of Python's") {
+        const std::string lines = "np.zeros((2, 3, 4, 4), dtype=np.float32)\nfor t in range(4):\n";
+        CHECK(python("def[a,b,t,f] = if t == 0 then gain[f] else 0.5 * def[a,b,t - 1,f]",
+                     {2, 3, 4, 4}, false) ==
+              lines + "    def_[:, :, t] = (gain if t == 0 else 0.5 * def_[:, :, t - 1])");
+        CHECK(python("def[a,b,t,f] = if not (t > 0 and f < 4) then gain[f] else def[a,b,t - 1,f]",
+                     {2, 3, 4, 4}, false) ==
+              lines + "    def_[:, :, t] = (def_[:, :, t - 1] if t > 0 else gain)");
+        CHECK(python("s[r,f] = def[0,0,r,f]", {3, 4}, false) == "def_[0, 0, :3]");
+    }
+
+    TEST_CASE("what PyTorch does not go back through is said otherwise") {
+        CHECK(python("s[f] = gain[f] // 2", {4}, true, "float32", true) ==
+              "torch.floor(gain / 2)");
+        CHECK(python("s[f] = gain[f] // 2", {4}) == "gain // 2");
     }
 
     TEST_CASE("numbers, truths and what has no dimension of its own") {

@@ -24,7 +24,7 @@ std::string meaning(const std::string& word, const StepLines& of) {
     }
     if (const Chain chain = chain_called(word); chain != Chain::none) return of.latest(chain);
     if (word == "before") return of.before();
-    if (word == "step") return of.step.name;
+    if (word == "step") return of.name();
     if (word == "shape") return size_list(of.step.outline(of.plan).shape);
     const auto to = [&](DType type) {
         return (of.torch() ? ".to(" : ".astype(") + dtype_code(type, of.language) + ")";

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/rule.hpp"
 #include "attn/core/walk/step.hpp"
 
@@ -17,6 +18,11 @@ struct StepLines : PlannedStep {
     /// `torch` or `np`.
     std::string module() const { return torch() ? "torch" : "np"; }
     bool out_in() const { return *plan.config.weight_layout == WeightLayout::out_in; }
+
+    /// What the program calls the latest of a chain, that of the step's own, and the step.
+    std::string latest(Chain chain) const { return python_name(PlannedStep::latest(chain)); }
+    std::string before() const { return python_name(PlannedStep::before()); }
+    std::string name() const { return python_name(step.name); }
 
     /// The tensor with two axes exchanged.
     std::string swapped(const std::string& name, const std::string& axes) const {

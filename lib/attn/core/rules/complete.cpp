@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -115,7 +116,9 @@ private:
         if (is_bound(tree->word)) return tree;
         const auto setting = names_.settings.find(tree->word);
         if (setting != names_.settings.end()) {
-            return tree_of({.kind = Kind::number, .number = setting->second, .at = tree->at});
+            RuleNode number = *setting_node(setting->second);
+            number.at = tree->at;
+            return tree_of(std::move(number));
         }
         refuse_name(*tree);
     }
@@ -239,7 +242,10 @@ private:
             if (axis.is_asked || axis.length() == length || axis.length() == 1) continue;
             refuse(axis.cell->parts[axis.axis]->at,
                    index + " is " + std::to_string(length) + " in " + known_from + " and " +
-                       std::to_string(axis.length()) + " in " + axis.cell->word);
+                       std::to_string(axis.length()) + " in " + axis.cell->word +
+                       (axis.length() > length ? ": " + index + " + 0 reads its first " +
+                                                     std::to_string(length)
+                                               : ""));
         }
     }
 

@@ -73,6 +73,14 @@ bool is_operation(const RuleNode& node, const char* word) {
     return node.kind == Kind::operate && node.word == word && node.parts.size() == 2;
 }
 RuleTree number_node(double number) { return tree_of({.kind = Kind::number, .number = number}); }
+
+RuleTree setting_node(double number) {
+    constexpr double most = 1e6;
+    const double square = std::round(number * number);
+    const bool is_root =
+        number != std::floor(number) && square < most && std::sqrt(square) == number;
+    return is_root ? call_node("sqrt", {number_node(square)}) : number_node(number);
+}
 RuleTree name_node(const std::string& name) { return tree_of({.kind = Kind::name, .word = name}); }
 RuleTree cell_node(const std::string& tensor, const std::vector<RuleTree>& indices) {
     return tree_of({.kind = Kind::cell, .word = tensor, .parts = indices});

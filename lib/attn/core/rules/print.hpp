@@ -14,6 +14,13 @@ std::string expression_text(const RuleNode& node);
 /// `weights[q,k] = exponentials[q,k] / row_sum[q]`
 std::string rule_text(const Rule& rule);
 
+/// The number of a setting: a root of a whole number as `sqrt(2)`, which has all its digits.
+RuleTree setting_node(double number);
+
+/// The name of a tensor in a program: `def_` if Python or the program itself uses the name.
+/// Single letters but x are left to the variables of loops.
+std::string python_name(const std::string& name);
+
 /// The surroundings of a rule that is written in Python.
 struct RulePython {
     bool is_torch = true;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ std::string Writer::line(const Rule& rule) {
     }
     if (!text) throw ConfigError("Python has no line for this rule: " + rule_text(rule));
     if (is_loose_ && !is_truth_) text->text = text->held() + typed();
-    return rule.step + " = " + text->text;
+    return python_name(rule.step) + " = " + text->text;
 }
 
 Written Writer::filling(const RuleNode& node, const Frame& frame, bool in_index) {
@@ -114,7 +115,7 @@ Written Writer::cell(const RuleNode& node, const Frame& frame, bool in_index) {
         throw ConfigError("a rule for Python needs all indices of " + node.word);
     }
     if (loop_ && node.parts.empty() && node.word == loop_->index) {
-        return Text{node.word, Binds::single, 0, true};
+        return Text{variable_name(node.word), Binds::single, 0, true};
     }
     Written array = cell_array(node, node.outline->shape, frame,
                                {effort_, torch_, [&](const RuleNode& part, const Frame& own) {
@@ -140,9 +141,11 @@ std::optional<Writer::Texts> Writer::parts_of(const RuleNode& node, const Frame&
 }
 
 Written Writer::operation(const RuleNode& node, const Frame& frame, bool in_index) {
-    if (with_.records && node.word == "%" && reads_numbers(*node.parts[1])) {
-        // PyTorch does not go back to what a remainder is of.
+    const bool is_floor = node.word == "//" && reads_numbers(node);
+    if (with_.records && (is_floor || (node.word == "%" && reads_numbers(*node.parts[1])))) {
+        // PyTorch does not go back through floor_divide, nor to what a remainder is of.
         const RuleTree times = call_node("floor", {operate_node("/", node.parts)});
+        if (is_floor) return call(*times, frame, in_index);
         return operation(
             *operate_node("-", {node.parts[0], operate_node("*", {times, node.parts[1]})}), frame,
             in_index);
@@ -150,12 +153,9 @@ Written Writer::operation(const RuleNode& node, const Frame& frame, bool in_inde
     std::optional<Texts> parts = parts_of(node, frame, in_index);
     if (!parts) return std::nullopt;
     const bool is_and = node.word == "and";
-    const auto is_known = [](const Text& part) {
-        return part.is_number && (part.text == "True" || part.text == "False");
-    };
     for (std::size_t i = 0; i < 2 && (is_and || node.word == "or"); ++i) {
         const Text& part = (*parts)[i];
-        if (is_known(part)) return (part.text == "True") == is_and ? (*parts)[1 - i] : part;
+        if (part.is_number && known_text(part)) return (part.text == "True") == is_and ? (*parts)[1 - i] : part;
     }
     const bool raises = node.word == "^";
     if (node.word == "/" || raises) {
@@ -199,6 +199,11 @@ Written Writer::call(const RuleNode& node, const Frame& frame, bool in_index) {
     const std::string& word = node.word;
     std::optional<Texts> parts = parts_of(node, frame, in_index && word != "floor");
     if (!parts) return std::nullopt;
+    for (Text& part : *parts) {
+        if (torch_ && part.may_be_number && !part.is_number) {
+            part = Text{"torch.as_tensor(" + part.text + of_type() + ")", Binds::single, part.along};
+        }
+    }
     Text& first = parts->front();
     const bool is_bare = word == "log" || word == "sqrt";
     if (is_bare && !guard(first, *node.parts[0], frame)) return std::nullopt;
@@ -301,6 +306,22 @@ Written Writer::in_pieces(const RuleNode& node, const Frame& frame, bool in_inde
 }  // namespace attn::python
 
 namespace attn {
+
+std::string python_name(const std::string& name) {
+    static const std::set<std::string_view> taken{
+        // Python's own, which may be no names,
+        "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
+        "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global",
+        "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return",
+        "try", "while", "with", "yield",
+        // and those that programs use, or give to variables.
+        "bool", "float", "getattr", "min", "print", "range", "F", "math", "np", "os", "sys",
+        "torch", "attention", "bound", "causal", "chunk", "dilated", "documents", "first",
+        "generator", "head", "hidden", "linear", "matmul", "new_row", "padding", "prefix", "second",
+        "tensor", "time", "window"};
+    const std::string_view stem(name.data(), name.find_last_not_of('_') + 1);
+    return (name.size() == 1 && name != "x") || taken.contains(stem) ? name + "_" : name;
+}
 
 std::string rule_python(const Rule& rule, const RulePython& with) {
     return python::Writer(with).line(rule);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/python_frame.hpp"
 #include "attn/core/rules/rule.hpp"
 
@@ -65,7 +66,7 @@ public:
 
 private:
     Written sliced() const {
-        Pieces pieces{cell_.word};
+        Pieces pieces{python_name(cell_.word)};
         bool looks_up = false;
         for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
             const RuleNode& part = *cell_.parts[axis];
@@ -134,7 +135,7 @@ private:
             places += (axis == 0 ? "" : ", ") + index->text;
             along |= index->along;
         }
-        return Text{cell_.word + "[" + places + "]", Binds::single, along};
+        return Text{python_name(cell_.word) + "[" + places + "]", Binds::single, along};
     }
 
     /// The places along an axis. A side of `where` that is not taken may lie outside.

@@ -81,9 +81,12 @@ bool stays_within(const RuleNode& node, const Frame& frame, std::int64_t length)
 Text operated(const RuleNode& node, const std::vector<Text>& parts) {
     const Binds binds = binds_of(node);
     const bool is_number = std::ranges::all_of(parts, &Text::is_number);
+    const bool may_be_number = std::ranges::all_of(
+        parts, [](const Text& part) { return part.is_number || part.may_be_number; });
+    if (is_number && node.word == "not") return {"(not " + parts[0].text + ")", Binds::single, 0, true};
     if (parts.size() == 1) {
         return {(node.word == "not" ? "~" : "-") + parts[0].held(binds), binds, parts[0].along,
-                is_number};
+                is_number, may_be_number};
     }
     const std::string sign = node.word == "and"  ? "&"
                              : node.word == "or" ? "|"
@@ -93,7 +96,7 @@ Text operated(const RuleNode& node, const std::vector<Text>& parts) {
     const bool chains = binds != Binds::raised && binds != Binds::compared;
     return {parts[0].held(chains ? binds : next) + " " + sign + " " +
                 parts[1].held(binds == Binds::raised ? Binds::negated : next),
-            binds, parts[0].along | parts[1].along, is_number};
+            binds, parts[0].along | parts[1].along, is_number, may_be_number};
 }
 
 Text laid(const std::string& text, const Frame& frame, std::uint64_t along) {

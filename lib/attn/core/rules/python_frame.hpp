@@ -61,12 +61,16 @@ struct Text {
     Binds binds = Binds::single;
     std::uint64_t along = 0;
     bool is_number = false;  ///< or a truth of Python's own, no array
+    bool may_be_number = false;  ///< in some turns of a loop
 
     std::string held(Binds least = Binds::single) const {
         return binds < least ? "(" + text + ")" : text;
     }
 };
 using Written = std::optional<Text>;
+
+/// The name of the variable that loops over an index: no tensor is called so.
+std::string variable_name(const std::string& index);
 
 inline std::uint64_t bit(std::size_t place) { return std::uint64_t{1} << place; }
 inline std::uint64_t all_of(const Frame& frame) { return bit(frame.size()) - 1; }
@@ -75,6 +79,8 @@ inline std::uint64_t all_of(const Frame& frame) { return bit(frame.size()) - 1; 
 std::optional<double> number_of(const RuleNode& node);
 /// Numbers alone as Python writes them: `math.sqrt(4)`; nothing where there is more.
 Written constant(const RuleNode& node);
+/// Whether a truth is True or False whatever the loop around.
+inline bool known_text(const Text& truth) { return truth.text == "True" || truth.text == "False"; }
 /// An operator between its parts, which are written.
 Text operated(const RuleNode& node, const std::vector<Text>& parts);
 

@@ -30,6 +30,10 @@ bool is_of_loop(const RuleNode& node, const std::string& name) {
 
 }  // namespace
 
+std::string variable_name(const std::string& index) {
+    return index.size() == 1 && index != "x" ? index : index + "_";
+}
+
 RuleTree Writer::at_place(const RuleTree& tree) {
     if (tree->kind == Kind::name && tree->word == loop_->index) return variable(loop_->index);
     RuleNode node = *tree;
@@ -58,8 +62,7 @@ RuleTree Writer::at_place(const RuleTree& tree) {
         outline.shape.push_back(node.outline->shape[axis]);
     }
     if (left.size() == node.parts.size()) return tree_of(std::move(node));
-    while (places.back() == ":") places.pop_back();
-    node.word += taken(places);
+    node.word = python_name(node.word) + taken(places);
     node.parts = std::move(left);
     node.outline = std::make_shared<const Outline>(std::move(outline));
     return tree_of(std::move(node));
@@ -83,31 +86,41 @@ std::string Writer::loop(const Rule& rule, const RuleOrder& order) {
     if (!text) throw ConfigError("Python has no line for this rule: " + rule_text(rule));
     const std::string last = std::to_string(loop_->length - 1);
     const std::string range = order.backwards ? last + ", -1, -1" : std::to_string(loop_->length);
-    std::vector<std::string> places(order.axis, ":");
-    places.push_back(loop_->index);
+    std::vector<std::string> places(rule.indices.size(), ":");
+    places[order.axis] = variable_name(loop_->index);
     const bool is_typed = torch_ ? needs_type() : with_.type != "float64";
-    return rule.step + " = " + module_ + "zeros((" + whole + ")" + (is_typed ? of_type() : "") +
-           ")\nfor " + loop_->index + " in range(" + range + "):\n" +
-           (with_.records ? "    row = " + text->text + "\n    " + rule.step + " = " + rule.step +
+    const std::string made = python_name(rule.step), counter = places[order.axis];
+    // What is read of a row by later ones goes back through the tensor as it was then.
+    const std::string rows = made + "_rows";
+    const std::string kept = with_.records ? "\n    " + rows + "[" + counter + "] = " + made +
+                                                 ".requires_grad_()\n    " + made + ".retain_grad()"
+                                           : "";
+    const std::string begin =
+        with_.records ? rows + " = [None] * " + std::to_string(loop_->length) + "\n" : "";
+    return begin + made + " = " + module_ + "zeros((" + whole + ")" + (is_typed ? of_type() : "") +
+           ")\nfor " + counter + " in range(" + range + "):\n" +
+           (with_.records ? "    new_row = " + text->text + "\n    " + made + " = " + made +
                                 ".clone()\n"
                           : "") +
-           "    " + rule.step + taken(places) + " = " + (with_.records ? "row" : text->text);
+           "    " + made + taken(places) + " = " + (with_.records ? "new_row" : text->text) + kept;
 }
 
 Written Writer::choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index) {
-    if (!loop_ || !is_of_loop(*node.parts[0], loop_->index)) return std::nullopt;
+    if (!loop_) return std::nullopt;
     const bool turns = node.parts[0]->word == "not";
     const RuleTree& asked = turns ? node.parts[0]->parts[0] : node.parts[0];
     const Written condition = written(*asked, frame, in_index);
+    const bool decides = condition && condition->is_number && !known_text(*condition);
+    if (!decides) return std::nullopt;
     const auto side = [&](std::size_t i) {
         // A number has no sum.
         return sums_ > 0 ? filling(*node.parts[i], frame, in_index)
                          : written(*node.parts[i], frame, in_index);
     };
     const Written yes = side(turns ? 2 : 1), no = side(turns ? 1 : 2);
-    if (!condition || !yes || !no) return std::nullopt;
+    if (!yes || !no) return std::nullopt;
     return Text{"(" + yes->text + " if " + condition->text + " else " + no->text + ")",
-                Binds::single, yes->along | no->along};
+                Binds::single, yes->along | no->along, false, yes->is_number || no->is_number};
 }
 
 std::optional<IndexSpan> Writer::bounds_in_loop(const RuleNode& node, const Frame& frame) const {

@@ -131,7 +131,7 @@ public:
         return changed(written, [&](const RuleNode& node) -> RuleTree {
             const auto found = instead_.find(node.at);
             if (found == instead_.end() || found->second.first != node.word) return nullptr;
-            if (node.kind == RuleNode::Kind::name) return number_node(settings_.at(node.word));
+            if (node.kind == RuleNode::Kind::name) return setting_node(settings_.at(node.word));
             if (node.kind != RuleNode::Kind::cell) return nullptr;
             RuleNode cell = node;
             cell.word = found->second.second;
@@ -148,7 +148,7 @@ private:
         } else if (node.kind == RuleNode::Kind::name && !is_bound) {
             const auto setting = settings_.find(node.word);
             if (setting != settings_.end()) {
-                instead_[node.at] = {node.word, json_number(setting->second)};
+                instead_[node.at] = {node.word, expression_text(*setting_node(setting->second))};
             }
         }
         for (const RuleTree& part : node.parts) {

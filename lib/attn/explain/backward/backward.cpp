@@ -44,14 +44,18 @@ private:
         std::string tensors;
         for (Step& step : table_) {
             if (!step.name.starts_with("d_")) continue;
-            tensors += (tensors.empty() ? "" : ", ") + step.gradient_of;
             const DrawnTensor* const row = find_drawn(drawn, step.gradient_of);
-            const std::string& tensor = step.gradient_of;
+            const std::string tensor = python_name(step.gradient_of);
+            tensors += (tensors.empty() ? "" : ", ") + tensor;
             std::string line = step.name + " = " + tensor + ".grad";
             if (!is_sure) {
                 line = step.name + " = (torch.zeros_like(" + tensor + ") if " + tensor +
                        ".grad is None else " + tensor + ".grad)";
             }
+            const std::optional<Rule> rule =
+                graph_.has_gradient(step.gradient_of) ? graph_[step.gradient_of].rule : std::nullopt;
+            const std::optional<RuleOrder> order = rule ? order_of(*rule) : std::nullopt;
+            if (order) line = step.name + " = " + rows_gradient(tensor, *order);
             if (row != nullptr && row->zero_row) {
                 line += ".index_fill(0, torch.tensor([" + std::to_string(*row->zero_row) +
                         "]), 0)  # Embedding learns nothing for padding";
@@ -67,6 +71,15 @@ private:
             return line(of) + "\nfor tensor in (" + tensors +
                    ",):\n    tensor.retain_grad()\nloss.backward()";
         };
+    }
+
+    /// Of a tensor that is made row by row: each row's gradient when it was made, which has what
+    /// later rows read of it.
+    static std::string rows_gradient(const std::string& tensor, const RuleOrder& order) {
+        const std::string axis = std::to_string(order.axis), rows = tensor + "_rows";
+        return "(torch.zeros_like(" + tensor + ") if " + tensor +
+               ".grad is None else torch.stack([each.grad.select(" + axis +
+               ", place) for place, each in enumerate(" + rows + ")], dim=" + axis + "))";
     }
 
     /// Whether softmax is that of the table, and no other step reads what is inside: then it goes

@@ -99,16 +99,20 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     std::string sums;
     for (const std::string& letter : letters) sums += (means ? "mean " : "sum ") + letter + ": ";
     const bool is_cell = loss.kind == Loss::Kind::cell;
+    const std::string cell_read = is_cell ? cell_of(table, plan, loss.cell) : std::string();
     const std::string rest = loss.rest == 0 ? "" : json_number(loss.rest) + " + ";
     const Rule rule =
-        parse_rule("loss[] = " + rest + (is_cell ? cell_of(table, plan, loss.cell) : sums + value));
+        parse_rule("loss[] = " + rest + (is_cell ? cell_read : sums + value));
     table.push_back(std::move(step));
     follow_rule(table.back(), {plan, table, table.back()}, rule);
     table.back().replaces_given = false;
-    const std::string taken = is_cell                        ? cell_of(table, plan, loss.cell)
-                              : loss.kind == Loss::Kind::mse ? "((" + last.name + " - target) ** 2)"
-                              : loss.kind == Loss::Kind::upstream ? "(" + last.name + " * upstream)"
-                                                                  : last.name;
+    const std::size_t bracket = std::min(cell_read.find('['), cell_read.size());
+    const std::string last_name = python_name(last.name);
+    const std::string taken =
+        is_cell ? python_name(cell_read.substr(0, bracket)) + cell_read.substr(bracket)
+        : loss.kind == Loss::Kind::mse      ? "((" + last_name + " - target) ** 2)"
+        : loss.kind == Loss::Kind::upstream ? "(" + last_name + " * upstream)"
+                                            : last_name;
     const std::string line = "loss = " + rest + taken +
                              (is_cell ? ""
                               : means ? ".mean()"

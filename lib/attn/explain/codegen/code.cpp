@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "attn/core/cards/step_lines.hpp"
+#include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -17,7 +19,7 @@ std::string recording(const DrawList& list, const Step& step, const Plan& plan,
     for (const DrawnTensor& row : list) {
         const bool is_given = plan.config.parameters.has(row.name);
         if (row.name.empty() || (is_given ? row.name : row.step) != step.name) continue;
-        if (has_step(table, plan, "d_" + row.name)) code += "\n" + row.name + ".requires_grad_()";
+        if (has_step(table, plan, "d_" + row.name)) code += "\n" + python_name(row.name) + ".requires_grad_()";
     }
     return code;
 }
@@ -35,8 +37,19 @@ bool reads_gradients(const StepTable& table, const Plan& plan, const std::string
                      const std::string& code) {
     return std::ranges::any_of(table, [&](const Step& other) {
         return other.name != step && has_step(table, plan, "d_" + other.name) &&
-               has_name(code, other.name);
+               has_name(code, python_name(other.name));
     });
+}
+
+/// Whether a user's rule chooses between its numbers: what it reads may be asked for alone.
+bool may_read_none(const StepLines& of) {
+    const auto chooses = [](const auto& self, const RuleNode& node) -> bool {
+        return node.kind == RuleNode::Kind::choose || node.word == "argmax" ||
+               std::ranges::any_of(node.parts,
+                                   [&](const RuleTree& part) { return self(self, *part); });
+    };
+    const std::optional<Rule> rule = of.step.of_user ? rule_of(of) : std::nullopt;
+    return rule && chooses(chooses, *rule->value);
 }
 
 std::string seed_code(const WalkConfig& config) {
@@ -120,11 +133,13 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
         std::string code = draw_code(list, step.name, plan, language, gradients);
         if (records) code += recording(list, step, plan, table);
         if (step.code && (step.replaces_given || !find_drawn(list, step.name))) {
-            code += (code.empty() ? "" : "\n") + step.code({{plan, table, step}, language});
+            const StepLines of{{plan, table, step}, language};
+            code += (code.empty() ? "" : "\n") + step.code(of);
             const bool goes_back = records && has_step(table, plan, "d_" + step.name);
-            if (goes_back && is_another_name(step.name, code)) code += ".clone()";
-            if (goes_back && !reads_gradients(table, plan, step.name, code)) {
-                code += "\n" + step.name + ".requires_grad_()";
+            if (goes_back && is_another_name(of.name(), code)) code += ".clone()";
+            if (goes_back && (may_read_none(of) ||
+                              !reads_gradients(table, plan, step.name, code))) {
+                code += "\n" + of.name() + ".requires_grad_()";
             }
         }
         program.push_back({step.name, std::move(code)});

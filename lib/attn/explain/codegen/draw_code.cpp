@@ -85,7 +85,7 @@ public:
     }
 
     std::string literal(const std::string& name, const Tensor& tensor) const {
-        return name + " = " + tensor_literal(tensor, plan_.dtype, language_);
+        return python_name(name) + " = " + tensor_literal(tensor, plan_.dtype, language_);
     }
 
     /// Converts to the type of the arithmetic, where it is another one than that of the draws.
@@ -185,7 +185,7 @@ private:
             if (row.zero_row) expression += ", padding_idx=" + std::to_string(*row.zero_row);
             expression = parameter(expression + torch_dtype() + ").weight");
         } else if (row.how == Initialisation::embedding && row.zero_row) {
-            after = "\n" + row.name + "[" + std::to_string(*row.zero_row) + "] = 0";
+            after = "\n" + python_name(row.name) + "[" + std::to_string(*row.zero_row) + "] = 0";
         } else if (row.how == Initialisation::linear_weight && torch) {
             const std::string layer = "torch.nn.Linear(" + size_list({row.in, row.out}) +
                                       (row.bias ? "" : ", bias=False") + torch_dtype() + ")";
@@ -198,7 +198,7 @@ private:
         } else if (row.how == Initialisation::linear_weight) {
             before = "bound = 1 / math.sqrt(" + std::to_string(row.in) + ")\n";
         }
-        return before + row.name + (in_turn ? ".append(" : " = ") + handed_over(expression) +
+        return before + python_name(row.name) + (in_turn ? ".append(" : " = ") + handed_over(expression) +
                (in_turn ? ")" : "") + after;
     }
 

@@ -29,7 +29,11 @@ void add_code(Document& document, const Plan& plan, const StepTable& table, Code
         const bool records = tensor != nullptr && tensor->is_floating() && goes_back &&
                              !section.name.starts_with("d_");
         // Of what records gradients PyTorch prints that it does.
-        if (records) section.expression = section.name + ".detach()";
+        const std::string step(step_of(section)), name = python_name(step);
+        if (records || name != step) {
+            section.expression =
+                name + section.name.substr(step.size()) + (records ? ".detach()" : "");
+        }
     }
     if (document.sections.empty()) return;
     std::string& first = document.sections.front().code;
@@ -39,7 +43,7 @@ void add_code(Document& document, const Plan& plan, const StepTable& table, Code
 void add_literals(Document& document, CodeLanguage language, const PrintOptions& options) {
     for (Section& section : document.sections) {
         const auto& tensor = std::get<Tensor>(section.content);
-        section.code = section.name + " = " + tensor_literal(tensor, tensor.dtype(), language);
+        section.code = python_name(section.name) + " = " + tensor_literal(tensor, tensor.dtype(), language);
     }
     if (document.sections.empty()) return;
     std::string& first = document.sections.front().code;
