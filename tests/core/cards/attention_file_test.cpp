@@ -102,6 +102,45 @@ TEST_SUITE("attention files") {
         config.attention_settings = {{"twice", 7}};
         CHECK(walked(config)["context"].at(0) == 7);
     }
+    TEST_CASE("a step stands in front of those that read the chain which it extends") {
+        const std::string rest = "step context[h,q,f] = sum k: weights[h,q,k] * values[h,k,f]\n";
+        const std::string half = "step half[h,q,k] = scores[h,q,k] / 2\n";
+        const auto weights = [](const std::string& text) {
+            return walked(config_of("attention a\n" + text))["weights"].numbers();
+        };
+        const std::vector<double> right = weights(
+            "step masked_scores[h,q,k] = if mask[q,k] then -inf else scores[h,q,k] / 2\n" + rest);
+        CHECK(weights(half + "extends scores\n" + rest) == right);
+        CHECK(weights(half + "step own[h,q,k] = half[h,q,k]\nextends scores\n" + rest) == right);
+        const Ledger unread = walked(config_of("attention a\n" + half + rest));
+        CHECK(unread["weights"].numbers() != right);
+        const Plan plan = resolve(config_of("attention a\n" + half + rest));
+        CHECK(find_step(step_table(plan), "half").remarks ==
+              "scores here is scaled_scores. No step reads it.");
+    }
+    TEST_CASE("contexts of other heads are merged as they are, and projected, and go back") {
+        WalkConfig config = config_of(
+            "attention a\naxis g < H / 2\naxis e < 2 * Dv\n"
+            "step pair[g,q,e] = context[2 * g + e / Dv,q,e % Dv] + 0\nextends contexts\n");
+        config.heads = 4;
+        config.embed_dim = 8;
+        config.output_projection = true;
+        const Plan plan = resolve(config);
+        const Ledger ledger = walk(plan, draw(plan), with_gradients(step_table(plan), plan, {}));
+        CHECK(ledger["pair"].shape() == Shape{2, 7, 4});
+        CHECK(ledger["merged"].shape() == Shape{7, 8});
+        CHECK(ledger["d_w_output"].shape() == Shape{8, 8});
+        config.attentions = {};
+        CHECK(walked(config)["merged"].numbers() == ledger["merged"].numbers());
+        config.attentions = {file_of(
+            "attention a\naxis g < H / 2\n"
+            "step pair[g,q,f] = context[2 * g,q,f] - context[2 * g + 1,q,f]\nextends contexts\n")};
+        const Ledger halved = walked(config);
+        CHECK(halved["merged"].shape() == Shape{7, 4});
+        CHECK(halved["merged"].at(1) == halved["pair"].at(1));
+        CHECK(halved["w_output"].shape() == Shape{8, 4});
+        CHECK(halved["output"].shape() == Shape{7, 8});
+    }
     TEST_CASE("every form of a shipped attention makes what its file promises, with batches too") {
         for (const std::string& name : causal_attentions()) {
             for (const std::optional<std::int64_t> batch : {std::optional<std::int64_t>(), {2}}) {
@@ -256,6 +295,15 @@ TEST_SUITE("attention files") {
         CHECK(refusal(a + "axis r < 4\n" + b).starts_with("mine.attn:2: nothing has the axis r"));
         CHECK(refusal(a + b + "mistake m at b\nrule b[h,q,k] = scores[h,q,k]\ntitle t\n")
                   .starts_with("mine.attn:4: the rule of the mistake m is that of its step"));
+        CHECK(refusal(a + "step b[t] = if t == 0 then 0 else c[t - 1]\nstep c[t] = b[t] + 1\n" +
+                      use + "b[q]\n")
+                  .starts_with("mine.attn:2: c is made after b: two steps cannot read each other"));
+        CHECK(refusal(a + use + "c[q]\nstep c[q] = 1\n")
+                  .starts_with("mine.attn:2: c is made after context: say it before"));
+        CHECK(refusal(a + "axis n < 2\nstep b[t,n] = x[t,n]\n" + use + "b[q,0]\n")
+                  .starts_with("mine.attn:3: n is 2 in b and 6 in x: n + 0 reads its first 2"));
+        CHECK(refusal(a + "step b[h,q,k] = scores[h,q,k]\nextends scores\nafter weights\n")
+                  .starts_with("mine.attn:2: b extends scores, but no step after it reads them"));
         CHECK(refusal(a + "#" + std::string(70000, 'x')).starts_with("mine.attn:1: it is larger"));
     }
 }

@@ -7,6 +7,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/merged.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -33,10 +34,19 @@ public:
         : table_(table), plan_(plan), file_(file), steps_(file->steps_of(plan.config.form)) {}
 
     void build() {
+        const bool makes_mask = std::ranges::any_of(steps_, [](const AttentionStep& each) {
+            return each.rule.step == "mask" || each.rule.step == "masked_scores";
+        });
+        if (makes_mask && !plan_.masks() && file_->begins.find("--mask") != std::string::npos) {
+            throw ConfigError(file_->name + " needs a mask: leave $mask none out"_told);
+        }
         add_parameters();
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             const std::string& name = steps_[i].rule.step;
             const bool replaces = is_there(name);
+            for (std::size_t next = i + 1; next < steps_.size(); ++next) {
+                require_earlier(steps_[i], steps_[next]);
+            }
             file_->at(steps_[i].line,
                       [&] { with_heads_in_mind([&] { replaces ? replace(i) : add(i); }); });
             put_in_ = replaces ? std::string() : name;
@@ -65,7 +75,7 @@ private:
             };
             const auto left_side = [](const AttentionStep& step) { return step.rule.indices; };
             std::string why = error.what();
-            if (plan_.has_head && std::ranges::none_of(steps_, has_heads, left_side) &&
+            if (plan_.heads > 1 && std::ranges::none_of(steps_, has_heads, left_side) &&
                 std::ranges::none_of(file_->parameters, has_heads, &AttentionParameter::letters)) {
                 why.insert(std::min(why.find('\n'), why.size()),
                            "; this attention has one head: leave $heads out"_told);
@@ -161,6 +171,17 @@ private:
         finish(step, said);
     }
 
+    /// Errors  InputError for a step that reads a new one that the file makes later.
+    void require_earlier(const AttentionStep& said, const AttentionStep& later) const {
+        const std::string &name = said.rule.step, &other = later.rule.step;
+        if (is_there(other) || !reads(*said.rule.value, other, false)) return;
+        const bool read_each_other = reads(*later.rule.value, name, false);
+        file_->refuse(said.line, other + " is made after " + name +
+                                     (read_each_other ? ": two steps cannot read each other; put "
+                                                        "both into one with an axis of its own"
+                                                      : ": say it before"));
+    }
+
     /// Whether a step is an index of a cell, or goes into one that is.
     bool is_place(const std::string& name, std::set<std::string>& asked) const {
         if (!asked.insert(name).second) return false;
@@ -188,7 +209,12 @@ private:
         step.file_note = said.note;
         const Outline made = step.outline(plan_);
         const Rule whole = completed(said.rule, made, rule_names({plan_, table_, step}));
-        step.remarks = joined(remarks_on(whole, made, plan_.compute_dtype == DType::float32), " ");
+        const bool in_float32 = plan_.compute_dtype == DType::float32;
+        std::vector<std::string> remarks = remarks_on(whole, made, in_float32);
+        // A shipped file is read as it is printed, with the names of the steps.
+        const bool is_shipped = file_->label == file_->name;
+        if (!is_shipped) add_chain_remarks(said.rule, {plan_, table_, step}, remarks);
+        step.remarks = joined(remarks, " ");
         step.code = [torch = Prose(said.torch), numpy = Prose(said.numpy),
                      by_rule = step.code](const StepLines& of) {
             const Prose& line = of.torch() ? torch : numpy;
@@ -208,7 +234,8 @@ private:
     }
 
     /// Where a new step goes: after the one that it names, or after all that it reads and before
-    /// the first of the walk's own steps that the file goes on to.
+    /// the first of the walk's own steps that the file goes on to; but not behind a step that reads
+    /// the chain that it, or a step of the file after it, extends.
     std::size_t place_for(std::size_t i) const {
         const AttentionStep& said = steps_[i];
         if (!said.after.empty()) {
@@ -239,7 +266,24 @@ private:
             const std::size_t at = is_there(name) ? place_of(name) : 0;
             if (at > last && table_[at].file.empty()) place = std::min(place, at);
         }
-        return place < table_.size() ? place : last + 1;
+        return place <= first_reader(i, last) ? place : last + 1;
+    }
+
+    /// The first step after `last` that reads a chain which new steps from the i-th on extend; the
+    /// end of the table if none does.
+    std::size_t first_reader(std::size_t i, std::size_t last) const {
+        std::size_t first = table_.size() - 1;
+        for (; i < steps_.size() && !is_there(steps_[i].rule.step); ++i) {
+            if (steps_[i].extends.empty() || !steps_[i].after.empty()) continue;
+            const Chain chain = chain_of(steps_[i].extends);
+            for (std::size_t at = last + 1; at < first; ++at) {
+                if (!table_[at].applies(plan_)) continue;
+                const bool reads_it = std::ranges::any_of(
+                    table_[at].reads(plan_), [&](const Input& in) { return in.chain == chain; });
+                if (reads_it) first = at;
+            }
+        }
+        return first;
     }
 
     StepTable& table_;
@@ -285,6 +329,39 @@ std::set<std::string> needed_steps(const StepTable& table, const Plan& plan) {
     return needed;
 }
 
+/// Errors  InputError for a step that extends a chain for nobody. Says of others that nobody reads
+/// them: one may be made to be looked at.
+void require_reader(const AttentionFile& file, const AttentionStep& said,
+                    const std::set<std::string>& needed, Step& step) {
+    if (needed.contains(step.name)) return;
+    if (!said.extends.empty()) {
+        file.refuse(said.line, step.name + " extends " + said.extends + ", but no step after it "
+                               "reads them: leave `after` out, or say it before they are read");
+    }
+    step.remarks += std::string(step.remarks.empty() ? "" : " ") + "No step reads it.";
+}
+
+/// Errors  InputError for a context of other heads or features than the plan knows of, which
+/// merged could not lay side by side.
+void require_merged_sizes(const AttentionFile& file, const StepTable& table, const Plan& plan) {
+    if (!has_step(table, plan, "merged")) return;
+    const PlannedStep merged{plan, table, find_step(table, "merged")};
+    const Step& last = find_step(table, merged.latest(Chain::contexts));
+    const Outline made = last.outline(plan);
+    const std::size_t axes = made.shape.size();
+    const bool fits = axes > 2 && made.shape[axes - 3] == merged_heads(plan) &&
+                      made.shape[axes - 1] == merged_width(plan);
+    const auto said = std::ranges::find_if(
+        file.steps, [&](const AttentionStep& each) { return each.rule.step == last.name; });
+    if (fits || said == file.steps.end()) return;
+    file.refuse(said->line,
+                last.name + " is " + described(made.axes, made.shape) + ", and a context of " +
+                    std::to_string(merged_heads(plan)) + " heads with " +
+                    std::to_string(merged_width(plan)) +
+                    " features is merged: declare its letters, as in axis g < H / 2, and write "
+                    "all of them");
+}
+
 }  // namespace
 
 StepTable with_attentions(StepTable table, const Plan& plan) {
@@ -311,6 +388,10 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
         if (leaves) step.applies = [](const Plan&) { return false; };
     }
     for (const auto& file : plan.config.attentions) {
+        for (const AttentionStep& said : file->steps_of(plan.config.form)) {
+            require_reader(*file, said, needed, *std::ranges::find(table, said.rule.step, &Step::name));
+        }
+        require_merged_sizes(*file, table, plan);
         for (const std::string& name : file->same) {
             if (!has_step(table, plan, name)) {
                 file->refuse(file->same_line, "this form makes no " + name);

@@ -325,4 +325,8 @@ std::string product_rule(const Plan& plan, const std::string& left, const std::s
 std::string fused_index(const Plan& plan, const Projected& part, const std::string& h);
 std::string split_index(const Projected& part, const Plan& plan, const std::string& h);
 
+/// Adds a remark for each step that the rule names and that its chain has gone on from: `scores` in
+/// the rule is the latest of the chain.
+void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std::string>& remarks);
+
 }  // namespace attn

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/merged.hpp"
 #include "attn/core/steps/heads.hpp"
 #include "attn/core/steps/projection.hpp"
 
@@ -63,11 +64,11 @@ StepTable merged_cards() {
                       .reads = these({Chain::contexts}),
                       .outline =
                           [](const Plan& plan) {
-                              return token_outline(plan, plan.context_heads() * plan.value_dim);
+                              return token_outline(plan, merged_heads(plan) * merged_width(plan));
                           },
                       .rule =
                           [](const PlannedStep& of) {
-                              const std::string width = std::to_string(of.plan.value_dim);
+                              const std::string width = std::to_string(merged_width(of.plan));
                               return "merged[t,c] = " + of.latest(Chain::contexts) + "[c / " +
                                      width + ", t, c % " + width + "]";
                           },

@@ -94,6 +94,15 @@ void require_own_letters(const Rule& rule, const Outline& made) {
     }
 }
 
+void add_chain_remarks(const Rule& told, const PlannedStep& of,
+                       std::vector<std::string>& remarks) {
+    for (const std::string& name : tensors_read(told)) {
+        if (of.step.names_steps() || chain_called(name) == Chain::none || !of.has(name)) continue;
+        const std::string meant = rule_names(of).step(name);
+        if (meant != name) remarks.push_back(name + " here is " + meant + ".");
+    }
+}
+
 void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     require_whole_rule(told);
     const bool is_mask = step.holds == RuleType::truth;
@@ -165,10 +174,10 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         step.mistake = "Your rule makes this step and what follows from it.";
         const Outline made = step.outline(plan);
         const Rule whole = completed(told, made, rule_names({plan, table, step}));
-        for (const std::string& remark :
-             remarks_on(whole, made, plan.compute_dtype == DType::float32)) {
-            step.mistake += " " + remark;
-        }
+        const bool in_float32 = plan.compute_dtype == DType::float32;
+        std::vector<std::string> remarks = remarks_on(whole, made, in_float32);
+        add_chain_remarks(told, {plan, table, step}, remarks);
+        for (const std::string& remark : remarks) step.mistake += " " + remark;
     }
     let_parts_follow(table, plan);
     return table;

@@ -5,6 +5,7 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
+#include "attn/core/plan/merged.hpp"
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/number_text.hpp"
@@ -128,6 +129,30 @@ void list_attention_parameters(const Plan& plan, DrawList& list) {
         }
     }
 }
+
+namespace {
+
+/// How far the letter goes that stands so many places from the end in the last step that extends
+/// contexts with a letter for heads; `known` if its file declares no such axis.
+std::size_t merged_size(const Plan& plan, std::size_t from_end, std::size_t known) {
+    for (const auto& file : plan.config.attentions) {
+        for (const AttentionStep& step : file->steps_of(plan.config.form)) {
+            const std::vector<std::string>& letters = step.rule.indices;
+            const bool has_heads = letters.size() > 2 && letters[letters.size() - 3] != "b";
+            if (step.extends != "contexts" || !has_heads || !is_sized(plan)) continue;
+            const std::string& letter = letters[letters.size() - from_end];
+            const bool is_own =
+                std::ranges::find(file->axes, letter, &AttentionNumber::name) != file->axes.end();
+            if (is_own) known = axis_of(letter, *file, plan)->length();
+        }
+    }
+    return known;
+}
+
+}  // namespace
+
+std::size_t merged_heads(const Plan& plan) { return merged_size(plan, 3, plan.context_heads()); }
+std::size_t merged_width(const Plan& plan) { return merged_size(plan, 1, plan.value_dim); }
 
 std::string other_forms(const Plan& plan) {
     std::vector<std::string> others;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/core/plan/merged.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {
@@ -42,8 +43,10 @@ public:
         }
         list_bias_table();
         if (config_.output_projection && config_.projection != Projection::mha) {
+            const std::size_t width = merged_width(plan_);
             list_matrix("output", "w_output",
-                        {"in", plan_.value_dim, plan_.context_heads(), &WalkConfig::value_dim},
+                        {"in", width, merged_heads(plan_),
+                         width == plan_.value_dim ? &WalkConfig::value_dim : nullptr},
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
         }

@@ -1,6 +1,7 @@
 #include "attn/explain/notes/told.hpp"
 
 #include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/merged.hpp"
 #include "attn/explain/notes/findings.hpp"
 #include "attn/explain/notes/labels.hpp"
 
@@ -180,8 +181,8 @@ std::string latent_part_note(const Plan& plan, const Projected& part) {
 
 std::string merged_note(const Subject& subject) {
     const Plan& plan = subject.plan;
-    const std::size_t width = plan.value_dim;
-    if (plan.context_heads() == 1) return "There is one head, so only the head axis goes away.";
+    const std::size_t width = merged_width(plan);
+    if (merged_heads(plan) == 1) return "There is one head, so only the head axis goes away.";
     return "The heads of each token side by side: " +
            features_of_heads(heads_in(subject, width), width, "come", "from") +
            ". Nothing is computed, only moved.";
@@ -191,7 +192,7 @@ std::string output_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const Ledger::Entry& before = *subject.ledger.find_latest(Chain::contexts, "output");
     const std::size_t read = before.tensor.shape().back();
-    std::string note = plan.has_head && plan.context_heads() > 1
+    std::string note = plan.has_head && merged_heads(plan) > 1
                            ? "Here the heads meet: every output feature reads all " +
                                  counted(read, "feature") + " of all heads."
                            : "Every output feature is a mix of the " + counted(read, "feature") +
