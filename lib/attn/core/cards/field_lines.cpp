@@ -14,12 +14,12 @@ namespace {
 struct Called {
     std::string_view word, torch, numpy;
 };
-constexpr std::array<Called, 3> called{{{"np", "torch", "np"},
-                                        {"array", "torch.tensor", "np.array"},
-                                        {"keepdim", "keepdim", "keepdims"}}};
+constexpr std::array<Called, 3> library_words{{{"np", "torch", "np"},
+                                               {"array", "torch.tensor", "np.array"},
+                                               {"keepdim", "keepdim", "keepdims"}}};
 
 std::string meaning(const std::string& word, const StepLines& of) {
-    for (const Called& each : called) {
+    for (const Called& each : library_words) {
         if (each.word == word) return std::string(of.torch() ? each.torch : each.numpy);
     }
     if (const Chain chain = chain_called(word); chain != Chain::none) return of.latest(chain);
