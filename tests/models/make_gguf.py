@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 KINDS = {bool: (7, "<?"), int: (4, "<I"), float: (6, "<f")}
-TYPES = {"F32": (0, 1, 4), "F16": (1, 1, 2), "BF16": (30, 1, 2), "Q4_0": (2, 32, 18), "Q8_0": (8, 32, 34), "Q4_K": (12, 256, 144), "Q6_K": (14, 256, 210), "Q5_0": (6, 32, 22)}
+TYPES = {"F32": (0, 1, 4), "F16": (1, 1, 2), "BF16": (30, 1, 2), "Q4_0": (2, 32, 18), "Q8_0": (8, 32, 34), "Q4_K": (12, 256, 144), "Q6_K": (14, 256, 210), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24), "Q5_K": (13, 256, 176), "Q2_K": (10, 256, 84)}
 
 
 def text(word):
@@ -164,13 +164,21 @@ def numbers_of(kind, blocks):
         return half(blocks[:, :2].copy())[:, None] * blocks[:, 2:].view(np.int8)
     if kind == "Q4_0":
         return half(blocks[:, :2].copy())[:, None] * (np.concatenate([b[:, 2:] & 15, b[:, 2:] >> 4], 1) - 8)
-    if kind == "Q4_K":
+    if kind in ("Q5_0", "Q5_1"):
+        first = 2 if kind == "Q5_0" else 4
+        fifth = b[:, first : first + 4, None] >> np.arange(8) & 1
+        codes = np.concatenate([b[:, first + 4 :] & 15, b[:, first + 4 :] >> 4], 1) | fifth.reshape(-1, 32) << 4
+        d = half(blocks[:, :2].copy())[:, None]
+        return d * (codes - 16) if kind == "Q5_0" else d * codes + half(blocks[:, 2:4].copy())[:, None]
+    if kind in ("Q4_K", "Q5_K"):
         d, least = half(blocks[:, :2].copy())[:, None], half(blocks[:, 2:4].copy())[:, None]
         s = b[:, 4:16]
         scale = np.concatenate([s[:, :4] & 63, (s[:, 8:] & 15) | (s[:, :4] >> 6 << 4)], 1)
         floor = np.concatenate([s[:, 4:8] & 63, (s[:, 8:] >> 4) | (s[:, 4:8] >> 6 << 4)], 1)
-        runs = b[:, 16:].reshape(-1, 4, 32)
+        runs = b[:, -128:].reshape(-1, 4, 32)
         codes = np.stack([runs & 15, runs >> 4], 2).reshape(-1, 8, 32)
+        if kind == "Q5_K":
+            codes |= (b[:, None, 16:48] >> np.arange(8)[:, None] & 1) << 4
         return ((d * scale)[..., None] * codes - (least * floor)[..., None]).reshape(-1, 256)
     low, high = b[:, :128].reshape(-1, 2, 2, 32), b[:, 128:192].reshape(-1, 2, 1, 32)
     low = np.concatenate([low & 15, low >> 4], 2)
@@ -181,14 +189,14 @@ def numbers_of(kind, blocks):
 
 def write_blocks(folder):
     random, tensors = np.random.default_rng(7), {}
-    for kind, shape in (("Q8_0", (3, 64)), ("Q4_0", (5, 32)), ("Q4_K", (2, 512)), ("Q6_K", (3, 256))):
+    for kind, shape in (("Q8_0", (3, 64)), ("Q4_0", (5, 32)), ("Q4_K", (2, 512)), ("Q6_K", (3, 256)), ("Q5_0", (3, 64)), ("Q5_1", (2, 96)), ("Q5_K", (2, 512))):
         _, numbers, size = TYPES[kind]
         blocks = random.integers(0, 256, (shape[0] * shape[1] // numbers, size), dtype=np.uint8)
-        for place in {"Q4_K": (0, 2), "Q6_K": (208,)}.get(kind, (0,)):  # a scale that a model could have
+        for place in {"Q4_K": (0, 2), "Q5_1": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,)}.get(kind, (0,)):  # a scale that a model could have
             blocks[:, place : place + 2] = random.normal(0, 0.02, (len(blocks), 1)).astype("<f2").view(np.uint8)
         tensors[kind] = (kind, shape, blocks.tobytes())
         np.save(folder / f"{kind}.npy", numbers_of(kind, blocks).astype("<f4").reshape(shape))
-    tensors["Q5_0"] = ("Q5_0", (1, 32), bytes(22))
+    tensors["Q2_K"] = ("Q2_K", (1, 256), bytes(84))
     save(folder / "blocks.gguf", {"general.architecture": "llama", "general.alignment": 64}, tensors, alignment=64)
 
 

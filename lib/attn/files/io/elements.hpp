@@ -31,6 +31,9 @@ struct StoredArray {
     /// In formats that can read some rows of the first axis alone: how, and the whole shape.
     std::function<NamedTensor(const std::vector<std::size_t>& rows)> read_rows{};
     Shape shape{};
+    double width = 4;  ///< bytes per number in the file
+    /// For numbers in blocks: reads these rows as they are, and returns what opens some of them.
+    std::function<decltype(read_rows)(const std::vector<std::size_t>& rows)> keep{};
 };
 
 /// The meaning of the indices along an axis: a word for each, of each sequence of a batch.

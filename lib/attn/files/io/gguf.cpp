@@ -9,80 +9,17 @@
 
 #include <fmt/format.h>
 
+#include "attn/files/io/gguf_blocks.hpp"
 #include "attn/ground/tensor/error.hpp"
-#include "attn/ground/tensor/sixteen_bits.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
 
 using Json = nlohmann::json;
-using Octet = unsigned char;
 
 constexpr std::string_view gguf_magic = "GGUF";
 constexpr std::uint64_t usual_alignment = 32;
-
-/// A number of a block: d and least are the block's, scale and floor those of a group of
-/// neighbours.
-struct BlockNumber {
-    float d = 0, least = 0;
-    int scale = 1, floor = 0, code = 0;
-
-    float value() const {
-        const double first = static_cast<double>(d) * scale * code;
-        return static_cast<float>(first - static_cast<double>(least) * floor);
-    }
-};
-
-float half_at(const Octet* bytes) {
-    return half_to_float(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8U));
-}
-int low_half(Octet byte) { return byte & 15; }
-int high_half(Octet byte) { return byte >> 4U; }
-
-/// [d | 32 signed bytes]
-BlockNumber in_q8_0(const Octet* block, std::size_t i) {
-    return {.d = half_at(block), .code = static_cast<std::int8_t>(block[2 + i])};
-}
-
-/// [d | 16 bytes]: the low halves are the first 16 codes, the high ones the others; 8 is zero.
-BlockNumber in_q4_0(const Octet* block, std::size_t i) {
-    const Octet both = block[2 + i % 16];
-    return {.d = half_at(block), .code = (i < 16 ? low_half(both) : high_half(both)) - 8};
-}
-
-/// [d | least | 12 bytes of 8 scales and 8 floors of 6 bits | 128 bytes]: a group is 32 codes, and
-/// two groups share 32 bytes, the first their low halves. The upper bits of the last four scales
-/// and floors are the two top bits of the bytes of the first four.
-BlockNumber in_q4_k(const Octet* block, std::size_t i) {
-    const std::size_t group = i / 32;
-    const Octet* const six = block + 4;
-    const Octet both = block[16 + group / 2 * 32 + i % 32];
-    BlockNumber number{.d = half_at(block), .least = half_at(block + 2)};
-    number.code = group % 2 == 0 ? low_half(both) : high_half(both);
-    if (group < 4) {
-        number.scale = six[group] & 63;
-        number.floor = six[group + 4] & 63;
-    } else {
-        number.scale = low_half(six[group + 4]) | six[group - 4] >> 6U << 4U;
-        number.floor = high_half(six[group + 4]) | six[group] >> 6U << 4U;
-    }
-    return number;
-}
-
-/// [128 bytes of low halves | 64 bytes of two upper bits | 16 signed scales | d]: a group is 16
-/// codes, 32 is zero. Of each 128 codes the first 64 take the low halves of 64 bytes, and the upper
-/// bits of the four runs of 32 share 32 bytes.
-BlockNumber in_q6_k(const Octet* block, std::size_t i) {
-    const std::size_t half = i / 128;
-    const std::size_t run = i % 128 / 32;
-    const Octet both = block[half * 64 + i % 64];
-    const int low = run < 2 ? low_half(both) : high_half(both);
-    const int upper = block[128 + half * 32 + i % 32] >> (2 * run) & 3;
-    return {.d = half_at(block + 208),
-            .scale = static_cast<std::int8_t>(block[192 + i / 16]),
-            .code = (low | upper << 4U) - 32};
-}
 
 /// The types of GGUF by their numbers; a name that is left out is none any more.
 constexpr std::string_view gguf_types[]{
@@ -91,23 +28,6 @@ constexpr std::string_view gguf_types[]{
     "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
     "I8",      "I16",    "I32",     "I64",   "F64",    "IQ1_M", "BF16",  "",
     "",        "",       "TQ1_0",   "TQ2_0", "",       "",      "",      "MXFP4"};
-
-/// How numbers lie where they lie in blocks: of how many numbers and bytes.
-struct BlockType {
-    std::string_view name;
-    std::size_t numbers = 1, bytes = 0;
-    BlockNumber (*in)(const Octet* block, std::size_t i) = nullptr;
-};
-constexpr BlockType block_types[]{{"Q8_0", 32, 34, in_q8_0},
-                                  {"Q4_0", 32, 18, in_q4_0},
-                                  {"Q4_K", 256, 144, in_q4_k},
-                                  {"Q6_K", 256, 210, in_q6_k}};
-
-/// The blocks of a type; null for one that keeps numbers one by one, or is not read.
-const BlockType* blocks_of(std::string_view name) {
-    const auto* const found = std::ranges::find(block_types, name, &BlockType::name);
-    return found == std::end(block_types) ? nullptr : found;
-}
 
 /// Reads one value after another.
 class Cursor {
@@ -135,6 +55,8 @@ public:
     /// A value of one of the kinds that metadata have.
     Json value(std::uint64_t kind) {
         constexpr std::size_t sizes[]{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+        constexpr std::size_t most = 1U << 22U;  // a value of one byte takes 16 in memory
+        if (++values_ > most) fail("metadata of more than 4194304 values");
         if (kind == 8) return text();
         if (kind >= std::size(sizes) || sizes[kind] == 0) {
             fail("a value of the unknown kind " + std::to_string(kind));
@@ -161,6 +83,7 @@ private:
     const InputFile& file_;
     std::uint64_t place_ = 0;
     std::uint64_t begin_ = 0;  // of the piece that is in memory
+    std::size_t values_ = 0;   // read of the metadata
     std::string piece_;
 };
 
@@ -168,14 +91,13 @@ private:
 Tensor from_blocks(const BlockType& type, const Shape& shape, const Fetch& fetch) {
     constexpr std::size_t most = 4096;  // at a time
     Array<float> numbers = empty_array<float>(shape);
-    std::vector<Octet> bytes(most * type.bytes);
     const std::size_t all = numbers.size() / type.numbers;
+    std::vector<Octet> bytes(std::min(most, all) * type.bytes);
     for (std::size_t first = 0; first < all; first += most) {
         const std::size_t count = std::min(most, all - first);
         fetch(reinterpret_cast<char*>(bytes.data()), count * type.bytes);
-        for (std::size_t i = 0; i < count * type.numbers; ++i) {
-            const Octet* const block = &bytes[i / type.numbers * type.bytes];
-            numbers.data()[first * type.numbers + i] = type.in(block, i % type.numbers).value();
+        for (std::size_t i = 0; i < count; ++i) {
+            type.open(&bytes[i * type.bytes], numbers.data() + (first + i) * type.numbers);
         }
     }
     return {numbered_axes(shape.size()), std::move(numbers)};
@@ -206,13 +128,26 @@ StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t 
     };
     StoredArray array{of.name, [read, shape = of.shape, size] { return read(shape, size, {0}); }};
     array.shape = of.shape;
-    if (of.shape.size() > 1) {
-        array.read_rows = [read, shape = of.shape, size](const std::vector<std::size_t>& rows) {
-            Shape some = shape;
-            some[0] = rows.size();
-            return read(some, size / std::max<std::size_t>(1, shape[0]), rows);
-        };
-    }
+    array.width = static_cast<double>(size) /
+                  static_cast<double>(std::max<std::size_t>(1, element_count(of.shape)));
+    if (of.shape.size() < 2) return array;
+    const std::size_t row_size = size / std::max<std::size_t>(1, of.shape[0]);
+    array.read_rows = [read, shape = of.shape, row_size](const std::vector<std::size_t>& rows) {
+        Shape some = shape;
+        some[0] = rows.size();
+        return read(some, row_size, rows);
+    };
+    if (in == nullptr) return array;
+    array.keep = [&file, of, row_size](const std::vector<std::size_t>& rows) {
+        auto bytes = std::make_shared<std::string>(rows.size() * row_size, '\0');
+        fetch_rows(file, of.place, row_size, rows)(bytes->data(), bytes->size());
+        const auto memory = std::make_shared<InputFile>(*bytes, file.label());
+        GgufTensor kept = of;
+        kept.place = 0;
+        kept.shape[0] = rows.size();
+        return [bytes, memory, read_rows = array_at(*memory, kept, bytes->size()).read_rows](
+                   const std::vector<std::size_t>& which) { return read_rows(which); };
+    };
     return array;
 }
 
@@ -247,16 +182,25 @@ std::pair<std::uint64_t, std::string> kind_and_bytes(const Json& value) {
     const auto bits = [](std::uint64_t number) { return little_endian_bytes(number, 4); };
     if (value.is_boolean()) return {7, std::string(1, value.get<bool>() ? '\1' : '\0')};
     if (value.is_number_float()) return {6, bits(std::bit_cast<std::uint32_t>(value.get<float>()))};
-    if (value.is_number_unsigned()) return {4, bits(value.get<std::uint32_t>())};
-    if (value.is_number()) return {5, bits(static_cast<std::uint32_t>(value.get<std::int32_t>()))};
+    if (value.is_number()) {
+        const auto number = value.get<std::uint64_t>();
+        const bool is_signed = !value.is_number_unsigned();
+        const bool is_short = is_signed ? std::in_range<std::int32_t>(value.get<std::int64_t>())
+                                        : std::in_range<std::uint32_t>(number);
+        if (is_short) return {is_signed ? 5 : 4, bits(number & 0xFFFFFFFFU)};
+        return {is_signed ? 11 : 10, little_endian_bytes(number, 8)};
+    }
     if (value.is_string()) {
         const auto& text = value.get_ref<const std::string&>();
         return {8, little_endian_bytes(text.size(), 8) + text};
     }
+    refuse_unless(value.is_array(), "metadata of GGUF are numbers, text, flags and lists");
     std::string all;
     std::uint64_t kind = 8;
     for (const Json& each : value) {
         const auto [of_each, bytes] = kind_and_bytes(each);
+        refuse_unless((all.empty() || of_each == kind) && !each.is_array(),
+                      "a list of GGUF holds values of one kind, and no lists");
         kind = of_each;
         all += bytes;
     }
@@ -271,18 +215,8 @@ std::string GgufTensor::derivation(const InputFile& file, std::size_t index) con
     const std::size_t block = index / in->numbers;
     std::vector<Octet> bytes(in->bytes);
     file.read(place + block * in->bytes, reinterpret_cast<char*>(bytes.data()), bytes.size());
-    const BlockNumber number = in->in(bytes.data(), index % in->numbers);
-    const bool in_groups = in->numbers == 256;
-    std::string names = in_groups ? "d * scale * code" : "d * code";
-    std::string numbers = fmt::format("{:.7g}", number.d);
-    if (in_groups) numbers += fmt::format(" * {}", number.scale);
-    numbers += fmt::format(" * {}", number.code);
-    if (in->in == in_q4_k) {
-        names += " - least * floor";
-        numbers += fmt::format(" - {:.7g} * {}", number.least, number.floor);
-    }
-    return fmt::format("number {} of block {} ({})\n  = {} = {} = {:.7g}", index % in->numbers,
-                       block, type, names, numbers, number.value());
+    return fmt::format("number {} of block {} ({})\n  = {}", index % in->numbers, block, type,
+                       in->derivation(bytes.data(), index % in->numbers));
 }
 
 bool looks_like_gguf(const InputFile& file) {
@@ -302,6 +236,7 @@ Gguf read_gguf(const InputFile& file) {
     }
     const std::uint64_t count = cursor.number(8);
     const std::uint64_t keys = cursor.number(8);
+    if (count > 1U << 16U) cursor.fail("more than 65536 arrays");
     Gguf made;
     made.metadata = Json::object();
     for (std::uint64_t i = 0; i < keys; ++i) {
@@ -335,6 +270,13 @@ Gguf read_gguf(const InputFile& file) {
 
 void write_gguf(OutputFile& file, const Json& metadata, const std::vector<TensorRef>& tensors) {
     check_names(file.path(), tensors);
+    refuse_unless(metadata.is_object(), "metadata of GGUF are an object");
+    for (const TensorRef& each : tensors) {
+        const DType dtype = each.tensor.dtype();
+        refuse_unless(dtype == DType::float32 || dtype == DType::float16,
+                      each.name + " is " + std::string(dtype_name(dtype)) +
+                          ", and float32 and float16 are written as GGUF");
+    }
     const auto text = [](std::string_view said) {
         return little_endian_bytes(said.size(), 8) + std::string(said);
     };

@@ -142,7 +142,7 @@ StoredArray stored_array(Entry described, std::uint64_t values_offset, const Inp
         return read(shape, rows);
     };
     return {shared->name, [read, shared] { return read(shared->shape, {}); }, read_rows,
-            shared->shape};
+            shared->shape, shared->type ? static_cast<double>(shared->type->size) : 0};
 }
 
 }  // namespace
