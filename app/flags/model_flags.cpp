@@ -1,5 +1,6 @@
 #include "app/flags/model_flags.hpp"
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -235,19 +236,20 @@ void write_layers(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& model_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Model and text",
-        {
-            Flag{flags::model_file, "FILE",
-                 "a trained model: stories or sorter, which the program holds, a folder of Hugging "
-                 "Face (config.json and .safetensors files), or a file of llama2.c",
-                 such_as(shipped_models, Takes::Kind::file)}
-                .usually("stories"),
-            Flag{flags::tokenizer, "FILE", "tokenizer of the model", file()}.usually(
-                "the one beside the model"),
-            Flag{flags::text, "TEXT", "text that the model is given"},
-            Flag{flags::ids, "IDS", "token ids that the model is given: 1,403,407"},
-        });
+    static const std::vector<Flag> all =
+        grouped("Model and text",
+                {
+                    Flag{flags::model_file, "FILE",
+                         "a trained model: stories or sorter, which the program holds, a folder of "
+                         "Hugging Face (config.json and .safetensors files) or the ORG/NAME of one "
+                         "in its cache, a .gguf file of llama.cpp, or a file of llama2.c",
+                         such_as(shipped_models, Takes::Kind::file)}
+                        .usually("stories"),
+                    Flag{flags::tokenizer, "FILE", "tokenizer of the model", file()}.usually(
+                        "the one beside the model"),
+                    Flag{flags::text, "TEXT", "text that the model is given"},
+                    Flag{flags::ids, "IDS", "token ids that the model is given: 1,403,407"},
+                });
     return all;
 }
 
@@ -318,9 +320,10 @@ void say_cost(const Arguments& arguments, Model& model, const Run& run) {
     constexpr double much = 1e9;          // bytes
     constexpr double many_numbers = 2e9;  // some two seconds
     const std::size_t layers = run.layers.value_or(model.architecture.layers.size());
-    attn::models::Cost cost = attn::models::cost_of(model, layers, run.tokens, run.hold, run.size);
+    attn::models::Cost cost =
+        attn::models::cost_of(model, layers, run.tokens, run.hold, run.size, run.branches);
     cost.read *= run.passes;
-    cost.multiplied *= run.passes;
+    if (run.branches == 0) cost.multiplied *= run.passes;  // of branches there are many more
     const bool keeps = run.hold == attn::models::Hold::all;
     const std::optional<std::string> most = arguments[flags::most_memory];
     const double room = most ? bytes_in(*most) : free_memory();
@@ -333,8 +336,13 @@ void say_cost(const Arguments& arguments, Model& model, const Run& run) {
                    : ": give a smaller model, or more memory"));
     }
     if (cost.read > much || cost.held > much || cost.multiplied > many_numbers) {
-        report_note(fmt::format("reads {} layers, {}, and holds {}{}", layers, size_text(cost.read),
-                                size_text(cost.held), keeps ? "" : " at a time"));
+        // Rates of one core of a laptop: the numbers of a file, and multiply-adds in float64.
+        const double seconds = cost.read / 5e8 + cost.multiplied / 5e9;
+        report_note(fmt::format("reads {} layers, {}, holds {}{}, and takes some {}", layers,
+                                size_text(cost.read), size_text(cost.held),
+                                keeps ? "" : " at a time",
+                                seconds < 100 ? fmt::format("{:.0f} s", std::ceil(seconds))
+                                              : fmt::format("{:.0f} minutes", seconds / 60)));
         release_notes();
     }
     const auto progress = std::make_shared<Progress>();
@@ -348,6 +356,7 @@ attn::models::Model model_of(const Arguments& arguments) {
     attn::models::Model model = attn::models::open_model(arguments[flags::model_file],
                                                          arguments[flags::tokenizer].value_or(""));
     if (!model.note.empty()) report_note(model.note);
+    if (arguments.has(flags::without)) model.left_out = arguments[flags::without];
     return model;
 }
 

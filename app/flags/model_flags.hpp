@@ -34,6 +34,7 @@ struct Run {
     attn::models::Hold hold = attn::models::Hold::nothing;
     std::size_t size = sizeof(double);  ///< of a number
     double passes = 1;                  ///< how often the layers are read
+    std::size_t branches = 0;           ///< begin at each layer and run to the last
 };
 void say_cost(const Arguments& arguments, attn::models::Model& model, const Run& run);
 

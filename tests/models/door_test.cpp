@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -100,6 +101,33 @@ TEST_SUITE("models: the door") {
         check_said(folder / "blobs", "without its config.json: give '" + folder.string());
         fs::create_symlink("../../blobs/gone", weights);
         check_said(folder, "is a link to a file that is not there: run hf download a/b");
+    }
+    TEST_CASE("refs/main names a snapshot, and no place outside of them") {
+        const ScratchFolder scratch;
+        const fs::path folder = cached(scratch.path(), "models--a--b", "0123");
+        cached(scratch.path(), "models--a--b", "4567");
+        fs::create_directory(folder / "refs");
+        for (const std::string& out :
+             {std::string("../../elsewhere"), std::string("."), (fixtures / "qwen3").string()}) {
+            fs::create_directories(scratch / "elsewhere");
+            write_file((folder / "refs" / "main").string(), out + "\n");
+            check_said(folder, "refs/main names none of them");
+        }
+    }
+    TEST_CASE("a pipe beside a model is not waited for, and a family comes before the weights") {
+        for (const char* name : {"spiece.model", "tokenizer.model", "vocab.json", "x.bin"}) {
+            INFO(name);
+            const ScratchFolder scratch;
+            fs::copy(fixtures / "qwen3", scratch.path());
+            fs::remove(scratch / "tokenizer.json");
+            REQUIRE(::mkfifo((scratch / name).c_str(), 0600) == 0);
+            check_opens(scratch.path(), "qwen3");
+            fs::remove(scratch / "model.safetensors");
+            check_said(scratch.path(), "has neither model.safetensors nor its index");
+        }
+        const ScratchFolder scratch;
+        write_file((scratch / "config.json").string(), R"({"model_type": "mamba"})");
+        check_said(scratch.path(), "the model_type 'mamba' is not read");
     }
     TEST_CASE("safetensors are read whatever they are called") {
         const ScratchFolder scratch;

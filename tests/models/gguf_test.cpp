@@ -64,7 +64,7 @@ nlohmann::json says_tokenizer(const std::string& model, const std::string& pre) 
 
 TEST_SUITE("models: gguf") {
     TEST_CASE("numbers in blocks are what their formulas make of them in NumPy") {
-        for (const std::string type : {"Q8_0", "Q4_0", "Q4_K", "Q6_K"}) {
+        for (const std::string type : {"Q8_0", "Q4_0", "Q4_K", "Q6_K", "Q5_0", "Q5_1", "Q5_K"}) {
             INFO(type);
             const Tensor ours = read_tensor((gguf_blocks / "blocks.gguf").string() + ":" + type);
             const Tensor theirs = read_tensor((gguf_blocks / (type + ".npy")).string());
@@ -72,13 +72,13 @@ TEST_SUITE("models: gguf") {
             CHECK(ours.as<float>() == theirs.as<float>());
         }
         CHECK(names_in_gguf(
-            refusal<Error>([] { read_tensor((gguf_blocks / "blocks.gguf").string() + ":Q5_0"); }),
-            "holds Q5_0, which is not read here: run llama-quantize"));
+            refusal<Error>([] { read_tensor((gguf_blocks / "blocks.gguf").string() + ":Q2_K"); }),
+            "holds Q2_K, which is not read here: run llama-quantize"));
     }
     TEST_CASE("rows are read alone, and a number tells its block") {
         const InputFile file((gguf_blocks / "blocks.gguf").string());
         for (const GgufTensor& each : read_gguf(file).tensors) {
-            if (each.type == "Q5_0") continue;
+            if (each.type == "Q2_K") continue;
             INFO(each.type);
             const Tensor all = each.array.read().tensor;
             const Tensor rows = each.array.read_rows({each.shape[0] - 1, 0}).tensor;
@@ -89,6 +89,39 @@ TEST_SUITE("models: gguf") {
             CHECK(std::stod(told.substr(told.rfind('=') + 1)) ==
                   doctest::Approx(all.at(width + 21)).epsilon(1e-5));
         }
+    }
+    TEST_CASE("blocks that are kept make the products of their numbers, and take their own bytes") {
+        const Model model = open_model(ATTN_SOURCE_DIR "/data/models/stories-q4_0.gguf");
+        Array<float> rows = empty_array<float>({40, 64});
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows.data()[i] = std::sin(static_cast<float>(i));
+        }
+        for (const char* name : {"3.w_up", "embedding"}) {
+            INFO(name);
+            REQUIRE(model.keep(name) != nullptr);
+            const Linear<float> kept(model, name, "");
+            Linear<float> opened;
+            opened.matrix = StoredMatrix(model.read(name));
+            CHECK(kept(rows) == opened(rows));
+        }
+        // 18 bytes for 32 numbers of the MLP's first two matrices, 2 each for those of the third.
+        const double layer = 2 * 172 * 64 * 18 / 32.0 + 172 * 64 * 2 + 2 * 64 * 4;
+        const double attention = 64 * 64 * 2 + 64 * 32 * 2;
+        const Cost cost = cost_of(model, 5, 1, Hold::all, 4);
+        const double all = 5 * (layer + 4 * attention) + 512 * 64 * 34 / 32.0;
+        CHECK(cost.held == doctest::Approx(all + 4 * 172 * 64).epsilon(0.01));
+        CHECK(cost.read == doctest::Approx(all - 5 * attention * (4 - 18 / 32.0)).epsilon(0.01));
+    }
+    TEST_CASE("metadata of more values than any model has are refused before memory is taken") {
+        const ScratchFolder scratch;
+        constexpr std::uint64_t many = 5'000'000;
+        std::string file = "GGUF" + little_endian_bytes(3, 4) + little_endian_bytes(0, 8) +
+                           little_endian_bytes(1, 8) + little_endian_bytes(1, 8) + "x" +
+                           little_endian_bytes(9, 4) + little_endian_bytes(0, 4) +
+                           little_endian_bytes(many, 8);
+        write_file((scratch / "a.gguf").string(), file + std::string(many, '\1'));
+        CHECK(names_in_gguf(refusal<InputError>([&] { open_model((scratch / "a.gguf").string()); }),
+                            "metadata of more than 4194304 values"));
     }
     TEST_CASE("a GGUF file computes what the folder computes that it was made of") {
         std::size_t compared = 0;
@@ -132,6 +165,8 @@ TEST_SUITE("models: gguf") {
                             "the architecture 'qwen9' is not known"));
         CHECK(names_in_gguf(refusal_of_gguf("qwen2", "rope.freq_base", "rope.freq_bass"),
                             "says 'qwen2.rope.freq_bass', which is not known here"));
+        CHECK(names_in_gguf(refusal_of_gguf("qwen2", "qwen2.block_count", "other.block_count"),
+                            "lacks qwen2.block_count"));
         CHECK(names_in_gguf(refusal_of_gguf("qwen2", "blk.1.ffn_up.weight", "blk.1.ffn_op.weight"),
                             "lacks blk.1.ffn_up.weight"));
         CHECK(names_in_gguf(
@@ -175,6 +210,9 @@ TEST_SUITE("models: gguf") {
         CHECK(ids(scored, "b\u00E9") == Ids{1, 4, 3, 8, 9});
         scored["tokenizer.ggml.add_space_prefix"] = false;
         CHECK(ids(scored, "ab") == Ids{1, 5});
+        scored["tokenizer.ggml.scores"] = {0, 0};
+        CHECK(names_in_gguf(refusal<InputError>([&] { ids(scored, "ab"); }),
+                            "tokenizer.ggml.scores are 2 for 10 tokens"));
         CHECK(names_in_gguf(refusal<InputError>([&] { ids(says_tokenizer("t5", ""), ""); }),
                             "tokenizer.ggml.model is 't5', and gpt2 and llama are read"));
         CHECK(names_in_gguf(refusal<InputError>([&] { ids(says_tokenizer("gpt2", "tekken"), ""); }),

@@ -273,6 +273,15 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(refusal<InputError>([&] { tokenizer->encode("a<image>"); }).find("holds token 12") !=
               std::string::npos);
     }
+    TEST_CASE("a word of WordPiece has an end, whatever the file says") {
+        const auto tokenizer = read_json_tokenizer(
+            R"({"pre_tokenizer": {"type": "Whitespace"}, "model": {"type": "WordPiece",
+                "unk_token": "?", "max_input_chars_per_word": 1000000000000000000,
+                "vocab": {"?": 0, "a": 1, "##a": 2}}})",
+            "f", 3);
+        CHECK(tokenizer->encode(std::string(1000, 'a')).size() == 1000);
+        CHECK(tokenizer->encode(std::string(70'000, 'a')) == Ids{0});
+    }
     TEST_CASE("a WordPiece of old says no type") {
         const auto tokenizer = read_json_tokenizer(
             json_with(R"({"type": "BertPreTokenizer"})", R"("[UNK]": 0, "eat": 1, "##ing": 2)",

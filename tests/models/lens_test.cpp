@@ -149,12 +149,43 @@ TEST_SUITE("models: lens") {
               Array<float>{{1.1F, 2, 3}, {4, 5, 0x1p-149F}}}) {
             const StoredMatrix stored(Tensor({"out", "in"}, numbers));
             for (std::size_t i = 0; i < 3; ++i) {
-                const float* const row = stored.row(i, room);
+                const float* const row = stored.row(i, 0, 2, room);
                 for (std::size_t o = 0; o < 2; ++o) {
                     CHECK(row[o] == numbers(o, i));
                     CHECK(std::signbit(row[o]) == std::signbit(numbers(o, i)));
                 }
             }
+        }
+    }
+    TEST_CASE("branches that run together end as each does alone") {
+        for (const std::string& family : families) {
+            INFO(family);
+            const Model model = checkpoint(family);
+            const Architecture& a = model.architecture;
+            const auto none = [&](std::size_t head) {
+                return [head, &a](std::span<double> context) {
+                    const std::size_t each = context.size() / a.heads;
+                    std::ranges::fill(context.subspan(head * each, each), 0.0);
+                };
+            };
+            const auto x = [](Array<double>& rows) { rows(1, 2) += 0.5; };
+            const std::vector<Branch> branches{
+                {0, {}, none(1)}, {0, x, {}}, {0, {}, none(0)}, {1, {}, none(1)}, {1, x, {}}};
+            for (const auto& without : {parts({}), parts({"0.1=mean", "1.attn=mean", "0.mlp"})}) {
+                const Array<double> all = run_branches(model, ids, without, branches);
+                CHECK(all.shape() == Shape{6, a.embed_dim});
+                for (std::size_t b = 0; b < branches.size(); ++b) {
+                    const Array<double> one = run_branches(model, ids, without, {branches[b]});
+                    CHECK(std::equal(one.begin() + a.embed_dim, one.end(), &all(b + 1, 0)));
+                    CHECK(std::equal(&one(0, 0), &one(1, 0), &all(0, 0)));
+                }
+            }
+            // A head that is left out in a run of its own.
+            Runtime<double> alone(parameters_of<double>(model), nullptr,
+                                  edits_of(parts({"1.1"}), a));
+            const Array<double> end = alone.advance(ids);
+            const Array<double> branch = run_branches(model, ids, {}, {branches[3]});
+            CHECK(std::equal(&branch(1, 0), &branch(1, 0) + a.embed_dim, &end(5, 0)));
         }
     }
     TEST_CASE("words that are no part of a model are refused") {

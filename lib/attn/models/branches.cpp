@@ -11,24 +11,20 @@
 namespace attn::models {
 namespace {
 
-/// The edit that puts a head's context of another text, (token, feature of all heads), in its
-/// place.
-LayerEdit carried_head(std::size_t layer, std::size_t head, std::size_t head_dim,
-                       const Array<double>& merged) {
+/// Lets each of these branches, the texts of a batch, change its context.
+TableEdit changed_contexts(const std::vector<const Branch*>& branches) {
     WrongRule rule;
     rule.step = "context";
-    rule.compute = [&merged, head, head_dim](const Plan& plan, const Ledger& ledger,
-                                             const Compute& before) {
+    rule.compute = [&branches](const Plan& plan, const Ledger& ledger, const Compute& before) {
         const Tensor right = before(plan, ledger);
         Array<double> cells = right.as<double>();
-        const std::size_t tokens = merged.shape(0);
-        for (std::size_t t = 0; t < tokens; ++t) {
-            std::copy_n(&merged(t, head * head_dim), head_dim,
-                        cells.data() + (head * tokens + t) * head_dim);
+        const std::size_t each = cells.size() / branches.size();
+        for (std::size_t b = 0; b < branches.size(); ++b) {
+            branches[b]->of_context(std::span(cells.data() + b * each, each));
         }
         return Tensor(right.axes(), std::move(cells));
     };
-    return {layer, follows(std::move(rule))};
+    return follows(std::move(rule));
 }
 
 /// The difference of the logits of two tokens for each row of x.
@@ -48,31 +44,60 @@ Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& 
                            const std::vector<Without>& without,
                            const std::vector<Branch>& branches) {
     refuse_unless(!ids.empty(), "there is no token to go on from: give one");
-    struct Running {
-        std::size_t row;
-        Runtime<double> runtime;
-        Array<double> x;
-    };
+    constexpr std::size_t tokens_at_once = 256;
     const auto parameters = parameters_of<double>(model, Hold::nothing);
+    const std::size_t layers = parameters->layers();
+    for (const Branch& branch : branches) {
+        refuse_unless(branch.layer < layers, "there is no layer " + std::to_string(branch.layer) +
+                                                 " for a branch to begin at");
+    }
+    std::vector<const Branch*> beginning;  // the texts that go through their first layer just now
     const std::vector<LayerEdit> common = edits_of(without, model.architecture);
-    std::vector<Running> running;
-    running.push_back({0, Runtime<double>(parameters, nullptr, common), {}});
-    running[0].x = running[0].runtime.begin(ids);
-    for (std::size_t n = 0; n < parameters->layers(); ++n) {
-        for (std::size_t b = 0; b < branches.size(); ++b) {
-            if (branches[b].layer != n) continue;
-            std::vector<LayerEdit> edits = common;
-            edits.insert(edits.end(), branches[b].edits.begin(), branches[b].edits.end());
-            running.push_back(
-                {b + 1, Runtime<double>(parameters, nullptr, std::move(edits)), running[0].x});
-            if (branches[b].of_x) branches[b].of_x(running.back().x);
+    std::vector<LayerEdit> changed = common;
+    for (std::size_t n = 0; n < layers; ++n) changed.push_back({n, changed_contexts(beginning)});
+    Runtime<double> whole(parameters, nullptr, common), later(parameters, nullptr, common),
+        first(parameters, nullptr, changed);
+    Array<double> x = whole.begin(ids);
+    std::vector<Array<double>> of_branches(branches.size());
+    const auto run = [&](Runtime<double>& runtime, std::size_t n,
+                         const std::vector<std::size_t>& all) {
+        const std::size_t at_once = std::max<std::size_t>(1, tokens_at_once / ids.size());
+        for (std::size_t begin = 0; begin < all.size(); begin += at_once) {
+            const std::span some =
+                std::span(all).subspan(begin, std::min(at_once, all.size() - begin));
+            beginning.clear();
+            Array<double> texts = empty_array<double>({some.size(), ids.size(), x.shape(1)});
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                beginning.push_back(&branches[some[i]]);
+                std::ranges::copy(of_branches[some[i]], &texts(i, 0, 0));
+            }
+            texts = runtime.through_layer(n, std::move(texts));
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                std::copy_n(&texts(i, 0, 0), x.size(), of_branches[some[i]].data());
+            }
         }
-        for (Running& run : running) run.x = run.runtime.through_layer(n, std::move(run.x));
+    };
+    for (std::size_t n = 0; n < layers; ++n) {
+        std::vector<std::size_t> begun, here;
+        for (std::size_t b = 0; b < branches.size(); ++b) {
+            if (branches[b].layer > n) continue;
+            (branches[b].layer == n && branches[b].of_context ? here : begun).push_back(b);
+            if (branches[b].layer < n) continue;
+            of_branches[b] = x;
+            if (branches[b].of_x) branches[b].of_x(of_branches[b]);
+            refuse_unless(of_branches[b].shape() == x.shape(), "a branch gave x another shape");
+        }
+        // The text itself goes first: its means are those of all branches.
+        x = whole.through_layer(n, std::move(x));
+        run(later, n, begun);
+        run(first, n, here);
     }
-    Array<double> rows = empty_array<double>({1 + branches.size(), model.architecture.embed_dim});
-    for (const Running& run : running) {
-        std::copy_n(run.x.end() - rows.shape(1), rows.shape(1), &rows(run.row, 0));
-    }
+    Array<double> rows = empty_array<double>({1 + branches.size(), x.shape(1)});
+    const auto take_last = [&](const Array<double>& from, std::size_t row) {
+        std::copy_n(from.end() - rows.shape(1), rows.shape(1), &rows(row, 0));
+    };
+    take_last(x, 0);
+    for (std::size_t b = 0; b < branches.size(); ++b) take_last(of_branches[b], b + 1);
     return rows;
 }
 
@@ -86,7 +111,10 @@ HeadEffects effects_of_heads(const Model& model, const std::vector<std::int64_t>
     for (std::size_t layer = 0; layer < a.layers.size(); ++layer) {
         for (std::size_t head = 0; head < a.heads; ++head) {
             effects.heads.push_back({layer, head});
-            branches.push_back({layer, {LayerEdit(Without{layer, Without::Part::head, head}, a)}});
+            branches.push_back({layer, {}, [head, &a](std::span<double> context) {
+                                    const std::size_t each = context.size() / a.heads;
+                                    std::ranges::fill(context.subspan(head * each, each), 0.0);
+                                }});
         }
     }
     const Array<double> x = run_branches(model, ids, without, branches);
@@ -134,7 +162,13 @@ Patching patch(const Model& model, const std::vector<std::int64_t>& here,
             Branch& branch = branches.emplace_back(Branch{layer});
             found.carried.push_back({layer, place});
             if (heads) {
-                branch.edits.push_back(carried_head(layer, place, a.head_dim, theirs));
+                branch.of_context = [&theirs, place, dim = a.head_dim](std::span<double> context) {
+                    const std::size_t tokens = theirs.shape(0);
+                    for (std::size_t t = 0; t < tokens; ++t) {
+                        std::copy_n(&theirs(t, place * dim), dim,
+                                    &context[(place * tokens + t) * dim]);
+                    }
+                };
             } else {
                 branch.of_x = [&theirs, place](Array<double>& x) {
                     std::copy_n(&theirs(place, 0), x.shape(1), &x(place, 0));

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "attn/models/contributions.hpp"
@@ -8,18 +9,20 @@
 
 namespace attn::models {
 
-/// A run that is as another one up to a layer, and then with edits, or from another x on.
+/// A run that is the same as another one up to a layer, where it changes x in front of the layer or
+/// the context in it.
 struct Branch {
     std::size_t layer = 0;
-    std::vector<LayerEdit> edits{};
-    std::function<void(Array<double>&)> of_x{};  ///< changes x in front of the layer
+    std::function<void(Array<double>&)> of_x{};
+    std::function<void(std::span<double>)> of_context{};  ///< (heads, tokens, head_dim)
 };
 
-/// Runs a text, and each branch from its layer on, all of them a layer at a time, so that each is
-/// read once.
+/// Runs a text, and each branch from its layer on. Each layer is read once, and the branches that
+/// have begun go through it together.
 ///
 /// Shapes  result (1 + branches, embed_dim): the last x of the text itself and of each branch.
-/// Errors  as Runtime::advance.
+/// Errors  as Runtime::advance; ConfigError for a branch at a layer that the model does not have,
+///         or one that gives x another shape.
 Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& ids,
                            const std::vector<Without>& without,
                            const std::vector<Branch>& branches);

@@ -101,9 +101,10 @@ std::string here(const fs::path& folder) { return folder.empty() ? "." : folder.
 
 /// The row of a file; null where none knows it.
 const OtherFile* row_of(const fs::path& file) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(file, ignored)) return nullptr;  // a pipe would be waited for
     const std::string beginning = InputFile(file.string()).text(0, 64);
     const std::string name = file.filename().string();
-    std::error_code ignored;
     const auto knows = [&](const OtherFile& row) {
         return beginning.starts_with(row.beginning) && fits(row.name, name) &&
                (row.beside.empty() || fs::exists(file.parent_path() / row.beside, ignored));
@@ -155,13 +156,13 @@ fs::path snapshot_in(const fs::path& folder) {
     const fs::path snapshots = folder / "snapshots";
     const fs::path main = folder / "refs" / "main";
     if (!fs::is_directory(snapshots, ignored)) return folder;
-    if (fs::is_regular_file(main, ignored)) {
-        const std::string commit = InputFile(main.string()).text(0, 64);
-        const fs::path named = snapshots / commit.substr(0, commit.find_first_of(" \r\n"));
-        if (fs::is_directory(named, ignored)) return named;
-    }
     const std::vector<std::string> all =
         names_in(snapshots, [](const auto& entry) { return entry.is_directory(); });
+    if (fs::is_regular_file(main, ignored)) {
+        const std::string line = InputFile(main.string()).text(0, 64);
+        const std::string commit = line.substr(0, line.find_first_of(" \r\n"));
+        if (std::ranges::count(all, commit) > 0) return snapshots / commit;
+    }
     if (all.size() == 1) return snapshots / all[0];
     throw InputError(file_label(snapshots.string()) +
                      (all.empty() ? ": holds no snapshot: run " + download_command(folder)

@@ -69,7 +69,6 @@ std::string config_json(const Model& model) {
     require_llama(model, "hf");
     const Architecture& a = model.architecture;
     using Json = nlohmann::ordered_json;
-    const bool has_begin = a.family == "llama2.c";
     Json ends = a.end_ids;
     if (ends.size() < 2) ends = ends.empty() ? Json() : ends.front();
     return json_text(Json{{"architectures", Json::array({"LlamaForCausalLM"})},
@@ -77,7 +76,7 @@ std::string config_json(const Model& model) {
                           {"hidden_act", "silu"},
                           {"attention_bias", false},
                           {"torch_dtype", "float32"},
-                          {"bos_token_id", has_begin ? Json(1) : Json()},
+                          {"bos_token_id", a.begin_id ? Json(*a.begin_id) : Json()},
                           {"eos_token_id", ends},
                           {"hidden_size", a.embed_dim},
                           {"intermediate_size", a.mlp_dim},
@@ -159,6 +158,7 @@ std::vector<NamedTensor> tensors_for_gguf(const Model& model, bool half) {
 
 void write_llama2c(const Model& model, const Sink& sink) {
     require_llama(model, "llama2c");
+    refuse_unless(sink != nullptr, "a model is written to a sink");
     const Architecture& a = model.architecture;
     if (a.layers.front().theta != 10000 || a.norm_eps != 1e-5 ||
         a.heads * a.head_dim != a.embed_dim) {

@@ -12,6 +12,7 @@ template <class Real>
 void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::size_t count,
               Sampler& sampler, std::size_t likeliest,
               const std::function<void(const WrittenToken&)>& written) {
+    refuse_unless(written != nullptr, "a text is written token by token to a function");
     const Architecture& architecture = runtime.model().architecture;
     const std::vector<std::int64_t>& ends = architecture.end_ids;
     std::vector<std::int64_t> next = std::move(prompt);

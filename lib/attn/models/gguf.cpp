@@ -62,7 +62,10 @@ public:
             has_experts ? row_.value("with_experts", row_["model_type"]) : row_["model_type"];
         take_shapes(made);
         take_factors_of_lists(made);
-        return {made, label_, "give another model"};
+        std::map<std::string, std::string> spelled;
+        const Json known_keys = keys();
+        for (const auto& [theirs, ours] : known_keys.items()) spelled[ours] = word_ + "." + theirs;
+        return {made, label_, "give another model", spelled};
     }
 
     /// The family, its tensors under the names that they have here.
@@ -152,22 +155,28 @@ private:
         return all;
     }
 
+    /// The names in config.json of the keys behind the architecture's.
+    Json keys() const {
+        Json all = facts_of_gguf()["keys"];
+        all.update(row_.value("keys", Json::object()));
+        return all;
+    }
+
     /// The settings under the names that config.json has for them.
     void take_keys(Json& made) const {
-        Json keys = facts_of_gguf()["keys"];
-        keys.update(row_.value("keys", Json::object()));
+        const Json known_keys = keys();
         for (const auto& [key, value] : file_.metadata.items()) {
             if (!key.starts_with(word_ + ".")) continue;
             const std::string name = key.substr(word_.size() + 1);
-            const auto known = keys.find(name);
-            if (known == keys.end() &&
+            const auto known = known_keys.find(name);
+            if (known == known_keys.end() &&
                 std::ranges::find(other_keys, name) == std::end(other_keys)) {
                 throw InputError(label_ + ": says " + shown(key) +
                                  ", which is not known here and " +
                                  "may change the numbers: give another model");
             }
             const bool is_none = value == "none" || (name.starts_with("expert_") && value == 0);
-            if (known == keys.end() || is_none) continue;
+            if (known == known_keys.end() || is_none) continue;
             const std::string ours = *known;
             const std::size_t blank = ours.find(' ');
             Json& place = blank == ours.npos ? made : made[ours.substr(0, blank)];
@@ -189,8 +198,10 @@ private:
                 }
             }
         }
-        const Json end = file_.metadata.value("tokenizer.ggml.eos_token_id", Json());
-        if (!end.is_null()) made["eos_token_id"] = end;
+        for (const std::string id : {"eos_token_id", "bos_token_id"}) {
+            const Json value = file_.metadata.value("tokenizer.ggml." + id, Json());
+            if (!value.is_null()) made[id] = value;
+        }
     }
 
     /// What shapes and names of tensors say.
@@ -245,6 +256,7 @@ private:
 
 Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
                 const std::string& tokenizer) {
+    refuse_unless(file != nullptr, "a model is read from a file");
     GgufReader reader(*file);
     const Config config = reader.config();
     const Family family = family_in(config);
@@ -259,6 +271,10 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
         if (!array.read_rows) continue;
         array.read_rows = [file, read = std::move(array.read_rows)](
                               const std::vector<std::size_t>& rows) { return read(rows); };
+        if (!array.keep) continue;
+        array.keep = [file, keep = std::move(array.keep)](const std::vector<std::size_t>& rows) {
+            return keep(rows);
+        };
     }
     add_tensors(model, reader.renamed(family), arrays);
     model.tell = [file, all = reader.tensors()](const std::string& name, std::size_t row,
@@ -271,7 +287,9 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
     const std::size_t vocab = model.architecture.vocab_size;
     const auto read_json = [vocab](const std::string& name) {
         const std::shared_ptr<InputFile> json = open_model_file(name);
-        return read_json_tokenizer(json->all(), json->label(), vocab);
+        return read_json_tokenizer(json->all(), json->label(), vocab, {.as_json = [name] {
+                                       return std::string(open_model_file(name)->all());
+                                   }});
     };
     if (!tokenizer.empty()) {
         model.tokenizer = read_json(tokenizer);
@@ -279,7 +297,13 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
     }
     try {
         const Json json = tokenizer_of_gguf(reader.metadata(), model.label);
-        model.tokenizer = tokenizer_of_json(json, model.label, vocab);
+        const auto of_tokenizer = [file] {
+            Json metadata = read_gguf(*file).metadata;
+            std::erase_if(metadata.get_ref<Json::object_t&>(),
+                          [](const auto& entry) { return !entry.first.starts_with("tokenizer."); });
+            return metadata;
+        };
+        model.tokenizer = tokenizer_of_json(json, model.label, vocab, {.as_gguf = of_tokenizer});
         const fs::path beside = fs::path(path).parent_path() / "tokenizer.json";
         std::error_code ignored;
         if (fs::is_regular_file(beside, ignored)) {

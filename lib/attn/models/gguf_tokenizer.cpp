@@ -43,8 +43,7 @@ Json merges_by_score(const std::vector<std::string>& pieces, const std::vector<i
     std::vector<Merge> merges;
     for (std::size_t id = 0; id < pieces.size(); ++id) {
         const std::string& piece = pieces[id];
-        if (kinds[id] != TokenKind::normal || id >= scores.size() || !scores[id].is_number())
-            continue;
+        if (kinds[id] != TokenKind::normal || !scores[id].is_number()) continue;
         for (std::size_t i = 1; i < piece.size(); ++i) {
             const std::string left = piece.substr(0, i);
             const std::string right = piece.substr(i);
@@ -120,6 +119,7 @@ Json marks_for_blanks(bool begins_with_mark) {
 }  // namespace
 
 Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
+    refuse_unless(metadata.is_object(), label + ": metadata of GGUF are an object");
     const auto said = [&](const std::string& key) {
         return metadata.value("tokenizer.ggml." + key, Json());
     };
@@ -147,7 +147,13 @@ Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
         model["merges"] = list_in(metadata, "merges");
         model["ignore_merges"] = begins = facts_of_gguf()["cuts"][word("pre")] == "llama3";
     } else {
-        model["merges"] = merges_by_score(tokens.pieces, tokens.kinds, list_in(metadata, "scores"));
+        const Json scores = list_in(metadata, "scores");
+        if (scores.size() < tokens.pieces.size()) {
+            throw InputError(label + ": tokenizer.ggml.scores are " +
+                             std::to_string(scores.size()) + " for " +
+                             std::to_string(tokens.pieces.size()) + " tokens: make it anew");
+        }
+        model["merges"] = merges_by_score(tokens.pieces, tokens.kinds, scores);
         model["byte_fallback"] = model["fuse_unk"] = true;
         model["unk_token"] = piece_of("unknown_token_id");
         file["normalizer"] = marks_for_blanks(said("add_space_prefix") != false);

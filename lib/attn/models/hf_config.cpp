@@ -321,6 +321,8 @@ Architecture architecture_of(const Config& said, const Family& family) {
         config.flag("use_parallel_residual", usual.flag("use_parallel_residual", false));
     made.norm_after_sum = family.is("encodes");
     made.causal = !made.norm_after_sum;
+    const Json* begin = config.find({"bos_token_id"});
+    if (begin != nullptr && begin->is_number_integer()) made.begin_id = begin->get<std::int64_t>();
     if (const Json* end = config.find({"eos_token_id"})) {
         for (const Json& id : end->is_array() ? *end : Json::array({*end})) {
             if (!id.is_number_integer()) config.refuse("eos_token_id is no token's id");

@@ -1,5 +1,6 @@
 #pragma once
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,8 +19,12 @@ namespace attn::models {
 class Config {
 public:
     Config(nlohmann::json json, std::string label,
-           std::string advice = "give the config.json of the model")
-        : json_(std::move(json)), label_(std::move(label)), advice_(std::move(advice)) {}
+           std::string advice = "give the config.json of the model",
+           std::map<std::string, std::string> spelled = {})
+        : json_(std::move(json)),
+          label_(std::move(label)),
+          advice_(std::move(advice)),
+          spelled_(std::move(spelled)) {}
 
     [[noreturn]] void refuse(const std::string& what) const {
         throw InputError(label_ + ": " + what + ": " + advice_);
@@ -29,7 +34,7 @@ public:
         throw InputError(label_ + ": " + what + ": give another model");
     }
     /// The same, of this.
-    Config with(nlohmann::json json) const { return {std::move(json), label_, advice_}; }
+    Config with(nlohmann::json json) const { return {std::move(json), label_, advice_, spelled_}; }
     const nlohmann::json& json() const { return json_; }
     const std::string& label() const { return label_; }
 
@@ -41,8 +46,11 @@ public:
         }
         return nullptr;
     }
-    /// The one of these keys that is there, or all that may be.
+    /// The file's own name for these keys, the one of them that is there, or all that may be.
     std::string named(std::initializer_list<const char*> keys) const {
+        for (const char* key : keys) {
+            if (spelled_.contains(key)) return spelled_.at(key);
+        }
         for (const char* key : keys) {
             if (find({key}) != nullptr) return key;
         }
@@ -121,6 +129,7 @@ public:
 private:
     nlohmann::json json_;
     std::string label_, advice_;
+    std::map<std::string, std::string> spelled_;  ///< what the file calls keys of config.json
 };
 
 /// What is beside a tensor of theirs: no bias, one always, or one where the configuration says

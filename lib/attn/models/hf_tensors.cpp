@@ -162,8 +162,8 @@ public:
         beside_.insert(beside_.end(), family.beside.begin(), family.beside.end());
         for (const StoredArray& each : all) {
             if (arrays_.try_emplace(each.name, &each).second) continue;
-            throw InputError(label + ": has " + shown(each.name) +
-                             " in two files: leave one of them out");
+            throw InputError(label + ": has '" + visible(each.name) +
+                             "' in two files: leave one of them out");
         }
     }
 
@@ -270,9 +270,10 @@ public:
         }
         const std::string unread = arrays_.unread();
         if (unread.empty()) return;
-        throw InputError(model_.label + ": " + shown(unread) + " is no tensor of a " + a_.family +
-                         " with this config.json, and would change the numbers: check the "
-                         "configuration");
+        throw InputError(model_.label + ": '" + visible(unread) + "' is no tensor of a " +
+                         a_.family +
+                         " with this configuration, and would change the numbers: "
+                         "check the configuration");
     }
 
 private:
@@ -356,6 +357,26 @@ private:
         }
         model_.add(layer + ours, shape, std::move(read), std::move(read_rows), found->name,
                    taken.rows);
+        store_as(layer + ours, *found, taken, name.plus.empty() && (ours != "w_vocab" || !a_.tied));
+    }
+
+    /// States the bytes of a tensor, and how its blocks are kept if its numbers are those of
+    /// theirs.
+    void store_as(const std::string& ours, const StoredArray& theirs, const Picked& taken,
+                  bool same_numbers) {
+        const Shape& shape = model_.shape_of(ours);
+        const std::size_t all = taken.rows.empty() ? shape[0] : taken.all;
+        Model::Keep keep;
+        if (theirs.keep && same_numbers && theirs.shape == Shape{all, shape.back()}) {
+            std::vector<std::size_t> rows = taken.rows;
+            for (std::size_t i = rows.size(); i < shape[0]; ++i) rows.push_back(i);
+            keep = [array_keep = theirs.keep, rows = std::move(rows)] {
+                return [open = array_keep(rows)](const std::vector<std::size_t>& which) {
+                    return open(which).tensor;
+                };
+            };
+        }
+        model_.store_as(ours, theirs.width, std::move(keep));
     }
 
     Model& model_;

@@ -89,8 +89,7 @@ Shards shards_of_index(const fs::path& index) {
     return shards;
 }
 
-/// The .safetensors files of a model: one, those that its index names, or all shards.
-Shards shards_in(const fs::path& folder) {
+void refuse_lost_links(const fs::path& folder) {
     std::error_code ignored;
     for (const char* name : {"config.json", "model.safetensors"}) {
         if (!fs::is_symlink(folder / name, ignored) || fs::exists(folder / name, ignored)) continue;
@@ -98,6 +97,11 @@ Shards shards_in(const fs::path& folder) {
                          ": is a link to a file that is not there: run " +
                          download_command(folder));
     }
+}
+
+/// The .safetensors files of a model: one, those that its index names, or all shards.
+Shards shards_in(const fs::path& folder) {
+    std::error_code ignored;
     const fs::path index = folder / "model.safetensors.index.json";
     Shards shards;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
@@ -210,9 +214,13 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
         const bool is_older =
             is_gpt2 && (path.filename() == "vocab.json" || path.filename() == "merges.txt");
         const std::shared_ptr<InputFile> file = file_in(path, largest);
+        TokenizerSource source;
+        if (!is_older) {
+            source.as_json = [path] { return std::string(file_in(path, largest)->all()); };
+        }
         model.tokenizer =
             read_json_tokenizer(is_older ? gpt2_tokenizer(path.parent_path()) : file->all(),
-                                file->label(), model.architecture.vocab_size);
+                                file->label(), model.architecture.vocab_size, std::move(source));
     } catch (const InputError& error) {
         if (!named.empty()) throw;
         model.tokenizer_trouble =
@@ -238,12 +246,11 @@ void refuse_part(const fs::path& place, const fs::path& folder) {
     }
 }
 
-/// The arrays of all files of a model, and its size.
-std::vector<StoredArray> arrays_of(const Shards& shards, Model& model) {
+/// The arrays of all files of a model.
+std::vector<StoredArray> arrays_of(const Shards& shards) {
     std::vector<StoredArray> arrays;
     for (const std::string& name : shards.files) {
         const std::shared_ptr<const InputFile> file = open_model_file(name);
-        model.bytes += static_cast<double>(file->size());
         for (StoredArray& array : safetensors_arrays(*file)) {
             const auto counts = shards.file_of.find(array.name);
             if (!shards.file_of.empty() &&
@@ -254,7 +261,7 @@ std::vector<StoredArray> arrays_of(const Shards& shards, Model& model) {
             arrays.push_back({array.name, [file, read = std::move(array.read)] { return read(); },
                               [file, read = std::move(array.read_rows)](
                                   const std::vector<std::size_t>& rows) { return read(rows); },
-                              array.shape});
+                              array.shape, array.width});
         }
     }
     return arrays;
@@ -274,17 +281,18 @@ Model open_hugging_face(const fs::path& place, const std::string& named_tokenize
         refuse_folder(folder,
                       "there is no config.json beside it, which says the sizes of the model");
     }
+    refuse_lost_links(folder);
+    const std::string label = file_label(config_path.string());
+    const Config config(config_in(folder, label), label);
+    const Family family = family_in(config);  // before gigabytes are asked for
     const Shards shards = is_folder                      ? shards_in(folder)
                           : place.extension() == ".json" ? shards_of_index(place)
                                                          : Shards{{place.string()}, {}};
-    const std::string label = file_label(config_path.string());
-    const Config config(config_in(folder, label), label);
 
     Model model;
     model.label = file_label(place.string());
-    const Family family = family_in(config);
     model.architecture = architecture_of(config, family);
-    const std::vector<StoredArray> arrays = arrays_of(shards, model);
+    const std::vector<StoredArray> arrays = arrays_of(shards);
     if (std::ranges::count(arrays, "tok_embeddings.weight", &StoredArray::name) > 0) {
         throw InputError(model.label +
                          ": names its tensors as Meta's and Mistral's own programs do: get the "

@@ -63,7 +63,8 @@ public:
     bool falls_into_bytes = false, joins_unknown = false;  ///< what is no piece
     std::string in_word = "##";  ///< in front of WordPiece's pieces but the first of a word
     std::string unknown;         ///< the piece for what is none; may be empty
-    std::size_t longest_word = 100;
+    std::size_t longest_word = 100, longest_piece = 0;
+    TokenizerSource source;
 
     Ids encode(std::string_view text) const override {
         if (!cuts.unknown.empty()) {
@@ -92,7 +93,7 @@ public:
     }
 
     std::string piece(std::int64_t id, std::int64_t previous) const override {
-        if (special[static_cast<std::size_t>(id)]) return {};
+        if (special[place_of_token(id, special.size())]) return {};
         const std::string text = text_of_piece(id);
         const bool begins =
             previous < 0 || std::find(first.begin(), first.end(), previous) != first.end();
@@ -104,6 +105,9 @@ public:
     }
 
     std::string label(std::int64_t id) const override { return visible(text_of_piece(id)); }
+
+    std::string as_json() const override { return source.as_json ? source.as_json() : ""; }
+    Json as_gguf() const override { return source.as_gguf ? source.as_gguf() : Json::object(); }
 
 private:
     // An added token, or the text in front of one.
@@ -159,7 +163,7 @@ private:
     }
 
     std::string text_of_piece(std::int64_t id) const {
-        const std::string& stored = pieces[static_cast<std::size_t>(id)];
+        const std::string& stored = pieces[place_of_token(id, pieces.size())];
         if (cuts.of_bytes) return bytes_of(stored);
         if (!cuts.marks_blanks) return stored;
         if (const int byte = byte_of(stored); byte >= 0) return {static_cast<char>(byte)};
@@ -183,7 +187,7 @@ private:
         Ids made;
         std::size_t done = 0;
         while (done < characters.size() && characters.size() <= longest_word) {
-            std::size_t count = characters.size() - done;
+            std::size_t count = std::min(characters.size() - done, longest_piece);
             for (; count > 0; --count) {
                 std::string piece = done > 0 ? in_word : "";
                 for (std::size_t i = 0; i < count; ++i) piece += characters[done + i];
@@ -237,13 +241,14 @@ private:
 /// Reads the parts of a tokenizer.json.
 class Reader {
 public:
-    Reader(Json file, std::string label, std::size_t vocab_size)
+    Reader(Json file, std::string label, std::size_t vocab_size, TokenizerSource source)
         : label_(std::move(label)),
           file_(std::move(file)),
           made_(std::make_shared<JsonTokenizer>()) {
         if (!file_.is_object() || !file_.contains("model") || !file_["model"].is_object()) {
             refuse("has no 'model'");
         }
+        made_->source = std::move(source);
         made_->pieces.resize(vocab_size);
         made_->special.resize(vocab_size);
     }
@@ -277,6 +282,7 @@ private:
         }
         if (has) made_->pieces[id.get<std::size_t>()] = piece;
         made_->ids[piece] = id.get<std::int64_t>();
+        made_->longest_piece = std::max(made_->longest_piece, piece.size());
     }
 
     void take_pieces(const Json& model) {
@@ -322,7 +328,10 @@ private:
                 made_->in_word = word_in(model, "continuing_subword_prefix");
             }
             const Json longest = part_of(model, "max_input_chars_per_word");
-            if (longest.is_number_unsigned()) made_->longest_word = longest.get<std::size_t>();
+            constexpr std::size_t most = 1000;  // time goes with its square
+            if (longest.is_number_unsigned()) {
+                made_->longest_word = std::min(most, longest.get<std::size_t>());
+            }
         } else if (!merges.is_array()) {
             made_->cuts.unknown = "the model " + type;
             made_->cuts.marks_blanks = type == "Unigram";
@@ -381,13 +390,14 @@ private:
 
 std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
                                                      const std::string& label,
-                                                     std::size_t vocab_size) {
-    return Reader(parse_json(text, label), label, vocab_size).tokenizer();
+                                                     std::size_t vocab_size,
+                                                     TokenizerSource source) {
+    return Reader(parse_json(text, label), label, vocab_size, std::move(source)).tokenizer();
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_of_json(Json file, const std::string& label,
-                                                   std::size_t vocab_size) {
-    return Reader(std::move(file), label, vocab_size).tokenizer();
+                                                   std::size_t vocab_size, TokenizerSource source) {
+    return Reader(std::move(file), label, vocab_size, std::move(source)).tokenizer();
 }
 
 }  // namespace attn::models

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <numbers>
 #include <numeric>
 
@@ -89,6 +88,30 @@ StoredMatrix::StoredMatrix(const Tensor& matrix) : shape_{matrix.shape()[1], mat
     numbers_ = input_major(numbers);
 }
 
+StoredMatrix::StoredMatrix(const Model& model, const std::string& name)
+    : blocks_(model.keep(name)) {
+    if (!blocks_) {
+        *this = StoredMatrix(model.read(name));
+        return;
+    }
+    const Shape& shape = model.shape_of(name);
+    shape_ = {shape[1], shape[0]};
+}
+
+void StoredMatrix::for_each_part(
+    const std::function<void(const StoredMatrix&, std::size_t)>& each) const {
+    if (!blocks_) return each(*this, 0);
+    constexpr std::size_t at_once = 64;
+    for (std::size_t first = 0; first < columns(); first += at_once) {
+        std::vector<std::size_t> some(std::min(at_once, columns() - first));
+        std::iota(some.begin(), some.end(), first);
+        StoredMatrix part;
+        part.shape_ = {rows(), some.size()};
+        part.numbers_ = input_major(blocks_(some).as<float>());
+        each(part, first);
+    }
+}
+
 /// Whether all numbers are of this kind, which are kept then.
 bool StoredMatrix::pack(const Array<float>& matrix, unsigned shift, float factor) {
     std::vector<std::uint16_t> kept(matrix.size()), some(rows_near * rows());
@@ -112,10 +135,11 @@ bool StoredMatrix::pack(const Array<float>& matrix, unsigned shift, float factor
 }
 
 template <class Real>
-const Real* StoredMatrix::row(std::size_t i, std::vector<Real>& room) const {
-    const std::size_t first = i * columns();
+const Real* StoredMatrix::row(std::size_t i, std::size_t column, std::size_t count,
+                              std::vector<Real>& room) const {
+    const std::size_t first = i * columns() + column;
     if (const auto* same = std::get_if<Array<Real>>(&numbers_)) return same->data() + first;
-    room.resize(columns());
+    room.resize(count);
     if (const auto* packed = std::get_if<std::vector<std::uint16_t>>(&numbers_)) {
         simd::kernels_for().of<Real>().widen(packed->data() + first, shift_, factor_, room.data(),
                                              room.size());
@@ -134,24 +158,54 @@ const Real* StoredMatrix::row(std::size_t i, std::vector<Real>& room) const {
 template <class Real>
 Linear<Real>::Linear(const Model& model, const std::string& weight, const std::string& bias_name)
     : bias(numbers_of<Real>(model, bias_name)) {
-    if (model.has(weight)) matrix = StoredMatrix(model.read(weight));
+    if (model.has(weight)) matrix = StoredMatrix(model, weight);
 }
+
+namespace {
+
+/// Adds rows W^T to the columns of the result from `column` on. Requires a W that is not in blocks.
+template <class Real>
+void add_product(const Array<Real>& rows, const StoredMatrix& matrix, std::size_t column,
+                 Array<Real>& result) {
+    // A tile of the result stays near while all rows of the matrix are added to it. For several
+    // tiles, the columns of the matrix are widened once.
+    constexpr std::size_t rows_at_once = 32, numbers_at_once = 4096;
+    const RowOperations<Real>& operations = simd::kernels_for().of<Real>().rows;
+    const std::size_t count = rows.shape(0), in = matrix.rows(), out = result.shape(1);
+    const std::size_t wide = numbers_at_once / std::clamp<std::size_t>(count, 1, rows_at_once);
+    std::vector<Real> room, strip;
+    for (std::size_t first = 0; first < matrix.columns(); first += wide) {
+        const std::size_t width = std::min(wide, matrix.columns() - first);
+        strip.resize(count > rows_at_once ? in * width : 0);
+        for (std::size_t i = 0; i < in && !strip.empty(); ++i) {
+            std::copy_n(matrix.row(i, first, width, room), width, &strip[i * width]);
+        }
+        for (std::size_t top = 0; top < count; top += rows_at_once) {
+            const std::size_t end = std::min(top + rows_at_once, count);
+            for (std::size_t i = 0; i < in; ++i) {
+                const Real* const row =
+                    strip.empty() ? matrix.row(i, first, width, room) : &strip[i * width];
+                const Real* x = rows.data() + top * in + i;
+                Real* sums = result.data() + top * out + column + first;
+                for (std::size_t r = top; r < end; ++r, x += in, sums += out) {
+                    operations.add_exact_multiple(row, *x, sums, width);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
 
 template <class Real>
 Array<Real> Linear<Real>::operator()(const Array<Real>& rows) const {
     require_width(rows.shape(), matrix.rows());
     const std::size_t count = rows.shape(0);
     const std::size_t out = matrix.columns();
-    const RowOperations<Real>& operations = simd::kernels_for().of<Real>().rows;
     Array<Real> result = Array<Real>::filled({count, out}, 0);
-    std::vector<Real> room;
-    // A row of the matrix is read once for all rows of x.
-    for (std::size_t i = 0; i < matrix.rows(); ++i) {
-        const Real* const row = matrix.row(i, room);
-        for (std::size_t r = 0; r < count; ++r) {
-            operations.add_exact_multiple(row, rows(r, i), &result(r, 0), out);
-        }
-    }
+    matrix.for_each_part([&](const StoredMatrix& part, std::size_t column) {
+        add_product(rows, part, column, result);
+    });
     for (std::size_t r = 0; r < count && bias.size() > 0; ++r) {
         for (std::size_t o = 0; o < out; ++o) result(r, o) += bias(o);
     }
@@ -224,6 +278,7 @@ Parameters<Real>::Parameters(const Model& read, std::size_t count, Hold hold)
 
 template <class Real>
 std::shared_ptr<const Layer<Real>> Parameters<Real>::layer(std::size_t n) const {
+    refuse_unless(n < layers_.size(), model.label + " has no layer " + std::to_string(n));
     if (layers_[n] != nullptr) return layers_[n];
     if (!keeps()) std::ranges::fill(layers_, nullptr);
     if (model.begins_layer) model.begins_layer(n);
@@ -290,6 +345,10 @@ template Array<float> numbers_of(const Model&, const std::string&);
 template Array<double> numbers_of(const Model&, const std::string&);
 template Array<float> input_major(const Array<float>&);
 template Array<double> input_major(const Array<double>&);
+template const float* StoredMatrix::row(std::size_t, std::size_t, std::size_t,
+                                        std::vector<float>&) const;
+template const double* StoredMatrix::row(std::size_t, std::size_t, std::size_t,
+                                         std::vector<double>&) const;
 template struct Linear<float>;
 template struct Linear<double>;
 template struct Norm<float>;
@@ -298,98 +357,5 @@ template struct Layer<float>;
 template struct Layer<double>;
 template class Parameters<float>;
 template class Parameters<double>;
-
-namespace {
-
-/// A token that an expert works on, and the share of what it makes.
-struct Share {
-    std::size_t token;
-    double share;
-};
-
-/// Softmax over the highest scores of one token, or its highest ones over all; of equal scores, the
-/// first.
-std::map<std::size_t, double> chosen(std::span<const double> scores, const Architecture& a) {
-    std::vector<std::size_t> order(scores.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
-        return scores[one] > scores[other];
-    });
-    std::map<std::size_t, double> shares;
-    double sum = 0;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const double share = std::exp(scores[order[i]] - scores[order[0]]);
-        if (i < a.experts_per_token) shares[order[i]] = share;
-        if (i < a.experts_per_token || !a.shares_of_chosen) sum += share;
-    }
-    for (auto& [expert, share] : shares) share /= sum;
-    return shares;
-}
-
-/// One of the experts of a layer.
-template <class Real>
-Linear<Real> linear_of(const Model& model, std::size_t layer, const std::string& part,
-                       std::size_t expert) {
-    const auto read = [&](const std::string& name) {
-        return cast(model.read_rows(in_layer(layer, name + part), {expert}), dtype_of<Real>);
-    };
-    Linear<Real> linear;
-    Array<Real> matrix = read("w_experts_").template as<Real>();
-    matrix.reshape({matrix.shape(1), matrix.shape(2)});
-    linear.matrix = StoredMatrix(Tensor({"out", "in"}, std::move(matrix)));
-    if (!model.has(in_layer(layer, "b_experts_" + part))) return linear;
-    linear.bias = read("b_experts_").template as<Real>();
-    linear.bias.reshape({linear.bias.size()});
-    return linear;
-}
-
-}  // namespace
-
-template <class Real>
-Array<Real> mix_experts(const Model& model, std::size_t layer, const Array<Real>& rows) {
-    constexpr Real steepness = static_cast<Real>(1.702);
-    const Architecture& a = model.architecture;
-    const auto limit = static_cast<Real>(a.experts_limit);
-    const Linear<Real> router(model, in_layer(layer, "w_router"), in_layer(layer, "b_router"));
-    const Array<Real> scores = router(rows);
-    std::map<std::size_t, std::vector<Share>> work;
-    for (std::size_t t = 0; t < rows.shape(0); ++t) {
-        const std::vector<double> of_token(&scores(t, 0), &scores(t, 0) + a.experts);
-        for (const auto& [expert, share] : chosen(of_token, a)) {
-            work[expert].push_back({t, share});
-        }
-    }
-    Array<Real> sum = Array<Real>::filled({rows.shape(0), a.embed_dim}, 0);
-    for (const auto& [expert, shares] : work) {
-        Array<Real> own = empty_array<Real>({shares.size(), a.embed_dim});
-        for (std::size_t i = 0; i < shares.size(); ++i) {
-            std::copy_n(&rows(shares[i].token, 0), a.embed_dim, &own(i, 0));
-        }
-        // Its rows are gate and up by turns.
-        const Array<Real> both = linear_of<Real>(model, layer, "up", expert)(own);
-        Array<Real> inner = empty_array<Real>({shares.size(), a.mlp_dim});
-        for (std::size_t i = 0; i < inner.size(); ++i) {
-            Real gate = both.data()[2 * i];
-            Real up = both.data()[2 * i + 1];
-            if (limit > 0) {
-                gate = std::min(gate, limit);
-                up = std::clamp(up, -limit, limit) + 1;
-                inner.data()[i] = up * gate / (1 + std::exp(-steepness * gate));
-            } else {
-                inner.data()[i] = up * activated(a.activation, gate);
-            }
-        }
-        const Array<Real> made = linear_of<Real>(model, layer, "down", expert)(inner);
-        for (std::size_t i = 0; i < shares.size(); ++i) {
-            for (std::size_t f = 0; f < a.embed_dim; ++f) {
-                sum(shares[i].token, f) += static_cast<Real>(shares[i].share) * made(i, f);
-            }
-        }
-    }
-    return sum;
-}
-
-template Array<float> mix_experts(const Model&, std::size_t, const Array<float>&);
-template Array<double> mix_experts(const Model&, std::size_t, const Array<double>&);
 
 }  // namespace attn::models

@@ -24,24 +24,34 @@ Array<Real> numbers_of(const Model& model, const std::string& name);
 template <class Real>
 Array<Real> input_major(const Array<Real>& matrix);
 
-/// A matrix in as few bytes as its numbers take: 2 each where all of them are those of a bfloat16
-/// or a float16, 4 where they are those of a float32. Rows are widened when they are asked for.
+/// A matrix in as few bytes as its numbers take: blocks as their file has them, 2 bytes each if all
+/// numbers are those of a bfloat16 or a float16, 4 if they are those of a float32. Rows are
+/// widened, and blocks opened, for each product.
 class StoredMatrix {
 public:
     StoredMatrix() = default;
     /// Keeps (out, in) as (in, out).
     explicit StoredMatrix(const Tensor& matrix);
+    /// The matrix of that name, its blocks kept as they are.  Errors  as Model::read.
+    StoredMatrix(const Model& model, const std::string& name);
 
     std::size_t rows() const { return shape_[0]; }
     std::size_t columns() const { return shape_[1]; }
-    /// Row i: the numbers themselves where they are kept as Real, and else in `room`.
+    /// `count` numbers of row i from column `first` on: the numbers themselves if they are kept as
+    /// Real, otherwise in `room`. Requires a matrix that is not in blocks.
     template <class Real>
-    const Real* row(std::size_t i, std::vector<Real>& room) const;
+    const Real* row(std::size_t i, std::size_t first, std::size_t count,
+                    std::vector<Real>& room) const;
+    /// Calls `each` with a matrix that is not in blocks, and the column of this one at which it
+    /// begins, until all columns have come: with this one itself, or with some of its blocks
+    /// opened.
+    void for_each_part(const std::function<void(const StoredMatrix&, std::size_t)>& each) const;
 
 private:
     bool pack(const Array<float>& matrix, unsigned shift, float factor);
 
     Shape shape_{0, 0};
+    Model::ReadRows blocks_{};  ///< opens columns; null if the matrix is not in blocks
     std::variant<Array<float>, Array<double>, std::vector<std::uint16_t>> numbers_;
     unsigned shift_ = 0;  ///< of 2 bytes: how far their digits are from those of a float
     float factor_ = 1;    ///< and what one then is multiplied by

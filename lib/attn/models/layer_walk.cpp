@@ -24,6 +24,7 @@ void set_positions_and_mask(const Architecture& a, const LayerKind& kind, WalkCo
 
 void set_layer(const Model& model, std::size_t layer, WalkConfig& config) {
     const Architecture& a = model.architecture;
+    refuse_unless(layer < a.layers.size(), model.label + " has no layer " + std::to_string(layer));
     const auto has = [&](const char* name) { return model.has(in_layer(layer, name)); };
     const auto size = [](std::size_t number) { return static_cast<std::int64_t>(number); };
     config.layer = size(layer);
@@ -83,10 +84,11 @@ LayerWalk::LayerWalk(WalkConfig config, const ModelMistake* mistake, std::vector
     }
 }
 
-void LayerWalk::prepare(std::size_t tokens) {
+void LayerWalk::prepare(std::size_t tokens, std::size_t texts) {
     if (plan_ && plan_->past_len > 0) return move_on(*plan_, past_, tokens);
     WalkConfig config = config_;
     config.query_len = static_cast<std::int64_t>(tokens);
+    if (texts > 0) config.batch = static_cast<std::int64_t>(texts);
     if (past_ > 0) config.past = static_cast<std::int64_t>(past_);
     plan_ = resolve(std::move(config));
     StepTable table = step_table(*plan_);
@@ -107,8 +109,9 @@ void LayerWalk::prepare(std::size_t tokens) {
 }
 
 Ledger LayerWalk::advance(Tensor x) {
-    const std::size_t tokens = x.shape()[0];
-    prepare(tokens);
+    const bool of_texts = x.dimension() == 3;
+    const std::size_t tokens = x.shape()[of_texts ? 1 : 0];
+    prepare(tokens, of_texts ? x.shape()[0] : 0);
     Ledger given;
     given.record("x", std::move(x));
     if (past_ > 0) {

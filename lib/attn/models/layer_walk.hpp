@@ -30,11 +30,11 @@ public:
 
     /// All tensors of the walk over the next tokens, without the parts of softmax.
     ///
-    /// Shapes  x (tokens, embed_dim).
+    /// Shapes  x (tokens, embed_dim), or (texts, tokens, embed_dim).
     Ledger advance(Tensor x);
 
 private:
-    void prepare(std::size_t tokens);
+    void prepare(std::size_t tokens, std::size_t texts);
 
     WalkConfig config_;
     const ModelMistake* mistake_;  ///< null where it cannot show

@@ -65,6 +65,7 @@ Architecture read_sizes(const InputFile& file, bool& has_vocabulary) {
     made.head_dim = made.embed_dim / made.heads;
     made.scale = 1 / std::sqrt(static_cast<double>(made.head_dim));
     made.end_ids = {1, 2};
+    made.begin_id = 1;
     for (LayerKind& kind : made.layers) {
         kind = {.pairing = Pairing::interleaved, .rotary_dim = made.head_dim};
     }
@@ -113,6 +114,7 @@ double expected_bytes(const Architecture& a) {
 }  // namespace
 
 Model read_llama2c(std::shared_ptr<const InputFile> file) {
+    refuse_unless(file != nullptr, "a model is read from a file");
     bool has_vocabulary = false;
     Model model;
     model.label = file->label();

@@ -55,12 +55,23 @@ void Model::add(const std::string& name, Shape shape, Read read, ReadRows read_r
                       std::move(rows)};
 }
 
-double Model::numbers_of(const std::function<bool(std::string_view name)>& fits) const {
-    double sum = 0;
+void Model::store_as(const std::string& name, double width, Keep keep) {
+    Stored& found = tensors_.at(name);
+    found.width = width;
+    found.keep = std::move(keep);
+}
+
+void Model::for_each_size(const std::function<void(std::string_view name, double numbers,
+                                                   double bytes, bool in_blocks)>& each) const {
     for (const auto& [name, stored] : tensors_) {
-        if (fits(name)) sum += static_cast<double>(element_count(stored.shape));
+        const auto numbers = static_cast<double>(element_count(stored.shape));
+        each(name, numbers, numbers * stored.width, stored.keep != nullptr);
     }
-    return sum;
+}
+
+Model::ReadRows Model::keep(const std::string& name) const {
+    const Stored& found = stored(name);
+    return found.keep ? found.keep() : nullptr;
 }
 
 const Model::Stored& Model::stored(const std::string& name) const {
@@ -101,6 +112,9 @@ Tensor Model::read(const std::string& name) const {
 Tensor Model::read_rows(const std::string& name, const std::vector<std::size_t>& rows) const {
     const Stored& found = stored(name);
     Shape shape = found.shape;
+    for (const std::size_t row : rows) {
+        refuse_unless(row < shape[0], name + " has no row " + std::to_string(row));
+    }
     shape[0] = rows.size();
     return found.read_rows ? checked(found, found.read_rows(rows), shape)
                            : rows_of(read(name), rows);

@@ -64,7 +64,8 @@ struct Architecture {
     bool attention_bias = false;  ///< its projections have biases, where the family has the choice
     bool mlp_bias = false;
     bool tied = true;  ///< logits are made with the embedding, unless there is a w_vocab
-    std::vector<std::int64_t> end_ids{};  ///< tokens after which a text is at its end
+    std::vector<std::int64_t> end_ids{};     ///< tokens after which a text is at its end
+    std::optional<std::int64_t> begin_id{};  ///< the token that a text begins with
 
     /// The shape of the tensor that Model calls by this name, without the number of its layer.
     Shape shape_of(std::string_view tensor) const;
@@ -82,6 +83,7 @@ class Model {
 public:
     using Read = std::function<Tensor()>;
     using ReadRows = std::function<Tensor(const std::vector<std::size_t>& rows)>;
+    using Keep = std::function<ReadRows()>;
     /// How a file makes a number of one of its matrices out of a block of codes.
     using Origin =
         std::function<std::string(const std::string& name, std::size_t row, std::size_t column)>;
@@ -95,17 +97,25 @@ public:
     std::string other_tokenizer_label{};
     Origin tell{};       ///< none: its file keeps numbers one by one
     std::string note{};  ///< what lies beside the model and is not applied; empty: nothing
-    std::string tokenizer_trouble{};  ///< why there is none, where one lies there
-    double bytes = 0;                 ///< that its files have, where they are many
+    std::vector<std::string> left_out{};  ///< parts that its runs do without: `4.attn`
+    std::string tokenizer_trouble{};      ///< why there is none, where one lies there
     std::function<void(std::size_t layer)> begins_layer{};  ///< called before each is read
 
     /// States a tensor, and how rows of it are read alone where its file can do that. Reading it
     /// checks the shape; messages name it as its file does, where its rows are those of `rows`.
     void add(const std::string& name, Shape shape, Read read, ReadRows read_rows = {},
              const std::string& in_file = {}, std::vector<std::size_t> rows = {});
+    /// States how many bytes a number of a tensor takes in its file and, for numbers in blocks, how
+    /// to keep the blocks in memory and open rows of them.
+    void store_as(const std::string& name, double width, Keep keep);
     bool has(const std::string& name) const { return tensors_.contains(name); }
-    /// The numbers of all tensors whose names fit.
-    double numbers_of(const std::function<bool(std::string_view name)>& fits) const;
+    const Shape& shape_of(const std::string& name) const { return stored(name).shape; }
+    /// Calls `each` with the size of every tensor, in numbers and in bytes of its file.
+    void for_each_size(const std::function<void(std::string_view name, double numbers, double bytes,
+                                                bool in_blocks)>& each) const;
+    /// Keeps the blocks of a tensor in memory: returns what opens rows of them, or null for numbers
+    /// that are not in blocks.
+    ReadRows keep(const std::string& name) const;
     /// The name of the matrix that makes logits.  Errors  InputError where there is none.
     const char* vocabulary() const;
     /// Errors  InputError, starting with the label, for a tensor that is not there or is of another
@@ -130,6 +140,8 @@ private:
         ReadRows read_rows;
         std::string in_file, label;
         std::vector<std::size_t> rows;
+        double width = sizeof(float);
+        Keep keep{};
     };
     const Stored& stored(const std::string& name) const;
     /// The numbers that were read of a tensor, which must be of that shape.

@@ -46,9 +46,11 @@ double slope(Activation kind, double x) {
 Rows back(const Linear<double>& linear, const Rows& gradient) {
     Rows whole = empty_array<double>({linear.matrix.rows(), linear.matrix.columns()});
     std::vector<double> room;
-    for (std::size_t i = 0; i < whole.shape(0); ++i) {
-        std::copy_n(linear.matrix.row(i, room), whole.shape(1), &whole(i, 0));
-    }
+    linear.matrix.for_each_part([&](const models::StoredMatrix& part, std::size_t column) {
+        for (std::size_t i = 0; i < whole.shape(0); ++i) {
+            std::copy_n(part.row(i, 0, part.columns(), room), part.columns(), &whole(i, column));
+        }
+    });
     Linear<double> turned;
     turned.matrix = models::StoredMatrix(Tensor({"out", "in"}, std::move(whole)));
     return turned(gradient);

@@ -96,9 +96,7 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
         }
         return viz_model(file->all(), file->label(), tokenizer);
     }
-    const auto bytes = static_cast<double>(file->size());
     Model model = read_llama2c(std::move(file));
-    model.bytes = bytes;
     model.tokenizer = tokenizer_beside(path, tokenizer, model.architecture.vocab_size);
     return model;
 }

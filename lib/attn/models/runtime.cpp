@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
+#include "attn/files/io/number_lists.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/models/layer.hpp"
 
@@ -20,6 +22,7 @@ void add(const Array<Real>& more, Array<Real>& x, double scale = 1) {
 }  // namespace
 
 LayerEdit::LayerEdit(const Without& without, const Architecture& of) : layer(without.layer) {
+    check_without(without, of);
     if (without.part == Without::Part::mlp) {
         of_mlp = std::make_shared<Replacement>(without.mean);
     } else {
@@ -36,10 +39,14 @@ std::vector<LayerEdit> edits_of(const std::vector<Without>& without, const Archi
 template <class Real>
 Runtime<Real>::Runtime(std::shared_ptr<const Parameters<Real>> parameters,
                        const ModelMistake* mistake, std::vector<LayerEdit> edits)
-    : parameters_(std::move(parameters)),
-      walks_(parameters_->layers()),
-      mistake_(mistake),
-      edits_(std::move(edits)) {}
+    : parameters_(std::move(parameters)), mistake_(mistake), edits_(std::move(edits)) {
+    refuse_unless(parameters_ != nullptr, "a run needs parameters");
+    walks_.resize(parameters_->layers());
+    for (const LayerEdit& edit : edits_) {
+        refuse_unless(edit.layer < architecture().layers.size(),
+                      model().label + " has no layer " + std::to_string(edit.layer) + " to edit");
+    }
+}
 
 template <class Real>
 Array<Real> Runtime<Real>::begin(std::span<const std::int64_t> ids) const {
@@ -56,6 +63,13 @@ Array<Real> Runtime<Real>::begin(std::span<const std::int64_t> ids) const {
 
 template <class Real>
 Array<Real> Runtime<Real>::through_layer(std::size_t n, Array<Real> x) {
+    const std::size_t texts = x.dimension() == 3 ? x.shape(0) : 0;
+    if (x.size() == 0 || x.dimension() != (texts > 0 ? 3 : 2) ||
+        x.shape().back() != architecture().embed_dim) {
+        throw ShapeError("x " + shape_text(x.shape()) + " does not fit a layer of " +
+                         std::to_string(architecture().embed_dim) +
+                         " features: give (tokens, features)");
+    }
     const std::shared_ptr<const Layer<Real>> layer = parameters_->layer(n);
     if (!walks_[n]) {
         std::vector<TableEdit> tables;
@@ -63,6 +77,14 @@ Array<Real> Runtime<Real>::through_layer(std::size_t n, Array<Real> x) {
             if (edit.layer == n && edit.table) tables.push_back(edit.table);
         }
         walks_[n].emplace(layer->attention, mistake_, std::move(tables));
+    }
+    if (texts > 0) {
+        const Shape shape = x.shape();
+        x.reshape({texts * shape[1], shape[2]});
+        x = through(*layer, n, std::move(x), texts);
+        x.reshape(shape);
+        walks_[n].reset();
+        return x;
     }
     // A long prompt goes in pieces, whose scores take little memory; a change may tell them apart.
     const bool is_whole = is_mistaken() || watch_ || !edits_.empty() || !architecture().causal;
@@ -87,23 +109,24 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
     return x;
 }
 
-/// x after layer n.
+/// x after layer n: the rows of one text, or of several one after another.
 template <class Real>
-Array<Real> Runtime<Real>::through(const Layer<Real>& layer, std::size_t n, Array<Real> x) {
+Array<Real> Runtime<Real>::through(const Layer<Real>& layer, std::size_t n, Array<Real> x,
+                                   std::size_t texts) {
     const Architecture& a = architecture();
     seen(n, "x", x);
     if (a.parallel) {
         const Array<Real> from_mlp = mlp(layer, n, x);
-        add(attention(layer, n, x), x);
+        add(attention(layer, n, x, texts), x);
         seen(n, "x_after_attention", x);
         add(from_mlp, x);
     } else if (a.norm_after_sum) {
-        add(attention(layer, n, x), x);
+        add(attention(layer, n, x, texts), x);
         x = layer.attention_output_norm(x);
         add(mlp(layer, n, x), x);
         x = layer.mlp_output_norm(x);
     } else {
-        add(attention(layer, n, x), x, a.residual_scale);
+        add(attention(layer, n, x, texts), x, a.residual_scale);
         seen(n, "x_after_attention", x);
         add(mlp(layer, n, x), x, a.residual_scale);
     }
@@ -139,11 +162,18 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
 
 /// The contribution of a layer's attention to x.
 template <class Real>
-Array<Real> Runtime<Real>::attention(const Layer<Real>& layer, std::size_t n,
-                                     const Array<Real>& x) {
-    const Ledger ledger = walks_[n]->advance({{"token", "feature"}, x});
+Array<Real> Runtime<Real>::attention(const Layer<Real>& layer, std::size_t n, const Array<Real>& x,
+                                     std::size_t texts) {
+    Axes axes{"token", "feature"};
+    Array<Real> given = x;
+    if (texts > 0) {
+        axes.insert(axes.begin(), "batch");
+        given.reshape({texts, x.shape(0) / texts, x.shape(1)});
+    }
+    const Ledger ledger = walks_[n]->advance({axes, std::move(given)});
     if (watch_) seen_attention(n, ledger);
-    const Array<Real>& output = ledger["output"].template as<Real>();
+    Array<Real> output = ledger["output"].template as<Real>();
+    output.reshape(x.shape());
     if (architecture().norm_after_sum) return output;
     return layer.attention_output_norm(output);
 }
@@ -229,36 +259,34 @@ template class Runtime<float>;
 template class Runtime<double>;
 
 Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold hold,
-             std::size_t size) {
-    const double all = model.numbers_of([](std::string_view) { return true; });
-    const double stored = all > 0 ? model.bytes / all : 0;
-    const auto real = static_cast<double>(size);
+             std::size_t size, std::size_t branches) {
+    const bool all = hold == Hold::all;
+    const std::string_view logits = model.has("w_vocab") ? "w_vocab" : "embedding";
+    std::vector<double> held(layers + 1);  // by each layer, and by the matrix of the logits
+    double largest = 0;                    // of the matrices as they are read, before they are kept
     Cost cost;
-    double largest = 0, sum = 0;
-    for (std::size_t n = 0; n < layers; ++n) {
-        const std::string layer = in_layer(n, "");
+    model.for_each_size([&](std::string_view name, double numbers, double bytes, bool in_blocks) {
+        const auto layer = parse_whole<std::size_t>(name.substr(0, name.find('.')));
         // Of experts, those are read that are asked.
-        const double numbers = model.numbers_of([&](std::string_view name) {
-            return name.starts_with(layer) && name.find("experts") == name.npos;
-        });
-        const double attention = model.numbers_of([&](std::string_view name) {
-            return name.starts_with(layer) &&
-                   (name.ends_with("w_query") || name.ends_with("w_key") ||
-                    name.ends_with("w_value") || name.ends_with("w_output"));
-        });
-        const double held = attention * real + (numbers - attention) * stored;
-        largest = std::max(largest, held);
-        sum += held;
-        cost.read += numbers * stored;
-        cost.multiplied += numbers * static_cast<double>(tokens);
-    }
-    cost.held = largest;
-    if (hold == Hold::all) {
-        const double matrix = static_cast<double>(model.architecture.vocab_size) *
-                              static_cast<double>(model.architecture.embed_dim) * stored;
-        cost.held = sum + matrix;
-        cost.read += matrix;
-    }
+        if (layer ? *layer >= layers || name.find("experts") != name.npos
+                  : !all || name != logits) {
+            return;
+        }
+        const bool of_attention = name.ends_with("w_query") || name.ends_with("w_key") ||
+                                  name.ends_with("w_value") || name.ends_with("w_output");
+        const double kept = of_attention ? numbers * static_cast<double>(size) : bytes;
+        held[layer.value_or(layers)] += kept;
+        if (of_attention || !in_blocks) {
+            largest = std::max(largest, numbers * (of_attention ? 8 : 4));
+        }
+        cost.read += bytes;
+        const std::size_t runs = layer ? 1 + branches * (*layer + 1) : 1;
+        cost.multiplied += numbers * static_cast<double>(layer ? tokens * runs : 1);
+    });
+    cost.held = largest + static_cast<double>(branches * layers * tokens * size) *
+                              static_cast<double>(model.architecture.embed_dim);
+    cost.held +=
+        (all ? std::accumulate(held.begin(), held.end(), 0.0) : *std::ranges::max_element(held));
     return cost;
 }
 

@@ -81,7 +81,11 @@ public:
     /// The x that advance() would begin with, and its two parts.
     Array<Real> begin(std::span<const std::int64_t> ids) const;
     Embedded<Real> embedding_of(std::span<const std::int64_t> ids) const;
-    /// x after layer n, a row for each of the tokens that came last: a step of advance().
+    /// x after layer n, a row for each of the tokens that came last: a step of advance(). For
+    /// several texts of one length, which begin here, the layer is read once for all of them.
+    ///
+    /// Shapes  x and result (tokens, embed_dim) or (texts, tokens, embed_dim).
+    /// Errors  ConfigError for a layer that the model does not have, ShapeError for another x.
     Array<Real> through_layer(std::size_t n, Array<Real> x);
 
     /// The logits of the token after each row of x.
@@ -101,8 +105,10 @@ public:
     std::size_t tokens() const { return past_; }
 
 private:
-    Array<Real> through(const Layer<Real>& layer, std::size_t n, Array<Real> x);
-    Array<Real> attention(const Layer<Real>& layer, std::size_t n, const Array<Real>& x);
+    Array<Real> through(const Layer<Real>& layer, std::size_t n, Array<Real> x,
+                        std::size_t texts = 0);
+    Array<Real> attention(const Layer<Real>& layer, std::size_t n, const Array<Real>& x,
+                          std::size_t texts);
     Array<Real> mlp(const Layer<Real>& layer, std::size_t n, const Array<Real>& x);
     bool watches(std::string_view name) const;
     void seen(std::size_t layer, std::string_view name, const Array<Real>& rows) const;
@@ -126,9 +132,9 @@ struct Cost {
     double multiplied = 0;  ///< numbers
 };
 /// The cost of `layers` layers for so many tokens, in numbers of `size` bytes; where all is kept,
-/// with the matrix of the logits.
+/// with the matrix of the logits. So many branches begin at each layer and run to the last.
 Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold hold,
-             std::size_t size);
+             std::size_t size, std::size_t branches = 0);
 
 /// The x that each layer up to number `last` starts from, in one run.
 ///

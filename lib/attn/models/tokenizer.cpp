@@ -68,7 +68,7 @@ public:
     }
 
     std::string piece(std::int64_t id, std::int64_t previous) const override {
-        const std::string& text = pieces_[static_cast<std::size_t>(id)].text;
+        const std::string& text = pieces_[place_of_token(id, pieces_.size())].text;
         if (const int byte = byte_of(text); byte >= 0) return {static_cast<char>(byte)};
         if (id < static_cast<std::int64_t>(first_byte)) return {};
         const bool first = previous < 0 || previous == begin_of_text;
@@ -77,7 +77,7 @@ public:
 
     std::string label(std::int64_t id) const override {
         if (id == begin_of_text) return "<s>";
-        const std::string& text = pieces_[static_cast<std::size_t>(id)].text;
+        const std::string& text = pieces_[place_of_token(id, pieces_.size())].text;
         const int byte = byte_of(text);
         const std::string shown = byte >= 0 ? std::string{static_cast<char>(byte)} : text;
         return visible(shown);
@@ -209,13 +209,23 @@ public:
         return ids;
     }
     std::string piece(std::int64_t id, std::int64_t) const override { return label(id); }
-    std::string label(std::int64_t id) const override { return {static_cast<char>('A' + id)}; }
+    std::string label(std::int64_t id) const override {
+        const std::size_t place = place_of_token(id, static_cast<std::size_t>(letters_));
+        return {static_cast<char>('A' + place)};
+    }
 
 private:
     std::int64_t letters_;
 };
 
 }  // namespace
+
+std::size_t place_of_token(std::int64_t id, std::size_t size) {
+    const auto place = static_cast<std::size_t>(id);
+    refuse_unless(place < size,
+                  "there is no token " + std::to_string(id) + " among " + std::to_string(size));
+    return place;
+}
 
 nlohmann::json Tokenizer::as_gguf() const { return nlohmann::json::object(); }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ public:
     virtual std::vector<std::int64_t> encode(std::string_view text) const = 0;
 
     /// The bytes that token `id` stands for after the token `previous` (-1: at the beginning).
+    /// Errors  ConfigError for an id outside of the vocabulary; label() too.
     virtual std::string piece(std::int64_t id, std::int64_t previous) const = 0;
 
     /// The token by itself, as a label of rows and columns.
@@ -36,6 +38,9 @@ public:
     /// The same tokenizer as a file of llama2.c; empty where pieces have no scores.
     virtual std::string as_llama2c() const { return {}; }
 };
+
+/// The place of a token among `size`.  Errors  ConfigError for an id that is none of them.
+std::size_t place_of_token(std::int64_t id, std::size_t size);
 
 /// The text of tokens one after another.
 std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids);
@@ -52,6 +57,12 @@ std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>&
 std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
                                                        std::size_t vocab_size);
 
+/// Writes a tokenizer as the file that it was read from has it; null for the other format.
+struct TokenizerSource {
+    std::function<std::string()> as_json{};     ///< a tokenizer.json
+    std::function<nlohmann::json()> as_gguf{};  ///< metadata of a GGUF file
+};
+
 /// The tokenizer in a tokenizer.json of Hugging Face: a text is normalized and cut into words
 /// (text_cuts.hpp), each of which is made of pieces by a list of merges (BPE) or of the longest
 /// ones that fit (WordPiece). Tokens of other kinds have labels, but no text is cut into them.
@@ -59,11 +70,13 @@ std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
 /// Errors  InputError, starting with `label`: text that is no such JSON, ids beyond the vocabulary.
 std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
                                                      const std::string& label,
-                                                     std::size_t vocab_size);
+                                                     std::size_t vocab_size,
+                                                     TokenizerSource source = {});
 
 /// The same of JSON that was read already.
 std::shared_ptr<const Tokenizer> tokenizer_of_json(nlohmann::json file, const std::string& label,
-                                                   std::size_t vocab_size);
+                                                   std::size_t vocab_size,
+                                                   TokenizerSource source = {});
 
 /// A tokenizer whose tokens are letters: A is 0, B is 1, ...
 std::shared_ptr<const Tokenizer> letter_tokenizer(std::size_t vocab_size);

@@ -32,6 +32,7 @@ Without parse_without(std::string_view word) {
 }
 
 void check_without(const Without& without, const Architecture& of) {
+    refuse_unless(without.part <= Without::Part::mlp, "a part is a head, attention or MLP");
     const bool has_layer = without.layer < of.layers.size();
     if (has_layer && without.head < of.heads) return;
     throw ConfigError("$without "_told + without.word +
@@ -61,7 +62,7 @@ Mistake as_mistake(const Without& without, std::size_t heads) {
                                        " else context[h,t,f]"
                                  : "context[t,f] = " + instead);
     // The mean stays that of the text where tokens follow one at a time.
-    rule.compute = [head = is_head ? without.head : 0, is_head,
+    rule.compute = [head = is_head ? without.head : 0, is_head, heads,
                     replace = std::make_shared<Replacement>(without.mean)](
                        const Plan& plan, const Ledger& ledger, const Compute& before) {
         const Tensor right = before(plan, ledger);
@@ -69,8 +70,10 @@ Mistake as_mistake(const Without& without, std::size_t heads) {
             Array<T> cells = right.as<T>();
             const std::size_t features = right.shape().back();
             const std::size_t tokens = right.shape()[right.dimension() - 2];
-            T* const first = cells.data() + (is_head ? head * tokens * features : 0);
-            (*replace)(first, tokens, features);
+            const std::size_t text = (is_head ? heads : 1) * tokens * features;
+            for (std::size_t first = 0; first < cells.size(); first += text) {
+                (*replace)(cells.data() + first + head * tokens * features, tokens, features);
+            }
             return {right.axes(), std::move(cells)};
         });
     };
