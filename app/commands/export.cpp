@@ -16,7 +16,8 @@ namespace {
 
 using attn::models::Model;
 
-/// config.json, model.safetensors and, where it can be said, tokenizer.json.
+/// config.json, model.safetensors and, for a tokenizer that was read as JSON or llama2.c's,
+/// tokenizer.json.
 void write_hugging_face(const Model& model, const std::string& path) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored) && !std::filesystem::is_empty(path, ignored)) {
@@ -36,6 +37,8 @@ void write_hugging_face(const Model& model, const std::string& path) {
     const std::string tokenizer = model.tokenizer ? model.tokenizer->as_json() : "";
     if (!tokenizer.empty()) attn::write_file(folder.file("tokenizer.json"), tokenizer);
     folder.commit();
+    if (!tokenizer.empty()) return;
+    report_note(path + " has no tokenizer.json: to read it with a text, name one with --tokenizer");
 }
 
 /// A .bin file and, where there is none yet, the tokenizer beside it that llama2.c looks for.
@@ -79,6 +82,16 @@ void write_gguf(const Model& model, const std::string& path, bool half) {
     report_note(path + " has no tokenizer: to read it with a text, name one with --tokenizer");
 }
 
+/// Refuses to write over the model that is read, or over a file of its folder.
+void refuse_own_file(const std::string& model, const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    if (!fs::is_regular_file(path, ignored)) return;
+    const fs::path folder = fs::absolute(path).parent_path();
+    if (!fs::equivalent(path, model, ignored) && !fs::equivalent(folder, model, ignored)) return;
+    throw attn::ConfigError("-o " + path + " is a file of the model that is read: name another");
+}
+
 int run_export(const Arguments& arguments) {
     const std::string path = arguments[flags::output];
     if (path.empty() || path == "-") {
@@ -87,6 +100,7 @@ int run_export(const Arguments& arguments) {
             "(--as llama2c, --as gguf)");
     }
     const Model model = model_of(arguments);
+    refuse_own_file(arguments[flags::model_file], path);
     remove_temporaries_on_signals();
     if (arguments[flags::as] == "llama2c") {
         write_llama2c(model, path);

@@ -47,14 +47,11 @@ std::string heading(const Arguments& arguments, const Model& model) {
     const Sampling sampling = sampling_of(arguments);
     std::string text =
         fmt::format("# {}: {} layers, {} heads ({} key/value heads), head_dim {}, {} tokens\n",
-                    model.label, a.layers.size(), a.heads, a.kv_heads, a.head_dim, a.vocab_size);
+                    name_of(model), a.layers.size(), a.heads, a.kv_heads, a.head_dim, a.vocab_size);
     text += sampling.temperature == 0
                 ? std::string("# Each token is the likeliest one.\n")
                 : fmt::format("# Tokens are drawn: temperature {}, seed {}.\n",
                               sampling.temperature, sampling.seed);
-    if (arguments.has(flags::without)) {
-        text += fmt::format("# Without {}.\n", fmt::join(arguments[flags::without], ", "));
-    }
     return text;
 }
 
@@ -322,8 +319,18 @@ attn::JsonText with_text(const attn::JsonText& json, const Model& model,
         .with("tokens", tokens, ",\n ");
 }
 
+std::string name_of(const Model& model) {
+    return model.label + (model.left_out.empty() ? "" : " without ") +
+           attn::joined(model.left_out, ", ");
+}
+
+std::string if_left_out(const Model& model) {
+    return model.left_out.empty() ? "" : name_of(model) + ": ";
+}
+
 attn::JsonText json_head(const Model& model) {
-    return {{{"attn_explain", attn::version()}, {"model", model.label}}, ",\n "};
+    const attn::JsonText head{{{"attn_explain", attn::version()}, {"model", model.label}}, ",\n "};
+    return model.left_out.empty() ? head : head.with("without", model.left_out, ",\n ");
 }
 
 Command generate_command() {

@@ -35,7 +35,7 @@ std::string table_of_heads(const Model& model, const std::vector<HeadFigures>& h
         "# where one of tokens 1 to 8 gets more. A name stands for more than half of\n"
         "# the weights; first token also for 3 times an even share.\n"
         "layer head entropy evenness distance itself previous  first x even name\n",
-        model.label, model.architecture.layers.size(), model.architecture.heads, tokens);
+        name_of(model), model.architecture.layers.size(), model.architecture.heads, tokens);
     for (const HeadFigures& head : heads) {
         text += fmt::format("{:5} {:4} {:7.3f} {:8.3f} {:8.2f} {:6.3f} {:8.3f} {:6.3f} {:>6}",
                             head.layer, head.head, head.entropy, head.evenness, head.distance,
@@ -162,9 +162,10 @@ std::string page_of_effects(const Model& model, const TokenIds& ids,
                            fmt::format("{:.4f}{}", head.without, name.empty() ? "" : ", " + name)};
     };
     return page_by_head(
-        fmt::format("The probability of {} after {} is {:.4f}. By how much it changes without "
-                    "each head; rest on a number for what it then is, and for the head's name.",
-                    quoted(model, found.id), quoted(model, ids.back()), found.probability),
+        if_left_out(model) +
+            fmt::format("The probability of {} after {} is {:.4f}. By how much it changes without "
+                        "each head; rest on a number for what it then is, and for the head's name.",
+                        quoted(model, found.id), quoted(model, ids.back()), found.probability),
         found.heads, cell);
 }
 
@@ -198,7 +199,7 @@ std::string effects_text(const Model& model, const TokenIds& ids,
                         fmt::format("{:+.4f}", change(n))});
     }
     return fmt::format("# {}: the probability of {} after {} is {:.4f}; without each head it is:\n",
-                       model.label, quoted(model, found.id), quoted(model, ids.back()),
+                       name_of(model), quoted(model, found.id), quoted(model, ids.back()),
                        found.probability) +
            aligned(rows, 3) +
            "# a head that is left out makes another model; what others make up for does not "
@@ -266,7 +267,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                    "# {}: {} random tokens, twice. Means over the second time: the share of the\n"
                    "# weights on the token after the same one of the first time (induction), and\n"
                    "# on that one (duplicate). A name stands for more than half of the weights.\n",
-                   model.label, count) +
+                   name_of(model), count) +
                aligned(rows, 5);
     };
     const auto json = [&] {
@@ -283,10 +284,13 @@ void write_repeated(const Arguments& arguments, const Model& model) {
     };
     using attn::models::RepeatFigures;
     if (said_form(arguments) == "html") {
-        const std::string words = fmt::format(
-            "{} random tokens, twice: the share of each head's weights on the token after the "
-            "same one of the first time (induction). Rest on a number for its share on that one.",
-            count);
+        const std::string words =
+            if_left_out(model) +
+            fmt::format(
+                "{} random tokens, twice: the share of each head's weights on the token after the "
+                "same one of the first time (induction). Rest on a number for its share on that "
+                "one.",
+                count);
         return write_text(
             arguments, page_by_head(words, found.heads, [](const RepeatFigures& head) {
                 return ColoredCell{fmt::format("{:.3f}", head.induction), head.induction,
@@ -316,6 +320,7 @@ int run_heads(const Arguments& arguments) {
         repeat ? std::vector<std::int64_t>() : prompt_of(arguments, model);
     Run run{repeat ? 2 * *repeat : ids.size()};
     if (!repeat) run.passes = effect ? 2 : 3;
+    if (effect) run.branches = model.architecture.heads;
     say_cost(arguments, model, run);
     if (repeat) return write_repeated(arguments, model), 0;
     if (effect) return write_effects(arguments, model, ids), 0;

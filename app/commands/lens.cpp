@@ -49,8 +49,8 @@ std::string text_of_lens(const Model& model, const Lens& lens, const TokenIds& i
         }
     }
     std::string text =
-        fmt::format("# what each layer would say after {} if the model stopped there\n# ({})\n",
-                    all ? "each token" : quoted(model, ids.back()), what_it_is);
+        fmt::format("# {}what each layer would say after {} if the model stopped there\n# ({})\n",
+                    if_left_out(model), all ? "each token" : quoted(model, ids.back()), what_it_is);
     text += aligned(rows, all ? rows[0].size() : 2);
     return text + fmt::format("# from {} on it says what the model says{}\n", settled_at(lens),
                               all ? " after the last token" : "");
@@ -99,9 +99,11 @@ std::string page_of_lens(const Model& model, const Lens& lens, const TokenIds& i
     }
     return colored_table(
         "lens",
-        fmt::format("What each layer would say after each token if the model stopped there ({}). "
-                    "Rest on a word for its probability and that of {}.",
-                    what_it_is, chosen),
+        if_left_out(model) +
+            fmt::format(
+                "What each layer would say after each token if the model stopped there ({}). "
+                "Rest on a word for its probability and that of {}.",
+                what_it_is, chosen),
         head, [&](std::size_t row) { return lens.places[row].text(); }, cells);
 }
 

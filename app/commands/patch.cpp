@@ -66,9 +66,9 @@ std::string share_text(double share) {
 
 std::string text_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
     std::string text = fmt::format(
-        "# {} minus {}: {:.3f} here, {:.3f} there; share of that way that one carried {} goes\n",
-        quoted(model, asked.id), quoted(model, asked.other), found.here, found.there,
-        asked.heads ? "head" : "x");
+        "# {}{} minus {}: {:.3f} here, {:.3f} there; share of that way that one carried {} goes\n",
+        if_left_out(model), quoted(model, asked.id), quoted(model, asked.other), found.here,
+        found.there, asked.heads ? "head" : "x");
     std::vector<std::vector<std::string>> rows;
     if (asked.heads) {
         rows.push_back({"layer", "head", "share"});
@@ -132,9 +132,10 @@ std::string page_of_patch(const Model& model, const AskedPatch& asked, const Pat
     }
     return colored_table(
         "patch",
-        fmt::format("{}: {:.3f} after the text, {:.3f} after the other; the share of that way "
-                    "that one carried {} goes.",
-                    words, found.here, found.there, asked.heads ? "head" : "x"),
+        if_left_out(model) +
+            fmt::format("{}: {:.3f} after the text, {:.3f} after the other; the share of that way "
+                        "that one carried {} goes.",
+                        words, found.here, found.there, asked.heads ? "head" : "x"),
         head, [&](std::size_t row) { return fmt::format("layer {}", row); }, cells);
 }
 
@@ -143,6 +144,7 @@ int run_patch(const Arguments& arguments) {
     const AskedPatch asked = asked_of(arguments, model);
     Run run{asked.here.size()};
     run.passes = 2;
+    run.branches = asked.heads ? model.architecture.heads : asked.here.size();
     say_cost(arguments, model, run);
     const Patching found =
         attn::models::patch(model, asked.here, asked.there, asked.id, asked.other, asked.heads,

@@ -172,16 +172,16 @@ std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& 
                     const NextToken& next, std::optional<std::int64_t> other) {
     const std::string word = quoted(model, next.id), last = quoted(model, ids.back());
     const std::string name = asked.place.empty() ? "next" : "lens[" + asked.place + "]";
-    std::string text =
-        other ? fmt::format(
-                    "next[{}]-next[{}] = {:.6f}   {} and not {} after {}\n"
-                    "  = difference of their logits\n",
-                    next.id, *other, next.logit, word, quoted(model, *other), last)
-              : fmt::format(
-                    "{}[{}] = {:.6f}   {} after {}{}\n"
-                    "  = exp(logit) / sum over all tokens, logit {:.4f}\n",
-                    name, next.id, next.probability, word, last,
-                    asked.place.empty() ? "" : ", if the model stopped there", next.logit);
+    std::string text = model.left_out.empty() ? "" : name_of(model) + ":\n";
+    text += other ? fmt::format(
+                        "next[{}]-next[{}] = {:.6f}   {} and not {} after {}\n"
+                        "  = difference of their logits\n",
+                        next.id, *other, next.logit, word, quoted(model, *other), last)
+                  : fmt::format(
+                        "{}[{}] = {:.6f}   {} after {}{}\n"
+                        "  = exp(logit) / sum over all tokens, logit {:.4f}\n",
+                        name, next.id, next.probability, word, last,
+                        asked.place.empty() ? "" : ", if the model stopped there", next.logit);
     const double cap = model.architecture.logit_softcap;
     if (cap > 0) text += fmt::format("  which is {:.4f} before the cap of {:g}\n", next.sum, cap);
     return text + "  = what each part of the model adds to " + (other ? "it" : "the logit") + "\n";

@@ -81,6 +81,11 @@ attn::Tensor array_of(const TokenIds& ids);
 /// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.
 void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays);
 
+/// A model and what it runs without: `stories without 4.attn`.
+std::string name_of(const attn::models::Model& model);
+/// `stories without 4.attn: ` in front of a heading; empty for the whole model.
+std::string if_left_out(const attn::models::Model& model);
+
 /// The first members of the JSON of a model, and an object with a text after them.
 attn::JsonText json_head(const attn::models::Model& model);
 attn::JsonText with_text(const attn::JsonText& json, const attn::models::Model& model,

@@ -106,6 +106,38 @@ TEST_SUITE("app: export") {
             CHECK(config.at("bos_token_id").is_null());
         }
     }
+    TEST_CASE("a tokenizer goes along, or it is said that it does not") {
+        const program::Folder folder;
+        const std::string hf = folder / "hf", gguf = folder / "s.gguf";
+        const std::string q4 = "data/models/stories-q4_0.gguf";
+        REQUIRE(run("export -o " + hf).exit_code == 0);
+        CHECK(run("export --model-file " + hf + " -o " + (folder / "again")).err.empty());
+        CHECK(read_file(folder / "again/tokenizer.json") == read_file(hf + "/tokenizer.json"));
+        const auto made = run("export --model-file " + q4 + " -o " + (folder / "q4"));
+        CHECK(made.exit_code == 0);
+        CHECK(program::has(made.err, "q4 has no tokenizer.json: to read it with a text, name one"));
+        CHECK(json::parse(read_file(folder / "q4/config.json")).at("bos_token_id") == 1);
+        const auto named = run("export --model-file " + q4 + " --tokenizer " + hf +
+                               "/tokenizer.json -o " + (folder / "named"));
+        CHECK(named.err.empty());
+        CHECK(read_file(folder / "named/tokenizer.json") == read_file(hf + "/tokenizer.json"));
+        CHECK(run("export --model-file " + q4 + " --as gguf -o " + gguf).err.empty());
+        const std::string text = "generate -q --tokens 20 --text Lily --model-file ";
+        CHECK(run(text + gguf).out == run(text + q4).out);
+    }
+    TEST_CASE("the model that is read is not written over") {
+        const program::Folder folder;
+        const std::string gguf = folder / "s.gguf";
+        REQUIRE(run("export --as gguf -o " + gguf).exit_code == 0);
+        const std::string before = read_file(gguf);
+        check_refused("export --model-file " + gguf + " --as gguf -o " + gguf,
+                      "is a file of the model that is read: name another");
+        CHECK(read_file(gguf) == before);
+        REQUIRE(run("export -o " + (folder / "hf")).exit_code == 0);
+        check_refused("export --model-file " + (folder / "hf") + " --as gguf -o " +
+                          (folder / "hf/model.safetensors"),
+                      "is a file of the model that is read: name another");
+    }
     TEST_CASE("a window of a later layer is not lost in silence") {
         const program::Folder folder;
         const std::string llama = folder / "llama";

@@ -143,4 +143,27 @@ TEST_SUITE("app: generate") {
                 "--tokens 20");
         CHECK(written.out.find(", at token 13: ") != std::string::npos);
     }
+    TEST_CASE("text, JSON and page of a model say what it runs without") {
+        const program::Folder folder;
+        const std::string parts = " --without 4.attn --without 0.1=mean";
+        const std::string text = " --text 'Tom gave the ball to'";
+        for (const std::string& command : std::vector<std::string>{
+                 "heads" + text, "heads --effect" + text, "heads --repeat 5", "lens" + text,
+                 "generate --tokens 3" + text, "why 'next[the]' --model-file stories" + text,
+                 "patch --from 'Tom gave the doll to' --token ' the- her'" + text}) {
+            INFO(command);
+            const std::string told = run(command + parts).out;
+            CHECK_MESSAGE(program::has(told, "stories without 4.attn, 0.1=mean"), told);
+            CHECK_FALSE(program::has(run(command).out, "without 4.attn"));
+            const json with = json::parse(run(command + parts + " --json").out);
+            CHECK(with.at("without") == json({"4.attn", "0.1=mean"}));
+            CHECK(with.at("model") == "stories");
+            CHECK_FALSE(json::parse(run(command + " --json").out).contains("without"));
+            if (command.starts_with("why") || command.starts_with("generate")) continue;
+            if (command == "heads" + text) continue;  // a page of walks, which say it
+            const std::string page = folder / "a.html";
+            REQUIRE(run(command + parts + " -o " + page).exit_code == 0);
+            CHECK(program::has(program::read_file(page), "stories without 4.attn, 0.1=mean"));
+        }
+    }
 }
