@@ -95,8 +95,7 @@ public:
     std::string piece(std::int64_t id, std::int64_t previous) const override {
         if (special[place_of_token(id, special.size())]) return {};
         const std::string text = text_of_piece(id);
-        const bool begins =
-            previous < 0 || std::find(first.begin(), first.end(), previous) != first.end();
+        const bool begins = previous < 0 || std::ranges::count(first, previous) > 0;
         if (longest_first) {
             const bool goes_on = text.starts_with(in_word);
             return goes_on ? text.substr(in_word.size()) : (begins ? "" : " ") + text;
@@ -105,7 +104,6 @@ public:
     }
 
     std::string label(std::int64_t id) const override { return visible(text_of_piece(id)); }
-
     std::string as_json() const override { return source.as_json ? source.as_json() : ""; }
     Json as_gguf() const override { return source.as_gguf ? source.as_gguf() : Json::object(); }
 
@@ -328,9 +326,8 @@ private:
                 made_->in_word = word_in(model, "continuing_subword_prefix");
             }
             const Json longest = part_of(model, "max_input_chars_per_word");
-            constexpr std::size_t most = 1000;  // time goes with its square
-            if (longest.is_number_unsigned()) {
-                made_->longest_word = std::min(most, longest.get<std::size_t>());
+            if (longest.is_number_unsigned()) {  // time goes with the square of it
+                made_->longest_word = std::min<std::size_t>(1000, longest.get<std::size_t>());
             }
         } else if (!merges.is_array()) {
             made_->cuts.unknown = "the model " + type;
