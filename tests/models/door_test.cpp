@@ -119,7 +119,7 @@ TEST_SUITE("models: the door") {
             INFO(name);
             const ScratchFolder scratch;
             fs::copy(fixtures / "qwen3", scratch.path());
-            fs::remove(scratch / "tokenizer.json");
+            fs::remove(scratch / "model.gguf");
             REQUIRE(::mkfifo((scratch / name).c_str(), 0600) == 0);
             check_opens(scratch.path(), "qwen3");
             fs::remove(scratch / "model.safetensors");
