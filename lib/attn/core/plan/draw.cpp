@@ -96,7 +96,7 @@ Ledger draw(const DrawList& list, DType dtype, Generator& generator) {
             ledger.record(list[i].name,
                           list[i].taken
                               ? taken_tensor(list[i], dtype)
-                              : Tensor(list[i].axes(), std::move(arrays[i])).of_type(dtype));
+                              : cast(Tensor(list[i].axes(), std::move(arrays[i])), dtype));
         }
     });
     return ledger;

@@ -1,6 +1,7 @@
 #include "attn/explain/document/document.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "attn/core/rules/print.hpp"
@@ -124,9 +125,16 @@ std::vector<Prose> notes_of_matrices(const PlannedStep& of, const Ledger& ledger
 }  // namespace
 
 void add_rules(Document& document, const Plan& plan, const StepTable& table) {
+    constexpr std::array kinds{"input", "parameter", "computed", "detail"};
     for (Section& section : document.sections) {
-        const std::optional<Rule> rule = rule_of({plan, table, find_step(table, section.name)});
+        const PlannedStep of{plan, table, find_step(table, section.name)};
+        const std::optional<Rule> rule = rule_of(of);
         if (rule) section.rule = rule_text(*rule);
+        section.kind = kinds.at(static_cast<std::size_t>(of.step.kind));
+        const RoundedAt rounds = is_16_bit(plan.compute_dtype) ? rounded_at(of) : RoundedAt::nothing;
+        if (rounds != RoundedAt::nothing) {
+            section.rounded = rounds == RoundedAt::result ? "once" : "operation";
+        }
     }
 }
 

@@ -51,6 +51,8 @@ struct Section {
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
     Remake remake{};
     std::string rule{};    ///< the formula so that all it needs is in it; may be empty
+    std::string kind{};    ///< `input`, `parameter`, `computed`, `detail`; set with the rule
+    std::string rounded{};  ///< in 16 bits: `once` or after each `operation`; empty for copies
     bool changed = false;  ///< no longer what its notebook printed: other settings made it
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};

@@ -11,7 +11,6 @@
 
 #include "attn/files/io/number_lists.hpp"
 #include "attn/ground/tensor/error.hpp"
-#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -196,9 +195,7 @@ void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& a
             if (axis) append_number(lines, index[*axis]);
         }
         lines += ',';
-        T number = array.data()[flat];
-        if constexpr (std::is_same_v<T, float>) number = as_printed(number, tensor.tensor.dtype());
-        append_number(lines, number);
+        append_number(lines, array.data()[flat]);
         for (const WordColumn& column : words) lines += ',' + quoted_field(column.at(index));
         lines += '\n';
         if (lines.size() >= piece) {

@@ -18,6 +18,7 @@ constexpr double widest_row = 900;
 /// As JSON says it.
 std::string shortest(const Tensor& tensor, std::size_t flat) {
     if (tensor.dtype() == DType::boolean) return tensor.at(flat) != 0 ? "true" : "false";
+    if (is_16_bit(tensor.dtype())) return scalar_text(static_cast<float>(tensor.at(flat)));
     return scalar_text(tensor, flat);
 }
 

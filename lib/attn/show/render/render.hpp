@@ -37,7 +37,8 @@ void render_markdown(const Document& document, TextForm form, const PrintOptions
                      Words words, const Sink& sink);
 
 /// Writes the document as one JSON object: version, config and every section with its tensor.
-/// Numbers are the shortest text that reads back to the same bits; nan, inf and -inf are strings.
+/// Numbers are the shortest text that reads back to the same bits, in float32 if they have 16; nan,
+/// inf and -inf are strings.
 void render_json(const Document& document, const Sink& sink);
 
 /// `[0,4,1]`

@@ -10,14 +10,14 @@
 namespace attn {
 namespace {
 
+/// A number in 16 bits has the text that it has in float32: others read no such type.
 template <class T>
-void write_number(TextPieces& out, T value, DType type) {
+void write_number(TextPieces& out, T value) {
     if constexpr (std::is_same_v<T, bool>) {
         out << (value ? "true" : "false");
     } else if constexpr (std::is_integral_v<T>) {
         out << std::to_string(value);
     } else if (std::isfinite(value)) {
-        if constexpr (std::is_same_v<T, float>) value = as_printed(value, type);
         out << scalar_text(value);
     } else {
         out << (std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"");
@@ -26,27 +26,23 @@ void write_number(TextPieces& out, T value, DType type) {
 
 /// Writes one axis of the data and what is inside it as nested lists.
 template <class T>
-const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::size_t axis,
-                    DType type) {
+const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::size_t axis) {
     if (axis == shape.size()) {
-        write_number(out, *cells, type);
+        write_number(out, *cells);
         return cells + 1;
     }
     out << '[';
     for (std::size_t i = 0; i < shape[axis]; ++i) {
         if (i > 0) out << ',';
-        cells = write_axis(out, cells, shape, axis + 1, type);
+        cells = write_axis(out, cells, shape, axis + 1);
     }
     out << ']';
     return cells;
 }
 
 void write_cells(TextPieces& out, const Tensor& tensor) {
-    std::visit(
-        [&](const auto& array) {
-            write_axis(out, array.data(), tensor.shape(), 0, tensor.dtype());
-        },
-        tensor.values());
+    std::visit([&](const auto& array) { write_axis(out, array.data(), tensor.shape(), 0); },
+               tensor.values());
 }
 
 void write_tensor(TextPieces& out, const Tensor& tensor) {
@@ -59,7 +55,10 @@ void write_section(TextPieces& out, const Section& section) {
     out << "{\"name\":" << json_string(section.name)
         << ",\"title\":" << json_string(section.title.raw())
         << ",\"formula\":" << json_string(section.formula);
+    if (!section.kind.empty()) out << ",\"kind\":" << json_string(section.kind);
     if (!section.rule.empty()) out << ",\"rule\":" << json_string(section.rule);
+    if (!section.rounded.empty()) out << ",\"rounded\":" << json_string(section.rounded);
+    if (!section.part.empty()) out << ",\"part\":true";
     if (!section.note.empty()) out << ",\"note\":" << json_string(section.note.raw());
     if (!section.margin.empty()) out << ",\"margin\":" << json_string(section.margin.raw());
     if (section.changed) out << ",\"changed\":true";

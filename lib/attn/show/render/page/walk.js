@@ -93,14 +93,14 @@ class Section {
         return write(value, this.view.precision);
     }
 
-    /** Every digit of a cell: the shortest text that reads back to the same bits. */
+    /** Every digit of a cell: the shortest text that reads back to the same bits, in float32. */
     exact(flat) {
         const value = this.values[flat];
         if (this.dtype === "bool") return this.number(value);
         const isWide = this.dtype !== "float32" && !(this.dtype in sixteenBits);
         if (isWide || !Number.isFinite(value) || value === 0) return exact(value);
         let digits = 1;
-        while (held(Number(value.toPrecision(digits)), this.dtype) !== value) ++digits;
+        while (Math.fround(Number(value.toPrecision(digits))) !== value) ++digits;
         return exact(Number(value.toPrecision(digits)));
     }
 
