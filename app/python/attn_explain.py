@@ -19,6 +19,7 @@ import fnmatch
 import functools
 import html
 import json
+import math
 import os
 import re
 import shlex
@@ -27,6 +28,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
@@ -79,8 +81,11 @@ def _bytes(name: str, value: Any) -> tuple[str, Any]:
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         value = value.view(sys.modules["torch"].int16) if kind == "bfloat16" else value
+    if np.ma.is_masked(value):
+        raise AttnError(f"{name} has masked cells, which no file keeps: give filled() or a mask=")
     array = np.array(value, order="C")
     kind = kind if kind == "bfloat16" else array.dtype.name
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     if kind not in _TYPES:
         raise AttnError(f"{name} holds {kind}: give floats, whole numbers of 64 bits, or truths")
     return _TYPES[kind], array
@@ -127,6 +132,8 @@ def _words(
     for name, value in flags.items():
         flag = "--mask-file" if name == "mask" and _is_tensor(value) else "--" + name
         flag = flag.replace("_", "-")
+        if getattr(value, "ndim", -1) == 0 and "bool" in str(getattr(value, "dtype", "")):
+            value = bool(value)
         if _is_tensor(value) and (apart or name not in reading):
             tensors[name] = value
         elif _is_tensor(value):
@@ -158,8 +165,12 @@ class Answer:
         self.text, self.remarks, self.code = self._run()
 
     def _run(self, *more: str) -> tuple[str, str, int]:
-        words, typed = [program(), *self.command, *more], self._typed.encode()
-        done = subprocess.run(words, input=typed, capture_output=True)
+        first = 0 if self.command[:1] and self.command[0][:1] == "-" else 1  # "--" may come later
+        words = [program(), *self.command[:first], *more, *self.command[first:]]
+        try:
+            done = subprocess.run(words, input=self._typed.encode(), capture_output=True)
+        except (ValueError, OSError) as error:  # a NUL, or more than a command line holds
+            raise AttnError(f"the program cannot be called so: {error}") from error
         said = done.stderr.decode(errors="replace")
         if done.returncode == 2 or done.returncode < 0:
             raise AttnError(said.strip() or f"attn-explain: signal {-done.returncode} ended it")
@@ -172,7 +183,10 @@ class Answer:
 
     @functools.cached_property
     def json(self) -> Any:
-        return json.loads(self._run("--json")[0])
+        try:
+            return json.loads(self._run("--json")[0])
+        except ValueError as error:
+            raise AttnError("this command prints no JSON: leave output= and format= out") from error
 
     @property
     def findings(self) -> list[Any]:
@@ -210,7 +224,9 @@ class _Named:
         return self.tensors[name]
 
     def __getattr__(self, name: str) -> Any:
-        if name[0] == "_" or name == "tensors" or name not in self.tensors:
+        if name[0] == "_" or name == "tensors" or not self.__dict__:  # as when it is copied
+            raise AttributeError(name)
+        if name not in self.tensors:
             raise AttributeError(f"there is no {name}: {', '.join(self.tensors)}")
         return self.tensors[name]
 
@@ -250,7 +266,7 @@ class Walk(_Named, Page):
 
     def why(self, cell: str) -> Answer:
         """Where a number of this walk comes from."""
-        return Answer(["why", cell, *self.command], self._files)
+        return Answer(["why", *self.command, "--", cell], self._files)
 
 
 class Probe(_Named, Answer):
@@ -262,11 +278,15 @@ class Probe(_Named, Answer):
             return dict(file)
 
 
-def _asked(words: list[str], flags: Mapping[str, Any]) -> tuple[list[str], _Files]:
-    """The words of a command line with its flags; tensors that have none are parameters."""
+def _asked(
+    words: list[str], flags: Mapping[str, Any], *values: str
+) -> tuple[list[str], _Files]:
+    """The words of a command line with its flags; tensors that have none are parameters. Values
+    are no flags, whatever they begin with."""
     files = _Files()
     more, tensors = _words(flags, files)
-    return words + more + (["--weights", files.of(tensors)] if tensors else []), files
+    more += ["--weights", files.of(tensors)] if tensors else []
+    return words + more + (["--", *values] if values else []), files
 
 
 def walk(**flags: Any) -> Walk:
@@ -276,7 +296,10 @@ def walk(**flags: Any) -> Walk:
 
 def run(line: str, **flags: Any) -> Answer:
     """Any command line: run("why 'weights[2,1]' --mask causal")."""
-    words = shlex.split(line)
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise AttnError(f"{line}: {error}") from error
     command = words[0] if words and words[0][0] != "-" else ""
     return {"": Walk, "heads": Page}.get(command, Answer)(*_asked(words, flags))
 
@@ -288,12 +311,12 @@ generate = functools.partial(run, "generate")  # what a model writes, with bug= 
 
 def why(cell: str, **flags: Any) -> Answer:
     """Where a number comes from: why("weights[short,eat]", mask="causal")."""
-    return Answer(*_asked(["why", cell], flags))
+    return Answer(*_asked(["why"], flags, cell))
 
 
 def bugs(about: str = "", **flags: Any) -> Answer:
     """The mistakes that the program knows, those on a subject, or one of them."""
-    return Answer(*_asked(["bugs", *([about] if about else [])], flags))
+    return Answer(*_asked(["bugs"], flags, *([about] if about else [])))
 
 
 def quiz(*answers: str, **flags: Any) -> Answer:
@@ -310,7 +333,7 @@ def probe(**flags: Any) -> Probe:
 def compare(a: Any, b: Any, **flags: Any) -> Answer:
     """Two runs step by step: flags in one word, a file, a walk, or tensors by the steps' names."""
     files = _Files()
-    return Answer(["compare", files.of(a), files.of(b), *_words(flags, files)[0]], files)
+    return Answer(["compare", *_words(flags, files)[0], "--", files.of(a), files.of(b)], files)
 
 
 def diagnose(file: Any = None, **flags: Any) -> Answer:
@@ -325,7 +348,7 @@ def diagnose(file: Any = None, **flags: Any) -> Answer:
             tensors.setdefault("d_" + name, value.grad)
     if file is None and not tensors:
         raise AttnError("nothing to diagnose: give tensors by their names, or a file")
-    return Answer(["diagnose", files.of(tensors if file is None else file), *words], files)
+    return Answer(["diagnose", *words, "--", files.of(tensors if file is None else file)], files)
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -350,23 +373,53 @@ _ORDER = {  # of what the functions take
 _CALLED = {"attn_mask": "mask", "key_padding_mask": "padding"}
 
 
+_TOP = "(model)"  # the name of a model that is watched, as a layer
+# What the shapes of a call say, whatever flags say.
+_SHAPES = ("heads", "kv_heads", "projection", "output_projection")
+
+
 class Layer(_Named):
     """One call of attention: its tensors by their names, and in flags what it said of itself."""
 
     def __init__(self, name: str, tensors: Mapping[str, Any], said: Mapping[str, Any]) -> None:
-        self.name, self.said = name, dict(said)
-        self.dropout = self.said.pop("dropout", 0)
+        self.name, self.tensors, self.said, self.unread = name, dict[str, Any](), dict(said), ""
+        self.add(tensors)
+        dropout = self.said.pop("dropout", 0)
+        if dropout:
+            self.unread = f"a dropout of {dropout} was on: call model.eval()"
+
+    def add(self, tensors: Mapping[str, Any]) -> None:
         kept = {word: each for word, each in tensors.items() if each is not None}
-        self.tensors = {word: each.detach().clone() for word, each in kept.items()}
+        self.tensors.update({word: each.detach().clone() for word, each in kept.items()})
+
+    def joins(self, call: Layer) -> bool:
+        """Takes a call of scaled_dot_product_attention over, where it is one of these tensors."""
+        mine, its = self.tensors, call.tensors
+        own = [name for name in "qkv" if name in mine]
+        is_same = not own or own[0] != "q" or mine["q"].numel() == its["q"].numel()
+        if "context" in mine or not own or not is_same:
+            return False
+        self.add({name: each for name, each in its.items() if name not in mine})
+        self.said = dict(call.said)
+        if "k" in own and "heads" in self.said:  # before they were repeated
+            self.said["kv_heads"] = mine["k"].shape[-1] // its["q"].shape[-1]
+        self.unread = self.unread or call.unread
+        return True
+
+    def _require_read(self) -> None:
+        if self.unread:
+            raise AttnError(f"{self.name}: {self.unread}")
 
     def by_step(self) -> dict[str, Any]:
+        self._require_read()
         return {_STEPS.get(name, name): value for name, value in self.tensors.items()}
 
     def diagnose(self, **flags: Any) -> Answer:
         """What is hidden counts as meant, unless mask= says otherwise; the scale does not."""
-        if self.dropout:
-            raise AttnError(f"{self.name}: a dropout of {self.dropout} was on: call model.eval()")
-        said, tensors = {**self.said, **flags}, dict(self.tensors)
+        self._require_read()
+        # What was meant is the caller's to say, the shapes were seen.
+        shapes = {name: self.said[name] for name in _SHAPES if name in self.said}
+        said, tensors = {**self.said, **flags, **shapes}, dict(self.tensors)
         if "mask" in flags:
             said.pop("mask_true", None)
         elif "mask" in tensors:
@@ -390,7 +443,15 @@ class Layer(_Named):
 
     def __repr__(self) -> str:
         shapes = (f"{name} {tuple(value.shape)}" for name, value in self.tensors.items())
-        return f"{self.name}: {', '.join(shapes)}"
+        return f"{self.name}: {self.unread or ', '.join(shapes)}"
+
+
+class Unjudged(Answer):
+    """Why something could not be judged, in the place of an answer."""
+
+    def __init__(self, why: str) -> None:
+        self.text, self.remarks, self.code = why, "", 3
+        self.json = {"findings": []}
 
 
 class Lines(Dict[str, Answer]):
@@ -398,7 +459,8 @@ class Lines(Dict[str, Answer]):
 
     @property
     def ok(self) -> bool:
-        return all(answer.ok for answer in self.values())
+        """Whether all that was to be judged was, and is right."""
+        return bool(self) and all(answer.ok for answer in self.values())
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:<30} {_verdict(answer)}" for name, answer in self.items())
@@ -408,6 +470,8 @@ class Lines(Dict[str, Answer]):
 
 
 def _verdict(answer: Answer) -> str:
+    if isinstance(answer, Unjudged):
+        return answer.text
     first = answer.json.get("first_difference")
     found = [f"differs, first in {first}"] if first else []
     for each in [] if first else answer.findings:
@@ -419,53 +483,98 @@ def _verdict(answer: Answer) -> str:
     return verdict + (f" [{answer.question}]" if answer.question else "")
 
 
+class _Thread(threading.local):
+    """Where a thread is: in which modules, and the layers whose tensors it still collects."""
+
+    def __init__(self) -> None:
+        self.within: list[tuple[str, Any]] = []
+        self.open: dict[str, Layer] = {}
+
+
 class Watched(List[Layer]):
     """What was seen: the layers in the order of their calls, also by their names."""
 
     def __init__(self, model: Any, named: Mapping[str, str]) -> None:
-        self._model, self._named = model, named
-        self._open: dict[str, Layer] = {}
-        self._within: list[tuple[str, Any]] = []
+        self._model, self._named, self._fitting = model, named, set[str]()
+        self._thread, self._lock = _Thread(), threading.Lock()
         self._undo: list[tuple[Any, str, Any]] = []
 
     def layer(self, name: str) -> Layer:
         return {layer.name: layer for layer in self}[name]
 
     def diagnose(self, **flags: Any) -> Lines:
-        """One line a layer; flags say what was meant, as mask="causal"."""
-        return Lines((layer.name, layer.diagnose(**flags)) for layer in self)
+        """One line a layer; flags say what was meant, as mask="causal", or for some layers
+        mask={"*self_attn": "causal"}. What was not judged has a line that says why."""
+        masks = flags.pop("mask") if isinstance(flags.get("mask"), Mapping) else {}
+        lines = Lines()
+        for layer in self:
+            fits = [each for each in masks if fnmatch.fnmatchcase(layer.name.split(" ")[0], each)]
+            meant = {"mask": masks[fits[-1]]} if fits else {}
+            try:
+                lines[layer.name] = layer.diagnose(**flags, **meant)
+            except AttnError as error:
+                said = str(error).replace(f"{layer.name}: ", "", 1)
+                lines[layer.name] = Unjudged(f"cannot be judged: {said}")
+        names = [layer.name.split(" ")[0] for layer in self]
+        for pattern in masks:
+            if not fnmatch.filter(names, pattern):
+                lines[f"mask of {pattern}"] = Unjudged("no layer is called so")
+        lines.update((name, Unjudged(why)) for name, why in self._missing().items())
+        return lines
 
     def compare(self, other: Watched, **flags: Any) -> Lines:
         """Where the calls of another model differ, layer by layer."""
-        return Lines(
-            (a.name, compare(a.by_step(), b.by_step(), **flags)) for a, b in zip(self, other)
-        )
+        lines = Lines()
+        for a, b in zip(self, other):
+            try:
+                lines[a.name] = compare(a.by_step(), b.by_step(), **flags)
+            except AttnError as error:
+                lines[a.name] = Unjudged(f"cannot be compared: {error}")
+        for layer in [*self[len(other) :], *other[len(self) :]]:
+            lines[layer.name] = Unjudged("only one of the two has this call")
+        return lines
 
     def unseen(self) -> list[str]:
         """nn.MultiheadAttention that PyTorch ran as a part of something larger."""
         kind = sys.modules["torch"].nn.MultiheadAttention
         modules = self._model.named_modules() if self._model is not None else []
         seen = {layer.name.split(" ")[0] for layer in self}
-        return [name for name, each in modules if isinstance(each, kind) and name not in seen]
+        return [
+            name for name, each in modules if isinstance(each, kind) and (name or _TOP) not in seen
+        ]
+
+    def _missing(self) -> dict[str, str]:
+        """What was to be seen and was not, and why."""
+        said = "not seen, as PyTorch ran it fused (keep gradients on)"
+        missing = {name or _TOP: said for name in self.unseen()}
+        for key, pattern in self._named.items():
+            if key not in self._fitting:
+                missing[f"{key}={pattern!r}"] = "no module that ran is called so"
+        if not self and not missing:
+            missing[_TOP] = (
+                "nothing was seen: say which modules make what, as in "
+                'watch(model, q="*.q_proj", k=..., v=..., out=...)'
+            )
+        return missing
 
     def __repr__(self) -> str:
-        said = "not seen, as PyTorch ran it fused (keep gradients on)"
-        return "\n".join([*map(repr, self), *(f"{name}: {said}" for name in self.unseen())])
+        missing = (f"{name}: {why}" for name, why in self._missing().items())
+        return "\n".join([*map(repr, self), *missing])
 
     def __enter__(self) -> Watched:
         import torch
 
-        names = {id(module): name for name, module in self._model.named_modules()}
+        names = {id(module): name or _TOP for name, module in self._model.named_modules()}
         call = getattr(torch.nn.Module, "__call__")
 
         def called(module: Any, *args: Any, **kwargs: Any) -> Any:
             if id(module) not in names:
                 return call(module, *args, **kwargs)
-            self._within.append((names[id(module)], module))
+            self._thread.within.append((names[id(module)], module))
             try:
                 result = call(module, *args, **kwargs)
             finally:
-                self._within.pop()
+                self._thread.within.pop()
             self._returned(names[id(module)], module, args, kwargs, result)
             return result
 
@@ -491,36 +600,56 @@ class Watched(List[Layer]):
     def _attending(self, word: str, attend: Any) -> Callable[..., Any]:
         def attended(*args: Any, **kwargs: Any) -> Any:
             result = attend(*args, **kwargs)
-            name, module = self._within[-1] if self._within else ("", None)
+            name, module = self._thread.within[-1] if self._thread.within else ("", None)
             if module is not None and type(module).__name__ != "MultiheadAttention":
-                self._keep(name, *_attention(_given(word, args, kwargs), result))
+                self._keep(name, lambda: _attention(_given(word, args, kwargs), result))
             return result
 
         return attended
 
-    def _keep(self, name: str, tensors: Mapping[str, Any], said: Mapping[str, Any]) -> Layer:
-        calls = sum(layer.name.split(" ")[0] == name for layer in self)
-        self.append(Layer(f"{name} (call {calls + 1})" if calls else name, tensors, said))
-        return self[-1]
+    def _keep(self, name: str, read: Callable[[], Any]) -> Layer:
+        """Recording is within the caller's own calls, and never raises there."""
+        try:
+            tensors, said = read()
+            layer = Layer(name, tensors, said)
+        except Exception as error:
+            layer = Layer(name, {}, {})
+            layer.unread = f"not read: {error or type(error).__name__}"
+        with self._lock:
+            around = [each for each in self._thread.open if each == name or _is_in(name, each)]
+            if "context" in layer.tensors and around:
+                opened = self._thread.open[max(around, key=len)]
+                if opened.joins(layer):
+                    return opened
+            calls = sum(each.name.startswith(f"{name} (call ") or each.name == name for each in self)
+            layer.name += f" (call {calls + 1})" if calls else ""
+            self.append(layer)
+        self._thread.open[name] = layer
+        return layer
 
     def _returned(self, name: str, module: Any, args: Any, kwargs: Any, result: Any) -> None:
         kind = type(module).__name__
         if kind == "MultiheadAttention":
-            self._keep(name, *_multihead(module, _given(kind, args, kwargs), result))
+            self._keep(name, lambda: _multihead(module, _given(kind, args, kwargs), result))
         for key, pattern in self._named.items():
             if not fnmatch.fnmatchcase(name, pattern):
                 continue
+            self._fitting.add(key)
             # Up to its last number a name is that of the layer.
             numbered = re.match(r"(.*(?:^|\.)\d+)(?:\.|$)", name)
-            label = numbered[1] if numbered else name.rpartition(".")[0] or name
-            if label not in self._open or key in self._open[label].tensors:
-                self._open[label] = self._keep(label, {}, {})
-            tensors = {key: result[0] if isinstance(result, tuple) else result}
-            step = _STEPS.get(key, key)
-            if kind == "Linear":
-                tensors.update({"w_" + step: module.weight, "b_" + step: module.bias})
-                tensors.update({"x": args[0]} if step == "query" else {})
-            self._open[label].tensors.update(Layer(label, tensors, {}).tensors)
+            label = numbered[1] if numbered else name.rpartition(".")[0] or _TOP
+            within = [each for each in self._thread.open if each == label or _is_in(each, label)]
+            opened = self._thread.open[within[-1]] if within else None
+            if opened is None or key in opened.tensors:
+                opened = self._keep(label, lambda: ({}, {}))
+            try:
+                opened.add({key: result[0] if isinstance(result, tuple) else result})
+                step = _STEPS.get(key, key)
+                if kind == "Linear":
+                    opened.add({"w_" + step: module.weight, "b_" + step: module.bias})
+                    opened.add({"x": args[0]} if step == "query" else {})
+            except Exception as error:
+                opened.unread = f"not read: {error or type(error).__name__}"
 
 
 def _given(word: str, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -541,27 +670,73 @@ def _attention(given: dict[str, Any], result: Any) -> tuple[dict[str, Any], dict
     return dict(q=query, k=key, v=given["value"], mask=mask, context=context), said
 
 
+def _both(a: Any, b: Any) -> Any:
+    """Two masks as one: truths hide, numbers are added to the scores."""
+    if a is None or b is None:
+        return b if a is None else a
+    if not a.is_floating_point() and not b.is_floating_point():
+        return a | b
+    if a.is_floating_point() and b.is_floating_point() and sys.modules["torch"].__version__ < "2":
+        raise AttnError(
+            "PyTorch 1.13 drops key_padding_mask where both masks are floats: give it as booleans"
+        )
+    kind = (a if a.is_floating_point() else b).dtype
+    masks = (m if m.is_floating_point() else m.to(kind).masked_fill(m, -math.inf) for m in (a, b))
+    return sum(masks)
+
+
 def _multihead(
     module: Any, given: dict[str, Any], result: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tensors and flags of a call of nn.MultiheadAttention, the batch in front."""
-    query, key, mask = given["query"], given["key"], given["mask"]
+    query, key, value, mask = (given[name] for name in ("query", "key", "value", "mask"))
     padding = given.get("padding")
     said = {"heads": module.num_heads, "projection": "mha"}
     said["dropout"] = module.dropout if module.training else 0
     if mask is not None and mask.ndim == 3:
         mask = mask.unflatten(0, (-1, module.num_heads))
-    if padding is not None:
-        padding = padding[..., None, None, :]
-        mask = padding if mask is None else padding | mask
+    mask = _both(None if padding is None else padding[..., None, None, :], mask)
     if mask is not None and not mask.is_floating_point():
         said["mask_true"] = "drop"
-    tensors = {"x": query, "output": result[0], **({} if key is query else {"memory": key})}
+    tensors = {"query": query, "key": key, "value": value, "output": result[0]}
     if query.ndim > 2 and not module.batch_first:
         tensors = {name: each.transpose(0, 1) for name, each in tensors.items()}
-    tensors.update(mask=mask, w_qkv=module.in_proj_weight, b_qkv=module.in_proj_bias)
-    tensors.update(w_output=module.out_proj.weight, b_output=module.out_proj.bias)
+    more = (module.bias_k is not None) + module.add_zero_attn
+    if value is key and module.in_proj_weight is not None and not more:
+        tensors["x"] = tensors.pop("query")
+        del tensors["value"]
+        memory = tensors.pop("key")
+        tensors.update({} if key is query else {"memory": memory})
+        tensors.update(w_qkv=module.in_proj_weight, b_qkv=module.in_proj_bias)
+    else:  # keys and values as no flag has them: they are given as they are projected
+        said["projection"] = "none"
+        tensors.update(_projected(module, tensors))
+        mask = None if mask is None else sys.modules["torch"].nn.functional.pad(mask, (0, more))
+    tensors.update(mask=mask, w_output=module.out_proj.weight, b_output=module.out_proj.bias)
     return tensors, said
+
+
+def _projected(module: Any, tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Query, key and value of nn.MultiheadAttention in heads, with the rows that it adds."""
+    torch = sys.modules["torch"]
+    weights = [module.q_proj_weight, module.k_proj_weight, module.v_proj_weight]
+    weights = weights if module.in_proj_weight is None else module.in_proj_weight.chunk(3)
+    biases = [None] * 3 if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
+    made = {}
+    for name, weight, bias in zip(("query", "key", "value"), weights, biases):
+        each = torch.nn.functional.linear(tensors[name], weight, bias)
+        row = {"key": module.bias_k, "value": module.bias_v}.get(name)
+        if row is not None:
+            each = torch.cat([each, row.reshape(-1).expand(*each.shape[:-2], 1, -1)], -2)
+        if name != "query" and module.add_zero_attn:
+            each = torch.nn.functional.pad(each, (0, 0, 0, 1))
+        made[name] = each.unflatten(-1, (module.num_heads, -1)).transpose(-3, -2)
+    return made
+
+
+def _is_in(name: str, of: str) -> bool:
+    """Whether a module is within another."""
+    return of == _TOP or name.startswith(of + ".")
 
 
 def watch(model: Any, **named: str) -> Any:
@@ -580,7 +755,7 @@ def watch(model: Any, **named: str) -> Any:
         def leaves(frame: Any, event: str, value: Any) -> None:
             if event == "return" and frame.f_code is model.__code__:
                 local = {name: each for name, each in frame.f_locals.items() if _is_tensor(each)}
-                seen._keep(model.__name__, local, {})
+                seen._keep(model.__name__, lambda: (local, {}))
 
         sys.setprofile(leaves)
         try:
@@ -594,15 +769,21 @@ def watch(model: Any, **named: str) -> Any:
 
 def main(words: list[str]) -> int:
     """`verify FILE...`, or any command line of the program."""
-    try:
-        if words[:1] != ["verify"]:
-            return subprocess.run([program(), *words]).returncode
-        from attn_verify import verify
+    codes = [0]
+    for path in words[1:] if words[:1] == ["verify"] else [""]:
+        try:
+            if words[:1] != ["verify"]:
+                return subprocess.run([program(), *words]).returncode
+            from attn_verify import verify
 
-        return 0 if all([verify(path) for path in words[1:]]) else 1
-    except (AttnError, OSError, ValueError, KeyError, TypeError) as error:
-        print(f"attn_explain.py: error: {error}", file=sys.stderr)
+            codes.append(0 if verify(path) else 1)
+        except (AttnError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            print(f"attn_explain.py: error: {error or type(error).__name__}", file=sys.stderr)
+            codes.append(2)
+    if words == ["verify"]:
+        print("attn_explain.py: error: verify which file?", file=sys.stderr)
         return 2
+    return max(codes)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,19 @@ def test_an_error_is_the_programs_line(monkeypatch: Any) -> None:
         ae.walk()
 
 
+@pytest.mark.parametrize("call", (
+    lambda: ae.bugs("--output=f"), lambda: ae.bugs("-of"), lambda: ae.diagnose("--power"),
+    lambda: ae.compare("--output=f", "--heads 1", seed=1), lambda: ae.why("--output=f"),
+    lambda: ae.walk(text="a\0b"), lambda: ae.walk(text=["a " * 9] * 200000), lambda: ae.run("why 'a"),
+    lambda: ae.walk(x=np.ma.masked_equal(Q[0], Q[0, 0, 0])), lambda: ae.walk(output="f").weights,
+))  # fmt: skip
+def test_a_value_is_no_flag(call: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ae.AttnError):
+        call()
+    assert not set(os.listdir(tmp_path)) - {"f"} and not (tmp_path / "f").is_dir()
+
+
 def test_gradients_that_pytorch_keeps_are_judged() -> None:
     q, k, v = (torch.from_numpy(each).requires_grad_() for each in (Q, K, V))
     out = torch.softmax(q @ k.transpose(1, 2) / 2, -1) @ v
@@ -64,13 +77,64 @@ def test_gradients_that_pytorch_keeps_are_judged() -> None:
     assert not wrong.ok and wrong.findings
 
 
-def test_verify_follows_walks_and_finds_a_changed_number(tmp_path: Path) -> None:
+def gallery() -> list[str]:
+    """Each attention of the gallery in each of its forms, as flags."""
+    lines = []
+    for file in sorted((ROOT / "data" / "attentions").glob("*.attn")):
+        forms = re.findall(r"^form (\S+)", file.read_text(), re.M)
+        lines += [f"--attention {file.stem} {each}" for each in map("--form {}".format, forms)]
+        lines += [] if forms else [f"--attention {file.stem}"]
+    return lines
+
+
+def told(path: Path, walk: Any) -> tuple[bool, list[str]]:
+    """Whether verify follows a walk, and its lines."""
+    lines: list[str] = []
+    path.write_text(json.dumps(walk))
+    try:
+        return verify(str(path), lines.append), lines
+    except ValueError:  # nothing could be checked
+        return False, lines
+
+
+@pytest.mark.parametrize("dtype", ("float64", "float32", "float16", "bfloat16"))
+def test_verify_follows_the_gallery(tmp_path: Path, dtype: str) -> None:
+    for at, line in enumerate(gallery()):
+        flags = f"{line} --dtype {dtype} {'--backward' if at % 2 else '--detail'}"
+        right, lines = told(tmp_path / "walk", ae.run(flags).json)
+        assert right, (flags, [each for each in lines if "WRONG" in each])
+
+
+LIES = ("cell", "cell", "cell", "rule", "itself", "any", "endless", "unread")
+
+
+def lie(step: dict[str, Any], how: str, dice: random.Random) -> None:
+    """Changes a number of a step, and its rule so that nobody sees it."""
+    data = np.array(step["data"], dtype=object)
+    cell = tuple(dice.randrange(length) for length in data.shape)
+    if step["dtype"] in ("bool", "int64"):
+        data[cell] = not data[cell] if step["dtype"] == "bool" else data[cell] + 1
+    else:
+        number = float(data[cell])
+        data[cell] = number * 1.1 if np.isfinite(number) and abs(number) > 1e-30 else 1.0
+    step["data"] = data.tolist()
+    head = step["rule"].split(" = ")[0]
+    if how == "rule":
+        del step["rule"]
+    elif how != "cell":
+        more = {"any": " + 1e30 - 1e30", "endless": " + (sum r in 0..10000000000: r)"}
+        own = {"itself": f"{head} = {head}", "unread": f"{head} = nothing[0]"}
+        step["rule"] = own[how] if how in own else step["rule"] + more[how]
+
+
+def test_verify_follows_walks_and_finds_lies(tmp_path: Path) -> None:
     lists = [line.split("|") for line in (HERE / "flags.txt").read_text().splitlines()]
     dice = random.Random(int(os.environ.get("ATTN_SEED", 1)))
-    wanted, walks = int(os.environ.get("ATTN_WALKS", 40)), 0
+    wanted, walks, path = int(os.environ.get("ATTN_WALKS", 40)), 0, tmp_path / "walk"
     while walks < wanted:
-        flags = " ".join(map(dice.choice, lists))
-        html, path = dice.random() < 0.3, tmp_path / "walk"
+        flags = dice.choice([" ".join(map(dice.choice, lists)), dice.choice(gallery())])
+        flags += " --dtype " + dice.choice(("float32", "float64", "float16", "bfloat16"))
+        html = dice.random() < 0.3
         try:
             form = "html" if html else "json"
             ae.run(f"{flags} --seed {walks} --detail --format {form} -o '{path}'")
@@ -81,38 +145,45 @@ def test_verify_follows_walks_and_finds_a_changed_number(tmp_path: Path) -> None
         walks += 1
         text = path.read_text()
         found = re.search(r'id="walk">(.*?)</script>', text, re.S)
-        walk = json.loads(found[1] if found else text)
-        step = dice.choice(
-            [each for each in walk["steps"] if "rule" in each and each["data"] != []]
-        )
-        line = next(each for each in lines if each.startswith(step["name"] + " "))
-        data = np.array(step["data"], dtype=object)
-        cell = tuple(dice.randrange(length) for length in data.shape)
-        bound = float(line.split()[-1])
-        number = float(data[cell])
-        data[cell] = (
-            number + max(8 * bound, abs(number) * 1e-4, 1e-6) if np.isfinite(number) else 1.0
-        )
-        if step["dtype"] in ("bool", "int64"):
-            data[cell] = not number if step["dtype"] == "bool" else int(number) + 1
-        step["data"] = data.tolist()
-        path.write_text(json.dumps(walk))
-        lines.clear()
-        assert not verify(str(path), lines.append)
-        first = next(each for each in lines if "WRONG" in each)
-        assert first.startswith(step["name"] + " "), (flags, step["name"], cell, first)
+        for _ in range(20):
+            walk = json.loads(found[1] if found else text)
+            step = dice.choice([each for each in walk["steps"] if "rule" in each and each["data"]])
+            how = dice.choice(LIES)
+            lie(step, how, dice)
+            right, lines = told(path, walk)
+            line = next(each for each in lines if each.startswith(step["name"] + " "))
+            assert not right or "not checked" in line, (flags, how, line)
+            if how in ("rule", "itself"):
+                assert not right, (flags, how, line)
 
 
 def test_verify_names_what_it_cannot_read(tmp_path: Path) -> None:
     tensor = {"name": "a", "axes": ["t"], "shape": [1], "dtype": "float32", "data": [0.5]}
-    for rule, said in [("a[t] = b[t]", "b is none"), ("a[t] = 1 +", ""), ("a[t] = j", "binds 'j'")]:
-        path = tmp_path / "walk.json"
-        path.write_text(json.dumps({"steps": [{**tensor, "rule": rule}]}))
-        lines: list[str] = []
-        assert not verify(str(path), lines.append) and said in lines[0] and "WRONG" in lines[0]
-    path.write_text("{}")
-    done = subprocess.run([sys.executable, ae.__file__, "verify", path], capture_output=True)
-    assert done.returncode == 2 and b"no walk" in done.stderr
+    path = tmp_path / "walk.json"
+    for rule, said in [("a[t] = a[0] +", ""), ("a[t] = j", "binds 'j'"), ("a[t] = 1 < 2 < 3", "")]:
+        right, lines = told(path, {"steps": [{**tensor, "rule": rule}]})
+        assert not right and said in lines[0] and "WRONG" in lines[0]
+    deep = ["-" * 20000 + "1", "[" * 100000, "(" * 5000, "1" + " + 1" * 20000, "prod r in 0..1e10: r"]
+    for right_side in ["b[t]", *deep]:
+        right, lines = told(path, {"steps": [{**tensor, "rule": "a[t] = " + right_side}]})
+        assert not right and ("not checked" in lines[0] or "WRONG" in lines[0])
+    for text, said in [("{}", b"no walk"), ('{"steps": []}', b"nothing could be checked")]:
+        path.write_text(text)
+        done = subprocess.run([sys.executable, ae.__file__, "verify", path], capture_output=True)
+        assert done.returncode == 2 and said in done.stderr
+
+
+@pytest.mark.parametrize("dtype", ("float64", "float32", "float16", "bfloat16"))
+def test_any_reader_of_json_has_the_numbers_of_the_file(tmp_path: Path, dtype: str) -> None:
+    file = str(tmp_path / "w.npz")
+    flags = {"dtype": dtype, "heads": 2, "seq_len": 4, "mask": "causal", "detail": True}
+    ae.walk(**flags, format="npz", output=file).text
+    steps = {step["name"]: step for step in ae.walk(**flags).json["steps"]}
+    for name, kept in np.load(file).items():
+        read = np.array(steps[name]["data"], dtype=float if kept.dtype == float else "f4")
+        assert np.array_equal(read.astype(kept.dtype), kept, equal_nan=kept.dtype.kind == "f"), name
+        if kept.dtype == np.float32:
+            assert np.array_equal(read, kept, equal_nan=True)
 
 
 def test_the_wheel_installs_without_a_network(tmp_path: Path) -> None:

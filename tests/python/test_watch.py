@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from pathlib import Path
 from typing import Any, Callable
 
@@ -148,13 +149,83 @@ def test_dropout_is_no_mistake() -> None:
     with ae.watch(model) as seen:
         model(torch.randn(5, 2, 16))
     with pytest.raises(ae.AttnError, match="self_attn: a dropout of 0.1 was on"):
-        seen.diagnose()
+        seen[0].diagnose()
+    lines = seen.diagnose()
+    assert not lines.ok and "cannot be judged: a dropout of 0.1 was on" in repr(lines)
 
 
 def test_what_a_fused_layer_hides_is_said() -> None:
     with torch.no_grad(), ae.watch(encoder(True).eval()) as seen:
         seen._model(torch.randn(2, 5, 16))
     assert len(seen) or "layers.0.self_attn: not seen" in repr(seen)
+
+
+def test_masks_of_two_types_are_joined() -> None:
+    causal = nn.Transformer.generate_square_subsequent_mask(5)
+    model, x = encoder(True), torch.randn(5, 5, 16)
+    with ae.watch(model) as seen:
+        model(x, mask=causal, src_key_padding_mask=~LOWER)
+    assert seen.diagnose().ok, seen.diagnose()
+    with ae.watch(model) as seen:
+        model(x, mask=causal, src_key_padding_mask=(~LOWER).float())
+    assert len(seen) == 3 and (not OLD or "key_padding_mask" in repr(seen))
+
+
+@pytest.mark.parametrize("more", ({"add_bias_kv": True}, {"add_zero_attn": True}, {}, {"kdim": 8}))
+def test_other_keys_and_values_are_judged(more: dict[str, Any]) -> None:
+    model, x = nn.MultiheadAttention(16, H, batch_first=True, **more), torch.randn(2, 5, 16)
+    key = x[..., : model.kdim]
+    for mask in (None, ~LOWER):
+        with ae.watch(model) as seen:
+            model(x, key, x + 1, attn_mask=mask)
+        assert seen.diagnose().ok, seen.diagnose()
+
+
+def test_what_saw_nothing_is_not_right() -> None:
+    for model in (nn.Linear(16, 16), encoder(True).eval()):
+        with torch.no_grad(), ae.watch(model, q="*.nowhere") as seen:
+            model(torch.randn(2, 5, 16))
+        lines = seen.diagnose()
+        assert not lines.ok and "q='*.nowhere'" in repr(lines)
+    with ae.watch(nn.Linear(2, 2)) as seen:
+        pass
+    assert not seen.diagnose().ok and "nothing was seen" in repr(seen.diagnose())
+
+
+def test_one_attention_has_one_layer() -> None:
+    for kv_heads in (H, 2):
+        for model in (Model(kv_heads), Attention(kv_heads)):
+            at = "layers.*." if isinstance(model, Model) else ""
+            named = {key: f"{at}{key}_proj" for key in "qkv"}
+            with ae.watch(model, out=at + "o_proj", **named) as seen:
+                for _ in range(2):
+                    model(torch.randn(2, 5, 16))
+            assert len(seen) == (6 if isinstance(model, Model) else 2), seen
+            assert seen.diagnose(kv_heads=kv_heads).ok, seen.diagnose(kv_heads=kv_heads)
+
+
+def test_a_mask_is_meant_for_some_layers() -> None:
+    model = decoder()
+    with ae.watch(model) as seen:
+        model(torch.randn(5, 5, 16), torch.ones(5, 3, 16), tgt_mask=~LOWER)
+    assert not seen.diagnose(mask="causal").ok
+    assert seen.diagnose(mask={"*.self_attn": "causal"}).ok
+    assert not seen.diagnose(mask={"*.nowhere": "causal"}).ok
+
+
+def test_threads_keep_their_layers_apart() -> None:
+    model = Model()
+    with ae.watch(model) as seen:
+        threads = [
+            threading.Thread(target=lambda at: [model.layers[at](x) for _ in range(50)], args=[at])
+            for at, x in enumerate(torch.randn(3, 1, 3, 16))
+        ]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    counts = [sum(layer.name.split(" ")[0] == name for layer in seen) for name in NAMES]
+    assert counts == [50, 50, 50]
 
 
 RIGHT, MISTAKES = (Path(__file__).parent / "mistakes.txt").read_text().split("\n\n")

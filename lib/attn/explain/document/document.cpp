@@ -130,7 +130,9 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
         const PlannedStep of{plan, table, find_step(table, section.name)};
         const std::optional<Rule> rule = rule_of(of);
         if (rule) section.rule = rule_text(*rule);
-        section.kind = kinds.at(static_cast<std::size_t>(of.step.kind));
+        // What was drawn or given in the place of a computed step has no rule either.
+        const bool starts = !rule && of.step.kind != Step::Kind::parameter;
+        section.kind = starts ? "input" : kinds.at(static_cast<std::size_t>(of.step.kind));
         const RoundedAt rounds = is_16_bit(plan.compute_dtype) ? rounded_at(of) : RoundedAt::nothing;
         if (rounds != RoundedAt::nothing) {
             section.rounded = rounds == RoundedAt::result ? "once" : "operation";
