@@ -54,7 +54,7 @@ def test_an_error_is_the_programs_line(monkeypatch: Any) -> None:
 
 
 @pytest.mark.parametrize("call", (
-    lambda: ae.bugs("--output=f"), lambda: ae.bugs("-of"), lambda: ae.diagnose("--power"),
+    lambda: ae.bugs("--output=f"), lambda: ae.bugs("-o=f"), lambda: ae.diagnose("--power"),
     lambda: ae.compare("--output=f", "--heads 1", seed=1), lambda: ae.why("--output=f"),
     lambda: ae.walk(text="a\0b"), lambda: ae.walk(text=["a " * 9] * 200000), lambda: ae.run("why 'a"),
     lambda: ae.walk(x=np.ma.masked_equal(Q[0], Q[0, 0, 0])), lambda: ae.walk(output="f").weights,

@@ -207,7 +207,7 @@ def test_one_attention_has_one_layer() -> None:
 def test_a_mask_is_meant_for_some_layers() -> None:
     model = decoder()
     with ae.watch(model) as seen:
-        model(torch.randn(5, 5, 16), torch.ones(5, 3, 16), tgt_mask=~LOWER)
+        model(torch.randn(5, 5, 16), torch.randn(5, 3, 16), tgt_mask=~LOWER)
     assert not seen.diagnose(mask="causal").ok
     assert seen.diagnose(mask={"*.self_attn": "causal"}).ok
     assert not seen.diagnose(mask={"*.nowhere": "causal"}).ok
