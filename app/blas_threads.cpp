@@ -2,28 +2,41 @@
 
 #include <cstdlib>
 
+#include "attn/ground/simd/matmul.hpp"
+
+// Only in an OpenBLAS that holds kernels for many processors, as those of distributions do.
+extern "C" [[gnu::weak]] void gotoblas_dynamic_init();
+extern "C" [[gnu::weak]] void gotoblas_dynamic_quit();
+
 namespace app {
 namespace {
 
-constexpr const char* variable = "OPENBLAS_NUM_THREADS";
-const char* given = nullptr;
+constexpr const char *threads = "OPENBLAS_NUM_THREADS", *core = "OPENBLAS_CORETYPE";
+const char* given_threads = nullptr;
+bool chooses_core = false;
 
-/// Before main() OpenBLAS starts as many threads as it is told, or one for each core, which takes
-/// as long as a small walk. It shall start none: those that share large work are our own. The
-/// priority runs this ahead of OpenBLAS's own constructor.
-[[gnu::constructor(101)]] void start_blas_without_threads() {
-    given = std::getenv(variable);
-    setenv(variable, "1", 1);
+/// Sets how OpenBLAS starts. The priority runs this before OpenBLAS's own constructor.
+///
+/// Why  OpenBLAS starts one thread per core, which takes as long as a small walk; large work is
+///      shared by threads of our own. On a processor that is newer than OpenBLAS it chooses its
+///      slowest kernels. This early it chooses silently, whatever OPENBLAS_VERBOSE says.
+[[gnu::constructor(101)]] void set_up_blas() {
+    given_threads = std::getenv(threads);
+    setenv(threads, "1", 1);
+    if (gotoblas_dynamic_init == nullptr || std::getenv(core) != nullptr) return;
+    gotoblas_dynamic_init();
+    const char* const better = attn::better_blas_core(attn::blas_core_type());
+    chooses_core = better != nullptr && setenv(core, better, 1) == 0;
+    gotoblas_dynamic_quit();
 }
 
 }  // namespace
 
 void restore_environment() {
-    if (given != nullptr) {
-        setenv(variable, given, 1);
-    } else {
-        unsetenv(variable);
-    }
+    // A shared OpenBLAS has started before our constructor.
+    if (gotoblas_dynamic_init != nullptr) gotoblas_dynamic_init();
+    given_threads != nullptr ? setenv(threads, given_threads, 1) : unsetenv(threads);
+    if (chooses_core) unsetenv(core);
 }
 
 }  // namespace app

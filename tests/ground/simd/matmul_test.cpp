@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/ground/simd/kernels.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "tests/support/program.hpp"
 
@@ -135,6 +136,31 @@ TEST_SUITE("matmul") {
     }
 #endif
 
+#if defined(__x86_64__)
+    TEST_CASE("BLAS takes kernels that use the processor, also where it does not know it") {
+        for (const char* good : {"Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids"}) {
+            CHECK(better_blas_core(good) == nullptr);
+        }
+        const std::size_t sets = available_instruction_sets().size();  // sse2, avx2, avx512
+        for (const char* fallback :
+             {"Prescott", "Nehalem", "Sandybridge", "Barcelona", "Unknown"}) {
+            const char* const better = better_blas_core(fallback);
+            CHECK((better != nullptr) == (sets > 1));
+            if (sets == 2) CHECK(better == std::string("Haswell"));
+        }
+        const std::string chosen =
+            program::shell(
+                "unset OPENBLAS_CORETYPE; attn-explain bench --json --variant vectorized "
+                "--shape 1,2,2 --rounds 1")
+                .out;
+        CHECK((sets == 1 || chosen.find("Prescott") == chosen.npos));
+        // What the user says counts, and no child program inherits what the program has set.
+        const auto said = program::shell(
+            "OPENBLAS_CORETYPE=Nehalem attn-explain bench --variant vectorized --shape 1,2,2 "
+            "--rounds 1");
+        CHECK(said.out.find("OpenBLAS for Nehalem") != std::string::npos);
+    }
+#endif
     TEST_CASE("lengths that do not fit are refused") {
         CHECK_THROWS_AS(matmul(drawn({2, 3}, 1), drawn({2, 3}, 2), Second::as_stored), ShapeError);
         CHECK_THROWS_AS(matmul(drawn({2, 5, 3}, 1), drawn({3, 3, 3}, 2), Second::as_stored),

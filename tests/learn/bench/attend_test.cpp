@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/ground/simd/kernels.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/learn/bench/bench.hpp"
 
@@ -184,6 +185,16 @@ TEST_SUITE("bench: measurement") {
         CHECK(growth[0].times.back().first == 128);
         CHECK(std::abs(*attn::fitted_exponent(growth[0].times) - 3) < 1e-12);
         CHECK(std::abs(*attn::fitted_exponent(growth[0].memory) - 1) < 1e-12);
+    }
+    TEST_CASE("the measured multiply-add rounds as those of the kernels: one instruction") {
+        // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: the product alone loses its last term.
+        constexpr float factor = 1 + 0x1p-12F;
+        for (const InstructionSet set : attn::available_instruction_sets()) {
+            std::vector<float> numbers(attn::simd::peak_floats, -factor);
+            attn::simd::kernels_for(set).peak(numbers.data(), factor, 1);
+            const bool has_fma = set != InstructionSet::sse2;
+            CHECK(numbers[0] == -0x1p-12F - (has_fma ? 0x1p-24F : 0));
+        }
     }
     TEST_CASE("a peak is measured for each instruction set of this processor, and for no other") {
         for (const InstructionSet instruction_set : attn::available_instruction_sets()) {

@@ -40,6 +40,21 @@ void prepare_blas(std::size_t threads) {
 
 std::string blas_core_type() { return openblas_get_corename(); }
 
+const char* better_blas_core([[maybe_unused]] std::string_view chosen) {
+#if defined(__x86_64__)
+    constexpr std::string_view wide = "Haswell Zen Excavator SkylakeX Cooperlake SapphireRapids";
+    if (wide.find(chosen) != wide.npos) return nullptr;
+    // The compiler's runtime also checks that the system saves the wide registers.
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512cd"))
+        return "SkylakeX";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#endif
+    return nullptr;
+}
+
 template <class T>
 void blas_multiply(const T* a, std::size_t a_stride, const T* b, T* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,

@@ -10,7 +10,8 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// Multiply-adds on registers alone. SSE2 has no FMA: it multiplies, then adds.
+/// Multiply-adds on registers alone, by the instruction of the kernels. SSE2 has no FMA: it
+/// multiplies, then adds.
 template <class Arch>
 class PeakLoop {
     using Batch = xsimd::batch<float, Arch>;
@@ -32,7 +33,7 @@ private:
         const Batch multiplier(factor);
         Batch sum[sums] = {Batch::load_unaligned(numbers + I * Batch::size)...};
         for (std::size_t step = 0; step < steps; ++step) {
-            ((sum[I] = xsimd::fma(sum[I], multiplier, multiplier)), ...);
+            ((sum[I] = VectorMath<float, Arch>::multiply_add(sum[I], multiplier, multiplier)), ...);
         }
         (sum[I].store_unaligned(numbers + I * Batch::size), ...);
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "attn/ground/tensor/tensor.hpp"
 
@@ -38,5 +39,12 @@ void prepare_blas(std::size_t threads);
 
 /// The processor whose kernels BLAS has chosen, as it calls it: `Haswell`, `SkylakeX`.
 std::string blas_core_type();
+
+/// Returns the processor whose kernels BLAS should use instead of those that it has chosen, if this
+/// processor has AVX2 or AVX-512 and they use neither; else null.
+///
+/// Why  OpenBLAS goes by model numbers. For a processor that is newer than it, it takes the kernels
+///      of a Prescott, of 2004.
+const char* better_blas_core(std::string_view chosen);
 
 }  // namespace attn
