@@ -1,23 +1,27 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/forms.hpp"
 
 namespace app {
 namespace {
 
-/// What --new writes: each word once, in a file that walks.
+/// The file that --new writes: each word once, in an attention that walks.
 constexpr const char* beginning =
-    R"(# An attention of your own: attn-explain --attention mine.attn
+    R"(# An attention of your own: attn-explain --attention {file}
 attention  mine
 title      Attention with a memory that fades
 begins     --heads 2 --mask causal
@@ -44,8 +48,12 @@ const std::vector<Flag>& attentions_flags() {
          such_as(attn::shipped_attention_names, Takes::Kind::file)},
         Flag{flags::forms, "",
              "walk all its forms: what each of them makes, and how far apart they are"},
-        Flag{flags::fresh, "FILE", "write a file to begin from, with remarks", file()}.writing(
-            {".attn", "*"})};
+        Flag{flags::fresh, "FILE",
+             "write a file to begin from, with remarks, or as NAME has it; a file that is there "
+             "stays as it is",
+             file()}
+            .writing({".attn", "*"}),
+        output_flag({".attn", ".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
     return all;
 }
 
@@ -108,14 +116,34 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     return is_right ? 0 : 1;
 }
 
+/// The attention file to write for the user to edit: that of --new, or of -o if it ends in .attn.
+/// Empty if there is none.
+std::string fresh_file(const Arguments& arguments) {
+    const std::string output = arguments[flags::output];
+    const std::string path = arguments[flags::fresh];
+    if (path.empty() && ending_of(output) == ".attn") return output;
+    std::error_code ignored;
+    const bool is_stream = path == "-" || std::filesystem::is_other(path, ignored);
+    return path.empty() || is_stream || !ending_of(path).empty() ? path : path + ".attn";
+}
+
+/// Errors  OutputError if the file exists.
+void write_fresh(const Arguments& arguments, const std::string& path) {
+    note_unused_flags(arguments, {flags::name, flags::fresh, flags::output},
+                      "an attention to show: leave " + path + " out");
+    const std::string shown = path == "-" ? "mine.attn" : shell_quoted(path);
+    const std::string text = arguments.has(flags::name)
+                                 ? attention_of(arguments[flags::name])->text
+                                 : attn::filled(beginning, {{"file", shown}});
+    if (path == "-") return StandardOutput::print(text);
+    refuse_edited(path);
+    attn::write_file(path, text);
+    report_note("wrote " + path + ": edit it, and walk it with attn-explain --attention " + shown);
+}
+
 int run_attentions(const Arguments& arguments) {
-    if (arguments.has(flags::fresh)) {
-        const std::string path = arguments[flags::fresh];
-        if (path == "-") {
-            StandardOutput::print(beginning);
-        } else {
-            attn::write_file(path, beginning);
-        }
+    if (const std::string path = fresh_file(arguments); !path.empty()) {
+        write_fresh(arguments, path);
         return 0;
     }
     if (!arguments.has(flags::name)) {
@@ -139,10 +167,11 @@ int run_attentions(const Arguments& arguments) {
 Command attentions_command() {
     return {"attentions",
             "list attentions, show one, or compare its forms",
-            {attentions_flags, json_flags, file_flags, walk_flags, config_flags},
+            {attentions_flags, json_flags, walk_flags, config_flags},
             run_attentions,
             {{"attn-explain attentions", "Lists what --attention knows."},
              {"attn-explain attentions retention", "Shows its file."},
+             {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
              {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"}}};
 }
 

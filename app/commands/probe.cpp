@@ -12,7 +12,6 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "app/terminal/terminal.hpp"
 #include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/explain/backward/backward.hpp"
@@ -145,6 +144,7 @@ std::string file_of(const Arguments& arguments) {
     if (output == "-" && is_text) {
         throw attn::ConfigError("-o -: a probe is no text: pass -o probe.npz or a pipe");
     }
+    if (as_program) refuse_edited(output);
     const std::string path = as_program ? beside(output, ".npz") : output;
     if (as_program && std::filesystem::exists(path) && !is_probe(path)) {
         throw attn::ConfigError("-o " + output + ": its inputs would go to " + path +
@@ -226,7 +226,6 @@ int run_probe(const Arguments& arguments) {
     }
     std::vector<attn::TensorRef> arrays;
     for (const auto& [name, tensor] : given.entries()) arrays.push_back({name, tensor});
-    remove_temporaries_on_signals();
     if (path == "-") std::signal(SIGPIPE, SIG_DFL);
     attn::OutputSet set;
     attn::OutputFile file(set.file(path == "-" ? "/dev/stdout" : path));

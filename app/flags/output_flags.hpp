@@ -66,6 +66,9 @@ void check_output_flags(const Arguments& arguments);
 /// Errors  ConfigError naming the flag, the file and what to write instead.
 void check_written_files(const Arguments& arguments);
 
+/// Errors  OutputError if the file exists: for files that are written for the user to edit.
+void refuse_edited(const std::string& path);
+
 /// The path after links and dots, by which files are told apart.
 std::filesystem::path real_path(const std::string& path);
 

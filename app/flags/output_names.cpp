@@ -107,6 +107,14 @@ std::filesystem::path real_path(const std::string& path) {
     return real.empty() ? std::filesystem::path(path) : real;
 }
 
+void refuse_edited(const std::string& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) return;
+    throw attn::OutputError(attn::visible(path) +
+                            " exists and may have been edited: choose another name, or remove the "
+                            "file first");
+}
+
 void check_written_files(const Arguments& arguments) {
     if (arguments.has(flags::format)) {
         const std::string name = arguments[flags::format];

@@ -61,6 +61,34 @@ TEST_SUITE("app: attentions") {
         CHECK(run("--only weights -q --config " + record).out == made.out);
         CHECK(run(walk + "--attention " + file).exit_code == 2);
     }
+    TEST_CASE("an edited attention is never overwritten, and a new one says how to walk it") {
+        const program::Folder folder;
+        const std::string in = "cd '" + folder.path().string() + "' && attn-explain attentions ";
+        const program::Result made = program::shell(in + "--new mine");
+        CHECK(made.exit_code == 0);
+        CHECK_MESSAGE(has(made.err, "attn-explain --attention mine.attn"), made.err);
+        CHECK(program::read_file(folder / "mine.attn")
+                  .starts_with("# An attention of your own: attn-explain --attention mine.attn\n"));
+        std::ofstream(folder / "mine.attn") << "my work\n";
+        for (const char* again : {"--new mine", "--new mine.attn", "retention --new mine.attn",
+                                  "retention -o mine.attn", "-o mine.attn"}) {
+            const program::Result refused = program::shell(in + again);
+            CHECK_MESSAGE(refused.exit_code == 2, again);
+            CHECK_MESSAGE(has(refused.err, "mine.attn exists"), refused.err);
+            CHECK(program::read_file(folder / "mine.attn") == "my work\n");
+        }
+        // A given attention is where the new one begins.
+        const std::string retention = run("attentions retention").out;
+        CHECK(program::shell(in + "retention --new r.attn").exit_code == 0);
+        CHECK(program::shell(in + "retention -o o.attn").exit_code == 0);
+        CHECK(program::shell(in + "./o.attn --new p.attn").exit_code == 0);
+        for (const char* file : {"r.attn", "o.attn", "p.attn"}) {
+            CHECK(program::read_file(folder / file) == retention);
+        }
+        CHECK(has(run("attentions --new -").out, "--attention mine.attn\n"));
+        CHECK(has(program::shell(in + "--new 'my own.attn'").err, "'my own.attn'"));
+        CHECK(has(program::read_file(folder / "my own.attn"), "--attention 'my own.attn'\n"));
+    }
     TEST_CASE("a walk asks for the memory of its own steps: a recurrent form has no scores") {
         const std::string walk =
             "--attention retention --seq-len 60000 --embed-dim 4 --only context[0,59999] -q ";

@@ -102,6 +102,9 @@ TEST_SUITE("app: output names") {
         check_refused("probe --code torch -o " + (folder / "mine.py"), "mine.npz");
         CHECK(program::read_file(folder / "mine.npz") == "my own numbers");
         REQUIRE(run("probe --code torch -o " + (folder / "other.py")).exit_code == 0);
+        // The program holds the user's own code by now; the probe beside it may be replaced.
+        check_refused("probe --code torch -o " + (folder / "other.py"), "other.py exists");
+        std::filesystem::remove(folder / "other.py");
         CHECK(run("probe --code torch -o " + (folder / "other.py")).exit_code == 0);
 
         REQUIRE(run("probe -o " + (folder / "p.npz")).exit_code == 0);
