@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
     std::set_terminate(end_starved);
     app::restore_environment();
     app::report_full_files();
+    app::remove_temporaries_on_signals();
     try {
         try {
             app::ensure_stack();

@@ -8,7 +8,6 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "app/terminal/terminal.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/learn/bench/attend.hpp"
 
@@ -135,7 +134,6 @@ int run_bench_command(const Arguments& arguments) {
     warn_of_environment();
 
     // Refuse output files that cannot be written before anything is measured.
-    remove_temporaries_on_signals();
     attn::OutputSet set;
     std::optional<attn::OutputPlace> plot, file;
     if (!plot_path.empty()) plot = set.file(plot_path);

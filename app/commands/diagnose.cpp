@@ -401,6 +401,7 @@ int run_diagnose(const Arguments& typed) {
     }
     progress.clear();
     diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
+    refuse_wide_tolerance(options, diagnosis);
     if (std::string reason = why_not_judged(asked, diagnosis); !reason.empty()) {
         diagnosis.steps.clear();
         diagnosis.findings.clear();

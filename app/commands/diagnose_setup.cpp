@@ -10,7 +10,10 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/compare/compare.hpp"
 #include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
@@ -140,6 +143,23 @@ void tell_cost_of_mistakes(const attn::Plan& plan) {
     const double seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
     attn::tell_cost("each known mistake is tried", seconds, attn::mistakes().size(),
                     "pass a --rule that sums over less", report_note_now);
+}
+
+void refuse_wide_tolerance(const attn::DiagnoseOptions& options, attn::Diagnosis& diagnosis) {
+    if (!options.tolerance || !diagnosis.plan) return;
+    const attn::Ledger right = attn::walk(*diagnosis.plan, diagnosis.given);
+    for (attn::StepVerdict& step : diagnosis.steps) {
+        const attn::Tensor* const expected = right.find(step.name);
+        const double largest = expected == nullptr ? 0 : attn::usual_size(*expected);
+        const bool lets_zeros_pass =
+            largest > 0 &&
+            options.tolerance->absolute + options.tolerance->relative * largest >= largest;
+        if (!lets_zeros_pass) continue;
+        step.global = step.local = attn::Verdict::not_compared;
+        diagnosis.open.push_back("the tolerance judges nothing of " + step.name +
+                                 ": its largest number is " + attn::brief(largest) +
+                                 ", and zeros would pass. Pass a smaller --atol or --rtol");
+    }
 }
 
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,

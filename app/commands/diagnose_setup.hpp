@@ -48,6 +48,9 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
 /// Errors  ConfigError where it takes minutes.
 void tell_cost_of_mistakes(const attn::Plan& plan);
 
+/// Leaves open the steps that a tolerance would let pass if they were all zeros.
+void refuse_wide_tolerance(const attn::DiagnoseOptions& options, attn::Diagnosis& diagnosis);
+
 /// Somebody's tensors, those of the way forth and the gradients.
 struct GradientsApart {
     attn::Ledger forward{}, gradients{};

@@ -4,7 +4,6 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/terminal.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/gguf.hpp"
 #include "attn/files/io/input_file.hpp"
@@ -101,7 +100,6 @@ int run_export(const Arguments& arguments) {
     }
     const Model model = model_of(arguments);
     refuse_own_file(arguments[flags::model_file], path);
-    remove_temporaries_on_signals();
     if (arguments[flags::as] == "llama2c") {
         write_llama2c(model, path);
     } else if (arguments[flags::as].starts_with("gguf")) {

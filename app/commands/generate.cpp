@@ -6,7 +6,6 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "app/terminal/terminal.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -292,7 +291,6 @@ void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTenso
     }
     std::vector<attn::TensorRef> named;
     for (const attn::NamedTensor& each : arrays) named.push_back({each.name, each.tensor});
-    remove_temporaries_on_signals();
     attn::OutputSet set;
     attn::OutputFile file(set.file(path));
     attn::write_npz(file, named);

@@ -1,9 +1,15 @@
 #include "app/commands/walk.hpp"
 
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/terminal/messages.hpp"
+#include "app/terminal/standard_output.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/lint/lint.hpp"
@@ -35,7 +41,21 @@ std::string weight_to_derive(const attn::Ledger& ledger) {
     return {};
 }
 
+/// True if standard input is a pipe or a file with bytes that nothing has read.
+bool has_unread_input() {
+    struct stat status {};
+    int bytes = 0;
+    if (::fstat(STDIN_FILENO, &status) != 0 || S_ISCHR(status.st_mode)) return false;
+    return ::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 }  // namespace
+
+void note_unread_input(const Arguments& arguments) {
+    const bool has_source = arguments.has(says_x) || arguments.has(flags::model_file);
+    if (has_source || KeptOutput::is_kept() || !has_unread_input()) return;
+    report_note("standard input is not read: pass --text-file - to attend over it");
+}
 
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,
                          const attn::Ledger& ledger) {

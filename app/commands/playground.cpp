@@ -2,7 +2,6 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/terminal/terminal.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/show/render/page/page_files.hpp"
@@ -53,7 +52,6 @@ int run_playground(const Arguments& arguments) {
         throw attn::ConfigError(
             "playground writes a page of some megabytes: say where, as in -o play.html");
     }
-    remove_temporaries_on_signals();
     const std::string model =
         arguments.has(flags::no_model) ? std::string() : attn::models::packed_stories();
     write_text(arguments, page_with(model));

@@ -9,7 +9,6 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "app/terminal/terminal.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/learn/quiz/question.hpp"
@@ -160,7 +159,6 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
     };
     go_into_folder(path, "sheet", form);
     go_into_folder(key, "key", key_form);
-    remove_temporaries_on_signals();
     std::vector<std::pair<std::string, std::string>> files;
     for (std::int64_t student = 1; student <= students; ++student) {
         const std::uint64_t own = seed + static_cast<std::uint64_t>(student - 1);

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "app/flags/output_flags.hpp"
-#include "app/terminal/terminal.hpp"
 #include "attn/files/io/output_files.hpp"
 
 namespace app {
@@ -64,7 +63,6 @@ int run_man(const Arguments& arguments) {
         write_text(arguments, man_page(asked_command(arguments)));
         return 0;
     }
-    remove_temporaries_on_signals();
     const std::filesystem::path folder = arguments[flags::save_dir];
     std::error_code failure;
     const bool is_new = !std::filesystem::exists(folder, failure);

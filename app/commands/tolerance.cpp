@@ -7,6 +7,7 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
@@ -105,6 +106,13 @@ int run_tolerance(const Arguments& arguments) {
     require_all_steps(config, "tolerance");
     const attn::Plan plan = attn::resolve(config);
     note_useless_flags(arguments, &plan);
+    const double scores = static_cast<double>(plan.batch * plan.heads * plan.query_len) *
+                          static_cast<double>(plan.key_len);
+    constexpr double many = 2e6, seconds_each = 1.5e-6;
+    if (scores > many) {
+        report_note_now(fmt::format("the bounds of {} scores take some {:.0f} seconds",
+                                    attn::brief(scores), seconds_each * scores));
+    }
     const attn::Ledger given = attn::draw(plan);
     Tested tested{plan.compute_dtype, attn::tolerances(plan, given), nullptr, {}};
     const std::string asked = arguments[flags::tested_step];

@@ -410,9 +410,9 @@ int run_walk(const Arguments& typed) {
         note_useless_flags(arguments, &plan);
     }
     check_hidden(arguments, plan);
-    if (plan.config.projection == attn::Projection::mha && !plan.config.bias) {
+    note_unread_input(arguments);
+    if (plan.config.projection == attn::Projection::mha && !plan.config.bias)
         report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
-    }
     for (const Name& list : {flags::list_steps, flags::list_rules}) {
         if (!arguments.has(list)) continue;
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),

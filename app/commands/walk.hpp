@@ -17,6 +17,9 @@ const std::vector<Flag>& walk_own_flags();
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,
                          const attn::Ledger& ledger);
 
+/// Reports that standard input is not read, if something was piped into a walk without a source.
+void note_unread_input(const Arguments& arguments);
+
 /// A walk by the flags as they are now, told from the one before; gives the walk that it printed.
 using WalkOnce = std::function<std::shared_ptr<const attn::Document>(
     const Arguments& arguments, std::shared_ptr<const attn::Document> before)>;

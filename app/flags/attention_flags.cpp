@@ -29,7 +29,7 @@ std::string text_of_attention(const std::string& said) {
                                ": attn-explain attentions lists them, and a file of yours has a "
                                "dot or a folder in its name"));
     }
-    attn::InputFile file(said);
+    attn::InputFile file(said, std::size_t{1} << 20U);
     constexpr std::uint64_t longest = 65536;
     if (file.size() > longest) {
         throw attn::InputError(file.label() +

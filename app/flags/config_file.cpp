@@ -29,8 +29,8 @@ bool are_rivals(const Flag& a, const Flag& b) {
     return (a.traits & b.traits & (says_x | says_memory)) != 0 || names(a, b) || names(b, a);
 }
 
-/// What a file of settings may not make the program read: a file named in a file that it names, and
-/// what is no file, as reading a pipe waits for good.
+/// Refuses a value with which a settings file would make the program read a file that names others,
+/// or something other than a file: reading a pipe may block forever.
 void check_input(const Flag& flag, const std::string& value) {
     if (flag.is(flags::rules) && value.starts_with('@')) {
         throw attn::ConfigError("a file of settings names no file of rules: write the rules here");
@@ -39,9 +39,18 @@ void check_input(const Flag& flag, const std::string& value) {
         if (value.find('\n') != value.npos || !names_a_file(value)) return;
         throw attn::ConfigError("a file of settings names no attention file: write its text here");
     }
-    std::error_code ignored;
-    const std::string path = flag.may_name_file() ? attn::file_of(value) : "";
-    if (!std::filesystem::is_directory(path, ignored)) attn::require_regular_file(path);
+    if (!flag.may_name_file()) return;
+    // The file may follow a colon: `mse:FILE`.
+    for (std::size_t begin = 0, colon = 0; colon != value.npos; begin = colon + 1) {
+        const std::string path = attn::file_of(value.substr(begin));
+        if (path == "-") {
+            throw attn::ConfigError("a settings file does not read standard input: type " +
+                                    flag.name + " " + value + " instead");
+        }
+        std::error_code ignored;
+        if (!std::filesystem::is_directory(path, ignored)) attn::require_regular_file(path);
+        colon = value.find(':', begin);
+    }
 }
 
 /// Only told of a walk, and derived from the other settings.
@@ -68,8 +77,8 @@ bool says_none(const attn::FileSetting& setting) {
 
 /// The text of a setting for its flag; nothing where it is left at its default, unless that is to
 /// win over what a preset or a model says.
-std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& flag,
-                                     const attn::FileSetting& setting, bool says_defaults) {
+std::vector<Arguments::Said> texts_of(const Arguments& arguments, const Flag& flag,
+                                      const attn::FileSetting& setting, bool says_defaults) {
     const std::vector<std::string>& values = setting.values;
     const bool stands_alone = flag.may_stand_alone && values == std::vector<std::string>{"true"};
     if (stands_alone) return {{&flag, ""}};
@@ -93,6 +102,14 @@ std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& fla
     const std::string joined = attn::joined(values, ",");
     if (joined.empty() && flag.may_stand_alone) refuse_empty(flag);
     return {{&flag, joined}};
+}
+
+/// The same, after check_input().
+std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& flag,
+                                     const attn::FileSetting& setting, bool says_defaults) {
+    const std::vector<Arguments::Said> said = texts_of(arguments, flag, setting, says_defaults);
+    for (const Arguments::Said& each : said) check_input(*each.flag, each.text);
+    return said;
 }
 
 const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting& setting,
@@ -136,7 +153,7 @@ std::string settings_text(const std::string& path) {
     static std::map<std::string, std::string> pipes;
     const auto known = pipes.find(path);
     if (known != pipes.end()) return known->second;
-    std::string text(attn::InputFile(path).all());
+    std::string text(attn::InputFile(path, std::size_t{64} << 20U).all());
     std::error_code none;
     if (!std::filesystem::is_regular_file(path, none)) pipes.emplace(path, text);
     return text;
@@ -188,7 +205,6 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
             continue;
         }
         try {
-            for (const std::string& value : setting.values) check_input(flag, value);
             Arguments one(typed.tables());
             one.say(said_by(typed, flag, setting, says_defaults));
             for (const Arguments::Said& said : one.said()) {

@@ -1,6 +1,7 @@
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
@@ -8,6 +9,7 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/backward/backward.hpp"
+#include "attn/explain/notes/findings.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/models/model_loss.hpp"
@@ -106,9 +108,13 @@ attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig con
     whole.forget_any({flags::only, flags::check_gradient});
     for (const std::string& said : arguments[flags::learn]) {
         const auto rate = parse_as<double>("--learn", said);
+        if (!std::isfinite(rate)) {
+            throw attn::ConfigError("--learn " + said + " is no step: pass a number such as 0.1");
+        }
         const attn::Plan plan = attn::resolve(config);
         const auto table = table_of(whole, plan);
         const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), *table);
+        std::string lost;
         for (const attn::Step& step : *table) {
             const attn::Tensor* const gradient = ledger.find("d_" + step.name);
             const bool is_table = step.name == "embedding" || step.name == "position_table";
@@ -119,8 +125,11 @@ attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig con
             for (std::size_t i = 0; i < moved.size(); ++i) {
                 moved.data()[i] -= rate * gradient->at(i);
             }
-            config.parameters.record(step.name, attn::cast({before.axes(), moved}, before.dtype()));
+            attn::Tensor after = attn::cast({before.axes(), moved}, before.dtype());
+            if (lost.empty() && !attn::notes::not_finite(after).empty()) lost = step.name;
+            config.parameters.record(step.name, std::move(after));
         }
+        if (!lost.empty()) report_note(lost + " is not finite after --learn " + said);
     }
     return config;
 }

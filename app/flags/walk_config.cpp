@@ -22,8 +22,8 @@ namespace {
 /// line holds.  Errors  InputError for a file without any, or that is not UTF-8.
 std::vector<std::string> read_lines(const std::string& path, const std::string& each,
                                     bool has_remarks) {
-    attn::InputFile file(path);
     constexpr std::size_t largest_text = std::size_t{1} << 26;  // far above any text one reads
+    attn::InputFile file(path, largest_text);
     if (file.size() > largest_text) {
         throw attn::InputError(file.label() + ": more than 64 MB of text; pass fewer sequences");
     }
@@ -64,9 +64,22 @@ std::string only_one(const Arguments& arguments, Trait kind) {
     return used;
 }
 
+/// True if a few characters ask for many tokens. The walk itself checks the memory of others.
+bool is_large(const attn::WalkConfig& config) {
+    constexpr double large = 1 << 14;
+    const auto* tokens = std::get_if<attn::Tokens>(&config.input);
+    const bool repeats = tokens != nullptr && config.batch && tokens->sequences.size() == 1;
+    const auto given = static_cast<std::int64_t>(repeats ? tokens->sequences[0].size() : 1);
+    const auto length = std::max({config.query_len.value_or(1), config.key_len.value_or(1), given});
+    return static_cast<double>(config.batch.value_or(1)) * static_cast<double>(length) > large;
+}
+
 /// Text as tokens, with a hint for scripts that put no blanks between words.
 attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string>& texts) {
     const attn::Splitting splitting{arguments[flags::split], arguments.has(flags::keep_case)};
+    if (splitting.by == "words" && std::ranges::find(texts, "-") != texts.end()) {
+        throw attn::ConfigError("'-' has no words: --text-file - reads standard input");
+    }
     attn::Tokens tokens = attn::tokenize(texts, splitting);
     if (splitting.by != "words") return tokens;
     const auto unbroken =
@@ -286,12 +299,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     if (!config.rules.empty()) require_all_steps(config, "--rule");
     if (!config.attentions.empty()) require_all_steps(config, "--attention");
     if (!trained) set_given_weights(arguments, config);
-    // A length alone costs nothing to say; of shorter ones the walk itself asks.
-    constexpr std::int64_t large = 1 << 14;
-    const bool is_large =
-        std::max(config.query_len.value_or(0), config.key_len.value_or(0)) > large;
-    const bool has_other_steps = !config.attentions.empty();
-    if (is_large && !has_other_steps) {
+    if (is_large(config)) {
         const attn::Plan plan = attn::resolve_unnamed(config);
         const attn::StepTable& table = attn::step_table(plan);
         asks_for_parts(arguments) ? attn::require_room(attn::steps_before_rows(table), plan)

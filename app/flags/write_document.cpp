@@ -145,11 +145,7 @@ void write_steps(const Arguments& arguments, const std::vector<attn::Section>& s
 
 void write_text(const Arguments& arguments, const std::string& text) {
     const std::string path = output_file(arguments);
-    if (!path.empty()) {
-        remove_temporaries_on_signals();
-        attn::write_file(path, text);
-        return;
-    }
+    if (!path.empty()) return attn::write_file(path, text);
     const bool is_json = text.starts_with('{') || text.starts_with('[');
     const auto columns = is_json ? std::nullopt : terminal_columns(arguments);
     // Names of arrays or tokens never command a terminal, nor a pager after a pipe.
@@ -190,7 +186,6 @@ void write_document(const Arguments& arguments, const attn::Document& made, attn
     };
     const std::string path = output_file(arguments);
     const std::string folder = arguments[flags::save_dir];
-    if (!path.empty() || !folder.empty()) remove_temporaries_on_signals();
     if (!folder.empty()) save_folder(folder, made);
     const bool prints =
         folder.empty() || arguments.has_any({flags::output, flags::format, flags::json});

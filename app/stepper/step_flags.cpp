@@ -68,10 +68,7 @@ void step_through(Scene scene, const Arguments& arguments) {
     Pager::forbid();
     StandardOutput output;
     std::optional<attn::OutputFile> file;
-    if (!path.empty()) {
-        remove_temporaries_on_signals();
-        file.emplace(path);
-    }
+    if (!path.empty()) file.emplace(path);
     const attn::Sink write = [&](std::string_view text) {
         if (file) return file->write(text);
         output.write(text);

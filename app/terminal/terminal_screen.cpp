@@ -68,8 +68,11 @@ void clean_up_and_end(int signal) {
 
 void remove_temporaries_on_signals() {
     for (const int signal : fatal_signals) {
-        // A signal that the caller chose to ignore (nohup) stays ignored.
-        if (std::signal(signal, clean_up_and_end) == SIG_IGN) std::signal(signal, SIG_IGN);
+        // A signal that the caller ignores (nohup) or a sanitizer handles keeps its handler.
+        struct sigaction before {};
+        const bool is_default =
+            ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL;
+        if (is_default) std::signal(signal, clean_up_and_end);
     }
 }
 
@@ -98,7 +101,8 @@ void TerminalGuard::watch(std::string leaving) {
 }
 
 TerminalGuard::~TerminalGuard() {
-    for (const int signal : fatal_signals) std::signal(signal, SIG_DFL);
+    has_modes = false;
+    leaving_text.clear();
 }
 
 }  // namespace app

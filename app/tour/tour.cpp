@@ -54,7 +54,6 @@ public:
             const std::vector<std::string> words = shell_words(block.is_command ? block.text : "");
             const auto flag = std::ranges::find(words, "-o");
             if (flag == words.end()) continue;
-            remove_temporaries_on_signals();
             if (!folder_) folder_.emplace(folder_name());
             path_ = fs::path(folder_->file(*(flag + 1)).path).parent_path();
         }

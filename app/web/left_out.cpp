@@ -49,7 +49,7 @@ const std::string_view page_css, page_heads_css, page_dark_css, page_heads_js, p
 
 // --- files and patterns
 
-InputFile::InputFile(const std::string& path) { refuse("the file " + path); }
+InputFile::InputFile(const std::string& path, std::size_t) { refuse("the file " + path); }
 InputFile::InputFile(std::string_view bytes, std::string label)
     : label_(std::move(label)), size_(bytes.size()), view_(bytes) {}
 InputFile::Descriptor::~Descriptor() = default;

@@ -113,6 +113,7 @@ const std::vector<Bad> bad_files{
     {"setting n = 1 2\nstep weights[h,q,k] = n", "the expression ends"},
     {"axis h < 3\nS", "h is an index in every walk"},
     {"axis o < w\nstep z[o] = 1\nstep weights[h,q,k] = z[0]", "nothing binds 'w'"},
+    {"axis o < 100000001\nstep z[o] = 1\nstep weights[h,q,k] = z[0]", "from 1 to 100000000"},
     {"axis o < 1e12\nstep z[o] = 1\nstep weights[h,q,k] = z[0]", "would have 1e+12 places"},
     {"form a\nS\nsame weights", "no two forms"},
     {"form a b\nS", "is no name"},

@@ -3,6 +3,7 @@
 
 #include "tests/support/program.hpp"
 
+using program::has;
 using program::run;
 
 namespace {
@@ -38,6 +39,19 @@ std::string page_file(const program::Folder& folder, const std::string& name,
 }  // namespace
 
 TEST_SUITE("app: diagnose") {
+    TEST_CASE("a tolerance that lets zeros pass judges nothing, and nothing is right by it") {
+        const program::Folder folder;
+        const std::string walk = " --heads 2 --seq-len 5 --embed-dim 8 --seed 3 ";
+        const std::string mine = folder / "mine.npz";
+        REQUIRE(run(walk + "--bug scale-missing -o " + mine).exit_code == 0);
+        for (const char* wide : {"--atol 1e30", "--rtol 1e300", "--rtol 1", "--atol 7"}) {
+            CAPTURE(wide);
+            const auto result = run("diagnose " + mine + walk + wide);
+            CHECK(result.exit_code == 3);
+            CHECK(has(result.out, "the tolerance judges nothing of weights"));
+        }
+        CHECK(run("diagnose " + mine + walk + "--atol 1e-4").exit_code == 1);
+    }
     TEST_CASE(
         "a long walk of one sequence, x drawn by the same flags, is examined as a short one") {
         const program::Folder folder;

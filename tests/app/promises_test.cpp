@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -101,6 +102,60 @@ TEST_SUITE("app: promises") {
         }
     }
 
+    TEST_CASE("no setting makes the program wait: each that may name a file, by the flags' table") {
+        const Folder folder;
+        REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+        std::istringstream rows(run("completions fish").out);
+        std::set<std::string> keys;
+        for (std::string row; std::getline(rows, row);) {
+            const bool is_walks = has(row, "-n 'not __attn_explain_command");
+            const bool may_name_file = row.ends_with(" -F") || has(row, " -F -a") ||
+                                       has(row, "FILE") || has(row, "a file");
+            const std::size_t at = row.find(" -l ") + 4;
+            if (is_walks && may_name_file) keys.insert(row.substr(at, row.find(' ', at) - at));
+        }
+        for (const char* key : {"x", "loss", "sink", "past", "position-bias", "model-file"}) {
+            CHECK_MESSAGE(keys.contains(key), key);
+        }
+        // Standard input is a pipe that somebody holds open and never writes to.
+        std::string script = "cd '" + folder.path().string() + "'; exec 3<>pipe 4<>hold\n";
+        int count = 0;
+        for (std::string key : keys) {
+            std::ranges::replace(key, '-', '_');
+            for (const char* value : {R"("-")", R"("./pipe")", R"("mse:./pipe")", R"("-:x")",
+                                      R"(["./pi", "pe"])", R"("/dev/zero")"}) {
+                const std::string setting = "\"" + key + "\": " + value;
+                const std::string file = std::to_string(count++) + ".json";
+                std::ofstream(folder / file) << "{\"backward\": true, " + setting + "}";
+                std::ofstream(folder / ("said" + file))
+                    << R"({"attn_explain": "1", "config": {"said": {"backward": true}, )" +
+                           setting + "}}";
+            }
+        }
+        REQUIRE(::mkfifo((folder / "hold").c_str(), 0600) == 0);
+        REQUIRE(::mkfifo((folder / "pi,pe").c_str(), 0600) == 0);
+        script +=
+            "for c in *.json; do timeout 10 attn-explain -q --config $c <&4 >out 2>err\n"
+            "if [ $? = 124 ]; then echo $c; cat $c; fi; done";
+        const auto result = shell("bash -c '" + script + "'");
+        CHECK_MESSAGE(result.out.empty(), result.out);
+        check_refused("--config " + written(folder, "c.json", R"({"x": "-"})"),
+                      "does not read standard input: type --x - instead");
+    }
+
+    TEST_CASE("what is too long for its kind is refused before it is read to its end") {
+#if !defined(__SANITIZE_ADDRESS__)  // which takes terabytes of addresses
+        for (const std::string& command : std::vector<std::string>{
+                 "--attention /dev/stdin", "--config /dev/stdin", "--config -", "--text-file -"}) {
+            CAPTURE(command);
+            const auto result =
+                shell("ulimit -v 400000; yes | head -c 500000000 | attn-explain " + command);
+            CHECK(result.exit_code == 2);
+            CHECK_MESSAGE((has(result.err, "1 MB") || has(result.err, "64 MB")), result.err);
+        }
+#endif
+    }
+
     TEST_CASE("null in a settings file says nothing, which is said") {
         const Folder folder;
         const auto result = run("--config " + written(folder, "c.json", "{\"heads\": null}"));
@@ -130,7 +185,11 @@ TEST_SUITE("app: promises") {
         for (const std::string& command : std::vector<std::string>{
                  "--only weights --seq-len 16777216", "lint --seq-len 16777216",
                  "why 'weights[0,0]' --seq-len 16777216", "compare '' '' --seq-len 16777216",
-                 "compare '--seq-len 16777216' ''", "--config " + file}) {
+                 "compare '--seq-len 16777216' ''", "--config " + file,
+                 "--batch 20000000 --ids 1,2,3 --embed-dim 4096", "--batch 200000000 --text a",
+                 "--batch 20000000 --text 'a b c d e f g' --embed-dim 512",
+                 "--batch 900000000 --memory-text a",
+                 "--attention retention --batch 20000000 --ids 1,2,3 --embed-dim 4096"}) {
             CAPTURE(command);
             const auto result = shell("ulimit -v 262144; attn-explain " + command);
             CHECK(result.exit_code == 2);
@@ -160,6 +219,23 @@ TEST_SUITE("app: promises") {
         }
         const std::string fast = walk.substr(0, walk.find("--variant")) + "--only context";
         CHECK(shell(fast).out == shell(fast + " --threads 1").out);
+    }
+
+    TEST_CASE(
+        "whatever is written, a signal that ends the program finds a handler that cleans up") {
+        const Folder folder;
+        for (const char* command : {"--save-config c.json", "--save-dir d", "-o x.txt", ""}) {
+            const auto result =
+                shell("cd '" + folder.path().string() +
+                      "' && mkfifo t 2>&-; attn-explain --text-file t " + command +
+                      " >o 2>e & exec 3>t; grep SigCgt /proc/$!/status; echo a >&3");
+            CAPTURE(command);
+            const std::string mask = result.out.substr(result.out.find('\t') + 1);
+            const unsigned long long caught = std::stoull(mask, nullptr, 16);
+            for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+                CHECK((caught >> (signal - 1) & 1U) == 1);
+            }
+        }
     }
 
     TEST_CASE("no descriptor, no stack to speak of: nothing is left and nothing crashes") {

@@ -39,6 +39,16 @@ TEST_SUITE("app: tolerance") {
         CHECK(result.out.find("\nA test of weights, from the inputs:\n") != std::string::npos);
     }
 
+    TEST_CASE("an attention without a step that a mistake reads has tolerances too") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.attn";
+        std::ofstream(file) << "attention mine\nbegins --mask causal\n"
+                               "step weights[h,q,k] = exp(0 - abs(q - k))\n";
+        const auto result = run("tolerance --attention " + file);
+        CHECK_MESSAGE(result.exit_code == 0, result.err);
+        CHECK(result.out.find("known mistakes that change these numbers") != std::string::npos);
+    }
+
     TEST_CASE("fewer digits and longer sums allow more, and hide more") {
         const auto one = tolerances("--seq-len 8 --embed-dim 8");
         const auto brain = tolerances("--seq-len 8 --embed-dim 8 --compute-dtype bfloat16");

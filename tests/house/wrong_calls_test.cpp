@@ -10,6 +10,7 @@
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/steps/heads.hpp"
 #include "attn/core/steps/softmax.hpp"
+#include "attn/core/walk/bounds.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
@@ -37,6 +38,11 @@ WrongCall configured(const char* what, const std::function<void(WalkConfig&)>& c
 const Tensor three({"token"}, Array<float>{1, 2, 3});
 const Array<float> cells{{1, 2, 3}, {4, 5, 6}};
 const Array<float> scalar(1.0F);
+
+Ball ball_of(std::size_t cells_of_each) {
+    const Tensor numbers({"token"}, empty_array<double>({cells_of_each}));
+    return {numbers, numbers};
+}
 
 const std::vector<WrongCall>& wrong_calls() {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -86,6 +92,16 @@ const std::vector<WrongCall>& wrong_calls() {
         {"softmax along axis 2", [] { vectorized::softmax(cells, 2); }},
         {"exponentials with one maximum",
          [] { vectorized::exponentials(cells, Array<float>{1}, 1); }},
+        {"within bounds of another shape", [] { within(three, ball_of(2)); }},
+        {"within bounds of no radius",
+         [] {
+             within(three, {ball_of(3).middle, ball_of(2).radius});
+         }},
+        {"slope of another shape",
+         [] { slope_of(three, ball_of(4), rounding_of(DType::float32)); }},
+        {"rounding of an epsilon of 0", [] { rounding_of_half(0); }},
+        {"rounding of an epsilon of -1", [] { rounding_of_half(-1); }},
+        {"rounding of an epsilon of nan", [] { rounding_of_half(nan); }},
         {"choices of none",
          [] {
              Question question;

@@ -96,9 +96,9 @@ std::optional<Extent> axis_of(const std::string& letter, const AttentionFile& fi
     if (!is_sized(plan)) return Extent{letter, 0};
     return file.at(own->line, [&] {
         const double length = number_of(own->value, rule_settings(plan));
-        if (!(length >= 1 && length <= 1e9 && length == std::floor(length))) {
+        if (!(length >= 1 && length <= 1e8 && length == std::floor(length))) {
             throw ConfigError("the axis " + letter + " would have " + brief(length) +
-                              " places: a whole number from 1 on");
+                              " places: a whole number from 1 to 100000000");
         }
         return Extent{letter, static_cast<std::size_t>(length)};
     });

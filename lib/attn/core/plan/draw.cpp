@@ -54,9 +54,9 @@ Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
     const Shape shape = row.shape();
     if (const auto* tokens = std::get_if<Tokens>(row.taken)) {
         Array<std::int64_t> ids = empty_array<std::int64_t>(shape);
-        const auto& sequences = tokens->sequences;
         for (std::size_t i = 0; i < ids.size(); ++i) {
-            ids.data()[i] = sequences[i / shape.back()][i % shape.back()];
+            const std::size_t b = i / shape.back() % tokens->sequences.size();
+            ids.data()[i] = tokens->sequences[b][i % shape.back()];
         }
         return {row.axes(), std::move(ids)};
     }

@@ -34,8 +34,10 @@ std::string memory_text(double bytes) {
 
 double token_bytes(const Plan& plan) {
     constexpr double each = sizeof(std::string) + sizeof(std::int64_t);
-    return each * static_cast<double>(plan.batch) *
-           (static_cast<double>(plan.query_len) + static_cast<double>(plan.key_len));
+    constexpr double sequence = 120;  // three lists on the heap
+    return static_cast<double>(plan.batch) *
+           (sequence +
+            each * (static_cast<double>(plan.query_len) + static_cast<double>(plan.key_len)));
 }
 
 bool fits_memory(double bytes) {
@@ -59,6 +61,11 @@ void require_inputs(const Plan& plan) {
             bytes *= static_cast<double>(extent.size) * static_cast<double>(extent.times);
         }
         needed += bytes;
+    }
+    // Rows of the embedding table become x, which no draw makes.
+    if (std::holds_alternative<Tokens>(plan.config.input)) {
+        needed += plan.number_bytes() * static_cast<double>(plan.batch) *
+                  static_cast<double>(plan.query_len) * static_cast<double>(plan.embed_dim);
     }
     // Kinds of mask that are no range of keys: a byte for each cell.
     if (plan.masks()) needed += cell_count(mask_shape(plan, false));

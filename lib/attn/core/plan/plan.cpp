@@ -404,8 +404,6 @@ Plan sized(WalkConfig config) {
 
 Plan resolve_unnamed(WalkConfig config) {
     Plan plan = sized(std::move(config));
-    repeat_lone_sequence(plan.config.input, plan.batch);
-    if (plan.config.memory) repeat_lone_sequence(*plan.config.memory, plan.batch);
     resolve_positions(plan);
     resolve_mask_and_softmax(plan);
     resolve_score_changes(plan);
@@ -420,6 +418,8 @@ Plan resolve_unnamed(WalkConfig config) {
 
 Plan resolve(WalkConfig config) {
     Plan plan = resolve_unnamed(std::move(config));
+    repeat_lone_sequence(plan.config.input, plan.batch);
+    if (plan.config.memory) repeat_lone_sequence(*plan.config.memory, plan.batch);
     plan.query_tokens =
         token_names(plan.config.input, plan.config.names, plan.batch, plan.query_len);
     plan.key_tokens = plan.config.memory

@@ -9,6 +9,7 @@
 #include "attn/core/rules/gradient.hpp"
 #include "attn/core/rules/products.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/number_text.hpp"
 
 namespace attn {
 namespace {
@@ -280,6 +281,9 @@ Rounding rounding_of(DType dtype) {
 }
 
 Rounding rounding_of_half(double epsilon) {
+    if (!(epsilon > 0 && epsilon < 1)) {
+        throw ConfigError("the epsilon of a 16-bit type is between 0 and 1, not " + brief(epsilon));
+    }
     const bool is_float16 = epsilon < 0x1p-8;
     return {epsilon / 2, std::ldexp(1.0, is_float16 ? -25 : -134), std::ldexp(1.0, -24),
             is_float16 ? 65504.0 : 0x1.FEp127, true};

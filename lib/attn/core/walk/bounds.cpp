@@ -8,6 +8,7 @@
 
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 
@@ -131,7 +132,19 @@ std::string WithinBall::text(const Shape& shape) const {
                        brief(first_difference), brief(first_allowed));
 }
 
+namespace {
+
+/// Errors  ShapeError if the ball is of a tensor of another size.
+void require_cells(const Tensor& tensor, const Ball& ball) {
+    if (tensor.size() == ball.middle.size() && tensor.size() == ball.radius.size()) return;
+    throw ShapeError("bounds of shape " + shape_text(ball.middle.shape()) +
+                     " are not those of a tensor of shape " + shape_text(tensor.shape()));
+}
+
+}  // namespace
+
 WithinBall within(const Tensor& tensor, const Ball& ball) {
+    require_cells(tensor, ball);
     WithinBall result;
     const double* const middle = ball.middle.as<double>().data();
     const double* const radius = ball.radius.as<double>().data();
@@ -168,6 +181,7 @@ std::string Slope::text() const {
 }
 
 std::optional<Slope> slope_of(const Tensor& tensor, const Ball& ball, const Rounding& rounding) {
+    require_cells(tensor, ball);
     constexpr std::size_t fewest = 8;
     const double* const middle = ball.middle.as<double>().data();
     const double* const radius = ball.radius.as<double>().data();

@@ -18,14 +18,14 @@ namespace attn {
 namespace {
 
 // Most bytes from a pipe or a device: far above any typed table, far below what fills memory.
-std::size_t longest_stream(mode_t mode) {
+std::size_t longest_stream(mode_t mode, std::size_t most) {
     if (S_ISREG(mode)) return std::numeric_limits<std::size_t>::max();
-    return S_ISCHR(mode) ? std::size_t{64} << 20U : std::size_t{1} << 30U;
+    return S_ISCHR(mode) ? std::min(most, std::size_t{64} << 20U) : most;
 }
 
 }  // namespace
 
-InputFile::InputFile(const std::string& path) : label_(file_label(path)) {
+InputFile::InputFile(const std::string& path, std::size_t most) : label_(file_label(path)) {
     descriptor_.number = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                      : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (descriptor_.number < 0) fail(errno);
@@ -36,7 +36,7 @@ InputFile::InputFile(const std::string& path) : label_(file_label(path)) {
     if (S_ISREG(status.st_mode) && status.st_size > 0 && path != "-") {
         size_ = static_cast<std::uint64_t>(status.st_size);
     } else {
-        read_to_the_end(longest_stream(status.st_mode));
+        read_to_the_end(longest_stream(status.st_mode, most));
     }
 }
 

@@ -13,9 +13,9 @@ namespace attn {
 class InputFile {
 public:
     /// Opens the file at `path`; `-` is standard input.
-    /// Errors  also when what is no regular file goes on for more than 1 GiB, or a device
-    ///         for more than 64 MiB (`/dev/zero`).
-    explicit InputFile(const std::string& path);
+    /// Errors  also when a pipe goes on for more than `most` bytes, or a device for more than 64
+    ///         MiB (`/dev/zero`).
+    explicit InputFile(const std::string& path, std::size_t most = std::size_t{1} << 30U);
     /// Bytes in memory, which must outlive this; messages call them `label`.
     InputFile(std::string_view bytes, std::string label);
 

@@ -157,8 +157,8 @@ Hidden hidden_by(const Tolerance& tolerance, const Plan& plan, const Ledger& giv
     hidden.tries = plan.batch * plan.heads * plan.query_len * plan.key_len <= most_scores;
     for (const Mistake& mistake : mistakes()) {
         if (!hidden.tries || mistake.by_chance || !mistake.applies(plan)) continue;
-        const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
-        const Tensor* const made = wrong.find(step);
+        const std::optional<Ledger> wrong = walk_with(mistake, plan, given);
+        const Tensor* const made = wrong ? wrong->find(step) : nullptr;
         if (made == nullptr || same_numbers(*made, right)) continue;
         if (passes(*made, right, tolerance)) {
             hidden.mistakes.push_back(&mistake);

@@ -43,16 +43,6 @@ std::optional<Ledger> with_usual_sizes(const Ledger& given) {
     return any ? std::optional(std::move(louder)) : std::nullopt;
 }
 
-/// The walk with a mistake; nothing where what it reads is not in this attention.
-std::optional<Ledger> walk_with(const Mistake& mistake, const Plan& plan, const Ledger& given) {
-    try {
-        return walk(plan, given, mistake.apply(step_table(plan), plan));
-    } catch (const Error&) {
-        if (plan.config.attentions.empty()) throw;
-        return std::nullopt;
-    }
-}
-
 }  // namespace
 
 Power power(const Plan& plan, const Ledger& given) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,9 @@ const std::vector<Mistake>& mistakes();
 const std::vector<Mistake>& mistakes_of(const std::shared_ptr<const AttentionFile>& file);
 /// The mistakes of the attentions of a walk, then those of the catalogue.
 std::vector<const Mistake*> mistakes_in(const Plan& plan);
+
+/// The walk with a mistake made; nullopt if an attention file lacks what the mistake reads.
+std::optional<Ledger> walk_with(const Mistake& mistake, const Plan& plan, const Ledger& given);
 
 /// Differences that change no result: other ways to write the same attention.
 const std::vector<Mistake>& harmless_differences();

@@ -7,6 +7,7 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/core/walk/walk.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
@@ -88,6 +89,15 @@ const Mistake& find_mistake(std::string_view id, const Plan& plan) {
         if (each->of_file && each->id == id) return *each;
     }
     return find_mistake(id);
+}
+
+std::optional<Ledger> walk_with(const Mistake& mistake, const Plan& plan, const Ledger& given) {
+    try {
+        return walk(plan, given, mistake.apply(step_table(plan), plan));
+    } catch (const Error&) {
+        if (plan.config.attentions.empty()) throw;
+        return std::nullopt;
+    }
 }
 
 std::string Mistake::why_not(const Plan& plan) const {
