@@ -134,8 +134,9 @@ TEST_SUITE("app: export") {
                       "is a file of the model that is read: name another");
         CHECK(read_file(gguf) == before);
         REQUIRE(run("export -o " + (folder / "hf")).exit_code == 0);
+        std::ofstream(folder / "hf/old.gguf") << "another model";
         check_refused("export --model-file " + (folder / "hf") + " --as gguf -o " +
-                          (folder / "hf/model.safetensors"),
+                          (folder / "hf/old.gguf"),
                       "is a file of the model that is read: name another");
     }
     TEST_CASE("a window of a later layer is not lost in silence") {
