@@ -184,7 +184,7 @@ void note_unchanged(const Arguments& arguments, const attn::Document& printed) {
     for (const attn::Section& cell : printed.sections) {
         if (cell.changed || cell.margin.raw().starts_with(still)) return;
         has_walk = has_walk || !cell.walk.empty();
-        has_mistake = has_mistake || cell.margin.starts_with('[');
+        has_mistake = has_mistake || cell.margin.raw().starts_with('[');
     }
     report_note(changes_text(arguments) + " changes no cell printed here: " +
                 (!has_walk     ? "no walk makes them"

@@ -1,0 +1,222 @@
+// One tensor is one step, and nothing is right that was not judged: files as other programs save
+// them, computed here in plain loops.
+
+#include <cmath>
+#include <map>
+
+#include "attn/files/io/output_files.hpp"
+#include "attn/ground/tensor/sixteen_bits.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "tests/support/program.hpp"
+
+// Several test files are compiled as one.
+namespace verdicts {
+using program::Folder;
+using program::has;
+using program::Result;
+namespace {
+
+/// Rows of numbers, one matrix per head.
+using Matrix = std::vector<std::vector<double>>;
+using PerHead = std::vector<Matrix>;
+
+std::string json(double number) { return attn::shortest_text(number); }
+template <class T>
+std::string json(const std::vector<T>& all) {
+    std::string text;
+    for (const T& each : all) text += (text.empty() ? "[" : ", ") + json(each);
+    return text + "]";
+}
+
+PerHead drawn(std::size_t heads, std::size_t rows, std::size_t columns, double start) {
+    PerHead all(heads, Matrix(rows, std::vector<double>(columns)));
+    double place = start;
+    for (Matrix& matrix : all) {
+        for (std::vector<double>& row : matrix) {
+            for (double& cell : row) cell = 2 * std::sin(place += 1.7 + start / 9);
+        }
+    }
+    return all;
+}
+
+/// Attention over given queries, keys and values, as a program computes it.
+struct Layer {
+    PerHead q = drawn(2, 5, 4, 0.3), k = drawn(2, 5, 4, 1.1), v = drawn(2, 5, 4, 2.3);
+    double factor = 1;         ///< of every score
+    std::size_t unseen = 100;  ///< query i sees the keys up to i + unseen
+    bool in_16_bits = false;
+    PerHead weights{}, context{};
+
+    double stored(double number) const {
+        const auto single = static_cast<float>(number);
+        return in_16_bits ? attn::nearest(single, attn::DType::float16) : single;
+    }
+
+    void store(PerHead& tensor) const {
+        for (Matrix& matrix : tensor) {
+            for (std::vector<double>& row : matrix) {
+                for (double& cell : row) cell = stored(cell);
+            }
+        }
+    }
+
+    Layer& run() {
+        for (PerHead* each : {&q, &k, &v}) store(*each);
+        for (std::size_t h = 0; h < q.size(); ++h) {
+            weights.push_back({});
+            context.push_back({});
+            for (std::size_t i = 0; i < q[h].size(); ++i) add_row(h, i);
+        }
+        store(weights);
+        store(context);
+        return *this;
+    }
+
+    void add_row(std::size_t h, std::size_t i) {
+        std::vector<double> row, result(v[h][0].size());
+        double sum = 0;
+        for (std::size_t j = 0; j < k[h].size(); ++j) {
+            double score = 0;
+            for (std::size_t f = 0; f < q[h][i].size(); ++f) score += q[h][i][f] * k[h][j][f];
+            score *= factor / std::sqrt(static_cast<double>(q[h][i].size()));
+            row.push_back(j > i + unseen ? 0 : std::exp(score));
+            sum += row.back();
+        }
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            row[j] /= sum;
+            for (std::size_t f = 0; f < result.size(); ++f) result[f] += row[j] * v[h][j][f];
+        }
+        weights[h].push_back(std::move(row));
+        context[h].push_back(std::move(result));
+    }
+};
+
+Result diagnosed(const std::map<std::string, PerHead>& saved, const std::string& flags) {
+    const Folder folder;
+    std::string text;
+    for (const auto& [name, tensor] : saved) {
+        text += (text.empty() ? "{\"" : ", \"") + name + "\": " + json(tensor);
+    }
+    attn::write_file(folder / "mine.json", text + "}");
+    return program::run("diagnose '" + (folder / "mine.json") + "' " + flags);
+}
+
+Result pasted(const std::string& text) {
+    const Folder folder;
+    attn::write_file(folder / "mine.txt", text);
+    return program::run("diagnose '" + (folder / "mine.txt") + "'");
+}
+
+}  // namespace
+}  // namespace verdicts
+
+TEST_SUITE("app: verdicts") {
+    using namespace verdicts;
+
+    TEST_CASE("a result that is called as an input is judged, right or wrong") {
+        Layer layer;
+        layer.run();
+        const std::map<std::string, PerHead> inputs{
+            {"q", layer.q}, {"k", layer.k}, {"v", layer.v}, {"attention", layer.weights}};
+        auto saved = inputs;
+        saved["values"] = layer.context;
+        const Result right = diagnosed(saved, "--heads 2");
+        CHECK_MESSAGE(right.exit_code == 0, right.out);
+        CHECK(has(right.out, "right: weights, context"));
+        for (Matrix& matrix : saved["values"]) std::swap(matrix[0], matrix[1]);
+        const Result wrong = diagnosed(saved, "--heads 2");
+        CHECK_MESSAGE(wrong.exit_code != 0, wrong.out);
+        CHECK_FALSE(has(wrong.out, "right: "));
+    }
+
+    TEST_CASE("of two tensors for one step the second is not compared, and accuses nothing") {
+        Layer layer;
+        layer.run();
+        const Result result = diagnosed({{"q", layer.q},
+                                         {"queries", drawn(2, 5, 4, 7.7)},
+                                         {"k", layer.k},
+                                         {"v", layer.v},
+                                         {"attention", layer.weights}},
+                                        "--heads 2");
+        CHECK_MESSAGE(result.exit_code == 3, result.out);
+        CHECK(has(result.out, "not compared  queries"));
+        CHECK_FALSE(has(result.out, "no known mistake"));
+    }
+
+    TEST_CASE("noise beside right results is not harmless") {
+        const Folder folder;
+        const std::string walk = "--text 'the cat sat on' ";
+        const std::string path = folder / "walk.json";
+        REQUIRE(program::run(walk + "--only query,key,weights -o '" + path + "'").exit_code == 0);
+        std::string text = program::read_file(path);
+        const std::size_t end = text.rfind("]}");
+        REQUIRE(end != std::string::npos);
+        attn::write_file(
+            path, text.substr(0, end) +
+                      ",{\"name\":\"hidden_states\",\"title\":\"\",\"formula\":\"\",\"axes\":"
+                      "[\"token\",\"feature\"],\"shape\":[4,4],\"dtype\":\"float32\",\"data\":" +
+                      json(drawn(1, 4, 4, 5.1)[0]) + text.substr(end));
+        const Result result = program::run("diagnose '" + path + "' " + walk);
+        CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
+        CHECK_FALSE(has(result.out, "harmless"));
+    }
+
+    TEST_CASE("a causal mask over fewer queries than keys is a question of alignment") {
+        Layer layer{.q = drawn(2, 3, 4, 0.3), .k = drawn(2, 9, 4, 1.1), .v = drawn(2, 9, 4, 2.3)};
+        for (const bool at_end : {false, true}) {
+            Layer one = layer;
+            one.unseen = at_end ? 6 : 0;
+            one.run();
+            const std::map<std::string, PerHead> saved{
+                {"q", one.q}, {"k", one.k}, {"v", one.v}, {"attn", one.weights}};
+            const Result result = diagnosed(saved, "--mask causal");
+            CHECK_MESSAGE(result.exit_code == 3, result.out);
+            CHECK(has(result.out, "Which is it?"));
+            const Result said = diagnosed(
+                saved, std::string("--mask causal --causal-align ") + (at_end ? "end" : "start"));
+            CHECK_MESSAGE(said.exit_code == 0, said.out);
+        }
+    }
+
+    TEST_CASE("scores that are four percent too large are named in 16 bits, not their fill") {
+        Layer layer{.q = drawn(2, 8, 8, 0.3),
+                    .k = drawn(2, 8, 8, 1.1),
+                    .v = drawn(2, 8, 8, 2.3),
+                    .factor = 1.04,
+                    .unseen = 0,
+                    .in_16_bits = true};
+        layer.run();
+        const Result result = diagnosed({{"q", layer.q},
+                                         {"k", layer.k},
+                                         {"v", layer.v},
+                                         {"attn", layer.weights},
+                                         {"out", layer.context}},
+                                        "--mask causal");
+        CHECK_MESSAGE(has(result.out, "weights: scale-other=2.7"), result.out);
+        CHECK_FALSE(has(result.out, "mask-fp16\n"));
+    }
+
+    TEST_CASE("numbers are read to the digits that are printed") {
+        const std::string inputs =
+            "q = tensor([[1., 0.], [0., 9.]])\nk = tensor([[1., 1.], [0., 9.]])\n"
+            "v = tensor([[1., 0.], [0., 1.]])\n";
+        for (const char* printed :
+             {"scaled_scores = tensor([[0.7071, 0.0000], [6.3640, 57.2756]])\n",
+              "weights = tensor([[0.67, 0.33], [0.00, 1.00]])\n",
+              "weights = tensor([[6.6976e-01, 3.3024e-01], [7.7506e-23, 1.0000e+00]])\n"}) {
+            const Result result = pasted(inputs + printed);
+            CHECK_MESSAGE(result.exit_code == 0, result.out);
+        }
+        const Result wrong = pasted(inputs + "weights = tensor([[0.76, 0.24], [0.00, 1.00]])\n");
+        CHECK_MESSAGE(wrong.exit_code != 0, wrong.out);
+    }
+
+    TEST_CASE("where nothing was compared, each tensor says why") {
+        const Result result = pasted(
+            "x = tensor([[1., 0., 2.], [0., 1., 1.]])\nq = tensor([[1., 2.], [3., 4.]])\n"
+            "k = tensor([[1., 2.], [3., 4.]])\nv = tensor([[1., 2.], [3., 4.]])\n"
+            "scores = tensor([[5., 11.], [11., 25.]])\n");
+        CHECK(result.exit_code != 2);
+        CHECK_FALSE(result.out.empty());
+    }
+}
