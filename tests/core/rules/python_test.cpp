@@ -139,8 +139,7 @@ TEST_SUITE("rules: Python") {
     }
 
     TEST_CASE("what PyTorch does not go back through is said otherwise") {
-        CHECK(python("s[f] = gain[f] // 2", {4}, true, "float32", true) ==
-              "torch.floor(gain / 2)");
+        CHECK(python("s[f] = gain[f] // 2", {4}, true, "float32", true) == "torch.floor(gain / 2)");
         CHECK(python("s[f] = gain[f] // 2", {4}) == "gain // 2");
     }
 

@@ -335,8 +335,9 @@ void require_reader(const AttentionFile& file, const AttentionStep& said,
                     const std::set<std::string>& needed, Step& step) {
     if (needed.contains(step.name)) return;
     if (!said.extends.empty()) {
-        file.refuse(said.line, step.name + " extends " + said.extends + ", but no step after it "
-                               "reads them: leave `after` out, or say it before they are read");
+        file.refuse(said.line, step.name + " extends " + said.extends +
+                                   ", but no step after it "
+                                   "reads them: leave `after` out, or say it before they are read");
     }
     step.remarks += std::string(step.remarks.empty() ? "" : " ") + "No step reads it.";
 }
@@ -389,7 +390,8 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
     }
     for (const auto& file : plan.config.attentions) {
         for (const AttentionStep& said : file->steps_of(plan.config.form)) {
-            require_reader(*file, said, needed, *std::ranges::find(table, said.rule.step, &Step::name));
+            require_reader(*file, said, needed,
+                           *std::ranges::find(table, said.rule.step, &Step::name));
         }
         require_merged_sizes(*file, table, plan);
         for (const std::string& name : file->same) {

@@ -94,8 +94,7 @@ void require_own_letters(const Rule& rule, const Outline& made) {
     }
 }
 
-void add_chain_remarks(const Rule& told, const PlannedStep& of,
-                       std::vector<std::string>& remarks) {
+void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std::string>& remarks) {
     for (const std::string& name : tensors_read(told)) {
         if (of.step.names_steps() || chain_called(name) == Chain::none || !of.has(name)) continue;
         const std::string meant = rule_names(of).step(name);

@@ -243,9 +243,9 @@ private:
             refuse(axis.cell->parts[axis.axis]->at,
                    index + " is " + std::to_string(length) + " in " + known_from + " and " +
                        std::to_string(axis.length()) + " in " + axis.cell->word +
-                       (axis.length() > length ? ": " + index + " + 0 reads its first " +
-                                                     std::to_string(length)
-                                               : ""));
+                       (axis.length() > length
+                            ? ": " + index + " + 0 reads its first " + std::to_string(length)
+                            : ""));
         }
     }
 

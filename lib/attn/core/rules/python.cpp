@@ -155,7 +155,8 @@ Written Writer::operation(const RuleNode& node, const Frame& frame, bool in_inde
     const bool is_and = node.word == "and";
     for (std::size_t i = 0; i < 2 && (is_and || node.word == "or"); ++i) {
         const Text& part = (*parts)[i];
-        if (part.is_number && known_text(part)) return (part.text == "True") == is_and ? (*parts)[1 - i] : part;
+        if (part.is_number && known_text(part))
+            return (part.text == "True") == is_and ? (*parts)[1 - i] : part;
     }
     const bool raises = node.word == "^";
     if (node.word == "/" || raises) {
@@ -201,7 +202,8 @@ Written Writer::call(const RuleNode& node, const Frame& frame, bool in_index) {
     if (!parts) return std::nullopt;
     for (Text& part : *parts) {
         if (torch_ && part.may_be_number && !part.is_number) {
-            part = Text{"torch.as_tensor(" + part.text + of_type() + ")", Binds::single, part.along};
+            part =
+                Text{"torch.as_tensor(" + part.text + of_type() + ")", Binds::single, part.along};
         }
     }
     Text& first = parts->front();
@@ -246,7 +248,10 @@ Written Writer::choice(const RuleNode& node, const Frame& frame, bool in_index) 
     if (Written pieces = in_pieces(node, frame, in_index)) return pieces;
     const Written condition = written(*node.parts[0], frame, in_index);
     if (condition && condition->is_number) {
-        const RuleNode& side = *node.parts[condition->text == "True" ? 1 : 2];
+        const std::optional<bool> known = known_truth(*node.parts[0]);
+        // A loop decides, and one of the sides has no line.
+        if (!known && !known_text(*condition)) return std::nullopt;
+        const RuleNode& side = *node.parts[known.value_or(condition->text == "True") ? 1 : 2];
         const Written taken = written(side, frame, in_index);
         return taken && taken->is_number && !in_index ? array_of(*taken) : taken;
     }

@@ -83,7 +83,8 @@ Text operated(const RuleNode& node, const std::vector<Text>& parts) {
     const bool is_number = std::ranges::all_of(parts, &Text::is_number);
     const bool may_be_number = std::ranges::all_of(
         parts, [](const Text& part) { return part.is_number || part.may_be_number; });
-    if (is_number && node.word == "not") return {"(not " + parts[0].text + ")", Binds::single, 0, true};
+    if (is_number && node.word == "not")
+        return {"(not " + parts[0].text + ")", Binds::single, 0, true};
     if (parts.size() == 1) {
         return {(node.word == "not" ? "~" : "-") + parts[0].held(binds), binds, parts[0].along,
                 is_number, may_be_number};

@@ -60,7 +60,7 @@ struct Text {
     std::string text;
     Binds binds = Binds::single;
     std::uint64_t along = 0;
-    bool is_number = false;  ///< or a truth of Python's own, no array
+    bool is_number = false;      ///< or a truth of Python's own, no array
     bool may_be_number = false;  ///< in some turns of a loop
 
     std::string held(Binds least = Binds::single) const {

@@ -99,9 +99,9 @@ std::string Writer::loop(const Rule& rule, const RuleOrder& order) {
         with_.records ? rows + " = [None] * " + std::to_string(loop_->length) + "\n" : "";
     return begin + made + " = " + module_ + "zeros((" + whole + ")" + (is_typed ? of_type() : "") +
            ")\nfor " + counter + " in range(" + range + "):\n" +
-           (with_.records ? "    new_row = " + text->text + "\n    " + made + " = " + made +
-                                ".clone()\n"
-                          : "") +
+           (with_.records
+                ? "    new_row = " + text->text + "\n    " + made + " = " + made + ".clone()\n"
+                : "") +
            "    " + made + taken(places) + " = " + (with_.records ? "new_row" : text->text) + kept;
 }
 

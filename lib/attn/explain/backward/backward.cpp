@@ -52,8 +52,9 @@ private:
                 line = step.name + " = (torch.zeros_like(" + tensor + ") if " + tensor +
                        ".grad is None else " + tensor + ".grad)";
             }
-            const std::optional<Rule> rule =
-                graph_.has_gradient(step.gradient_of) ? graph_[step.gradient_of].rule : std::nullopt;
+            const std::optional<Rule> rule = graph_.has_gradient(step.gradient_of)
+                                                 ? graph_[step.gradient_of].rule
+                                                 : std::nullopt;
             const std::optional<RuleOrder> order = rule ? order_of(*rule) : std::nullopt;
             if (order) line = step.name + " = " + rows_gradient(tensor, *order);
             if (row != nullptr && row->zero_row) {

@@ -101,8 +101,7 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     const bool is_cell = loss.kind == Loss::Kind::cell;
     const std::string cell_read = is_cell ? cell_of(table, plan, loss.cell) : std::string();
     const std::string rest = loss.rest == 0 ? "" : json_number(loss.rest) + " + ";
-    const Rule rule =
-        parse_rule("loss[] = " + rest + (is_cell ? cell_read : sums + value));
+    const Rule rule = parse_rule("loss[] = " + rest + (is_cell ? cell_read : sums + value));
     table.push_back(std::move(step));
     follow_rule(table.back(), {plan, table, table.back()}, rule);
     table.back().replaces_given = false;

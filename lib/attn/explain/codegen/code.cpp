@@ -19,7 +19,8 @@ std::string recording(const DrawList& list, const Step& step, const Plan& plan,
     for (const DrawnTensor& row : list) {
         const bool is_given = plan.config.parameters.has(row.name);
         if (row.name.empty() || (is_given ? row.name : row.step) != step.name) continue;
-        if (has_step(table, plan, "d_" + row.name)) code += "\n" + python_name(row.name) + ".requires_grad_()";
+        if (has_step(table, plan, "d_" + row.name))
+            code += "\n" + python_name(row.name) + ".requires_grad_()";
     }
     return code;
 }
@@ -137,8 +138,8 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
             code += (code.empty() ? "" : "\n") + step.code(of);
             const bool goes_back = records && has_step(table, plan, "d_" + step.name);
             if (goes_back && is_another_name(of.name(), code)) code += ".clone()";
-            if (goes_back && (may_read_none(of) ||
-                              !reads_gradients(table, plan, step.name, code))) {
+            if (goes_back &&
+                (may_read_none(of) || !reads_gradients(table, plan, step.name, code))) {
                 code += "\n" + of.name() + ".requires_grad_()";
             }
         }

@@ -198,8 +198,8 @@ private:
         } else if (row.how == Initialisation::linear_weight) {
             before = "bound = 1 / math.sqrt(" + std::to_string(row.in) + ")\n";
         }
-        return before + python_name(row.name) + (in_turn ? ".append(" : " = ") + handed_over(expression) +
-               (in_turn ? ")" : "") + after;
+        return before + python_name(row.name) + (in_turn ? ".append(" : " = ") +
+               handed_over(expression) + (in_turn ? ")" : "") + after;
     }
 
     /// The layer that holds all parameters of a walk with nn.MultiheadAttention.

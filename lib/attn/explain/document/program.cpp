@@ -43,7 +43,8 @@ void add_code(Document& document, const Plan& plan, const StepTable& table, Code
 void add_literals(Document& document, CodeLanguage language, const PrintOptions& options) {
     for (Section& section : document.sections) {
         const auto& tensor = std::get<Tensor>(section.content);
-        section.code = python_name(section.name) + " = " + tensor_literal(tensor, tensor.dtype(), language);
+        section.code =
+            python_name(section.name) + " = " + tensor_literal(tensor, tensor.dtype(), language);
     }
     if (document.sections.empty()) return;
     std::string& first = document.sections.front().code;
