@@ -213,8 +213,11 @@ bool try_other_settings(const Arguments& arguments, const DiagnosedWalk& asked,
         try {
             const attn::Plan plan = attn::resolve(std::move(other.config));
             const attn::Ledger drawn = attn::draw(plan);
-            if (!attn::may_explain(plan, drawn, asked.theirs, best, within, must_be_right))
+            // What costs less than a named mistake has none.
+            const bool is_right_alone = must_be_right || !best.has_unknown();
+            if (!attn::may_explain(plan, drawn, asked.theirs, best, within, is_right_alone)) {
                 continue;
+            }
             tried = attn::diagnose(plan, drawn, asked.theirs, within);
         } catch (const attn::Error&) {
             continue;  // these tensors do not fit that setting

@@ -131,19 +131,24 @@ TEST_SUITE("app: outside words") {
             const bool marks_up =
                 has(way, "markdown") || has(way, "ipynb") || has(way, "html") || has(way, "svg");
             if (!marks_up) continue;
-            // In Markdown a tag is text where it stands in code.
+            // A tag is text in a comment of Python, and between backticks: two, as it holds one.
             std::istringstream lines(result.out);
             for (std::string line; std::getline(lines, line);) {
                 const std::size_t begin = line.find_first_not_of(" \"");
                 const bool is_comment = begin != line.npos && line[begin] == '#' &&
                                         !line.substr(begin).starts_with("##");
-                const std::size_t code = line.find("`` ");
-                const bool is_code = code < line.find("<img src=x") && has(line, " ``");
+                const std::size_t opens = line.find("`` ");
+                const bool is_code = opens < line.find("<img src=x") && has(line, " ``");
                 CHECK_MESSAGE((is_comment || is_code || !has(line, "<img src=x")), way, ": ", line);
             }
         }
-        for (const char* command : {"why 'zz[0]' ", "bugs m1 ", "quiz --seed 1 "}) {
-            const auto result = run(command + walk);
+        const std::string file = " --attention '" + (folder / "theirs.attn") + "'";
+        for (const std::string& command :
+             {"why 'zz[0]' --bug m1" + file, "bugs m1" + file, "tolerance" + file,
+              "attentions '" + (folder / "theirs.attn") + "'",
+              "compare \"" + file + "\" \"" + file + " --bug m1\""}) {
+            const auto result = run(command);
+            CHECK_MESSAGE(result.exit_code < 2, command, ": ", result.err);
             check_shown(result.out + result.err, command);
         }
     }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/tensor/sixteen_bits.hpp"
@@ -146,17 +147,12 @@ TEST_SUITE("app: verdicts") {
     TEST_CASE("noise beside right results is not harmless") {
         const Folder folder;
         const std::string walk = "--text 'the cat sat on' ";
-        const std::string path = folder / "walk.json";
-        REQUIRE(program::run(walk + "--only query,key,weights -o '" + path + "'").exit_code == 0);
-        std::string text = program::read_file(path);
-        const std::size_t end = text.rfind("]}");
-        REQUIRE(end != std::string::npos);
-        attn::write_file(
-            path, text.substr(0, end) +
-                      ",{\"name\":\"hidden_states\",\"title\":\"\",\"formula\":\"\",\"axes\":"
-                      "[\"token\",\"feature\"],\"shape\":[4,4],\"dtype\":\"float32\",\"data\":" +
-                      json(drawn(1, 4, 4, 5.1)[0]) + text.substr(end));
-        const Result result = program::run("diagnose '" + path + "' " + walk);
+        const auto shown = nlohmann::json::parse(
+            program::run(walk + "--only query,key,weights --format json").out);
+        nlohmann::json saved{{"hidden_states", drawn(1, 4, 4, 5.1)[0]}};
+        for (const auto& step : shown.at("steps")) saved[step.at("name")] = step.at("data");
+        attn::write_file(folder / "mine.json", saved.dump());
+        const Result result = program::run("diagnose '" + (folder / "mine.json") + "' " + walk);
         CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
         CHECK_FALSE(has(result.out, "harmless"));
     }

@@ -116,7 +116,7 @@ TEST_SUITE("attention files") {
         CHECK(unread["weights"].numbers() != right);
         const Plan plan = resolve(config_of("attention a\n" + half + rest));
         CHECK(find_step(step_table(plan), "half").remarks ==
-              "scores here is scaled_scores. No step reads it.");
+              "scores here is masked_scores. No step reads it.");
     }
     TEST_CASE("contexts of other heads are merged as they are, and projected, and go back") {
         WalkConfig config = config_of(

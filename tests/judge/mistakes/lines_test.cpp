@@ -88,7 +88,8 @@ std::vector<Plan> walks() {
     std::vector<Plan> plans;
     for (const WalkConfig& config :
          {padded, batch, fused, memory, late, empty, wide, turning, partial, neighbours, capped,
-          windowed, two_ways, chunked, prefixed, packed, ended}) {
+          windowed, two_ways, chunked, prefixed, packed, ended,
+          configured("heads 2, head-dim 4, qk-norm l2")}) {
         plans.push_back(resolve(config));
     }
     for (const auto& configs :

@@ -37,7 +37,7 @@ public:
         const bool makes_mask = std::ranges::any_of(steps_, [](const AttentionStep& each) {
             return each.rule.step == "mask" || each.rule.step == "masked_scores";
         });
-        if (makes_mask && !plan_.masks() && file_->begins.find("--mask") != std::string::npos) {
+        if (makes_mask && !plan_.masks() && file_->begins.find("mask ") != std::string::npos) {
             throw ConfigError(file_->name + " needs a mask: leave $mask none out"_told);
         }
         add_parameters();

@@ -380,8 +380,6 @@ void resolve_padding(Plan& plan) {
     const Source& keys = config.memory ? *config.memory : config.input;
     const auto* tokens = std::get_if<Tokens>(&keys);
     const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
-    const std::size_t sequences =
-        knows_pad ? tokens->sequences.size() : 1;  // one may stand for all
     if (!knows_pad && config.lengths.empty()) {
         throw ConfigError(
             "a padding mask needs to know what is padding: pass $lengths or $pad-id"_told);
@@ -389,10 +387,10 @@ void resolve_padding(Plan& plan) {
     plan.key_padding =
         empty_array<bool>(plan.has_batch ? Shape{plan.batch, plan.key_len} : Shape{plan.key_len});
     for (std::size_t b = 0; b < plan.batch; ++b) {
+        const std::size_t row = knows_pad ? b % tokens->sequences.size() : 0;
         for (std::size_t k = 0; k < plan.key_len; ++k) {
-            const bool is_pad =
-                knows_pad && k >= plan.past_len &&
-                tokens->sequences[b % sequences][k - plan.past_len] == *tokens->pad_id;
+            const bool is_pad = knows_pad && k >= plan.past_len &&
+                                tokens->sequences[row][k - plan.past_len] == *tokens->pad_id;
             const bool beyond =
                 !config.lengths.empty() && static_cast<std::int64_t>(k) >= config.lengths[b];
             plan.key_padding.data()[b * plan.key_len + k] = is_pad || beyond;

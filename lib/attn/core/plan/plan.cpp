@@ -370,6 +370,9 @@ Tensor floating(const Tensor& tensor) {
 void make_floating(WalkConfig& config) {
     const Ledger given = config.parameters;
     for (const auto& [name, tensor] : given.entries()) {
+        if (tensor.dtype() == DType::boolean && name.starts_with("w_")) {
+            throw ConfigError("the given " + name + " must hold numbers, not truths");
+        }
         if (!tensor.is_floating()) config.parameters.record(name, floating(tensor));
     }
     if (config.position_bias && config.position_bias->given) {

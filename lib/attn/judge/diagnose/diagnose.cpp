@@ -277,7 +277,8 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
         } else if (finding.mistake && finding.mistake->id == "no-output-projection" &&
                    name != "output" && !saves_before) {
             finding.asked = true;
-            open.push_back("if you saved " + name + " before w_output was applied to it, nothing is wrong");
+            open.push_back("if you saved " + name +
+                           " before w_output was applied to it, nothing is wrong");
         }
         if (!may_be_mistake(*diagnosis.plan, finding)) continue;
         open.push_back(finding.step +
@@ -355,16 +356,20 @@ bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
     const auto wrong = std::ranges::find_if(diagnosis.steps, [](const StepVerdict& step) {
         return step.global != Verdict::right && step.name != "mask";
     });
-    const bool is_alone = diagnosis.steps.size() < 3 && !must_be_right;
-    if (wrong == diagnosis.steps.end() || is_alone) return true;
+    if (wrong == diagnosis.steps.end()) return true;
     const Intake intake = taken_in(plan, given, theirs, options);
     const Judge judge(plan, intake.given, options);
-    const TheirTensor tensor{wrong->theirs_name, theirs[wrong->theirs_name], {}, wrong->epsilon};
-    std::vector<std::string> steps = steps_called(tensor.name, plan);
-    steps.push_back(wrong->name);
-    return std::ranges::any_of(steps, [&](const std::string& step) {
-        return !judge.reference().has(step) || judge.looks_right(tensor, step);
-    });
+    const auto looks_right = [&](const StepVerdict& row) {
+        if (!theirs.has(row.theirs_name) || row.name == "mask") return true;
+        const TheirTensor tensor{row.theirs_name, theirs[row.theirs_name], {}, row.epsilon};
+        std::vector<std::string> steps = steps_called(tensor.name, plan);
+        steps.push_back(row.name);
+        return std::ranges::any_of(steps, [&](const std::string& step) {
+            return !judge.reference().has(step) || judge.looks_right(tensor, step);
+        });
+    };
+    if (wrong != diagnosis.steps.begin() && !looks_right(*std::prev(wrong))) return false;
+    return !must_be_right || looks_right(*wrong);
 }
 
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,

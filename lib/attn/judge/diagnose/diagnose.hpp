@@ -124,9 +124,8 @@ struct Diagnosis {
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options = {});
 
-/// False if the first tensor that `diagnosis` finds wrong is as wrong in the walk of another plan,
-/// which then need not be searched. Unless nothing may be wrong with that walk, a result alone says
-/// too little: true.
+/// False if the walk of another plan need not be searched: the last tensor before the first wrong
+/// one is wrong there, or, if nothing may be wrong with that walk, the first wrong one still is.
 bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
                  const Diagnosis& diagnosis, const DiagnoseOptions& options, bool must_be_right);
 

@@ -62,7 +62,8 @@ public:
             const bool undone = turns_both(finding.step) ||
                                 (is_side(finding.step) && !blocked_ &&
                                  (undone_ || (is_first && have_same_product(case_, replay_))));
-            mark_if_harmless(case_.plan, finding, diagnosis_, undone, undone || undone_, results_are_wrong_);
+            mark_if_harmless(case_.plan, finding, diagnosis_, undone, undone || undone_,
+                             results_are_wrong_);
         }
         // A harmless difference leaves the results right.
         const auto is_harmless = [](const Finding& finding) { return finding.harmless; };
