@@ -135,7 +135,8 @@ TEST_SUITE("rules: Python") {
         CHECK(python("def[a,b,t,f] = if not (t > 0 and f < 4) then gain[f] else def[a,b,t - 1,f]",
                      {2, 3, 4, 4}, false) ==
               lines + "    def_[:, :, t] = (def_[:, :, t - 1] if t > 0 else gain)");
-        CHECK(python("s[r,f] = def[0,0,r + 0,f]", {3, 4}, false) == "def_[0, 0, :3]");
+        CHECK(python("s[r,f] = def[0,0,r + 0,f]", {3, 4}, false) ==
+              "def_[0, 0, np.arange(3)[:, None], np.arange(4)]");
     }
 
     TEST_CASE("what PyTorch does not go back through is said otherwise") {
