@@ -132,6 +132,9 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
 }  // namespace attn
 
 namespace app {
+
+/// A page has no standard input.
+void note_unread_input(const Arguments&) {}
 namespace {
 
 const std::vector<Flag> no_flags;
