@@ -278,9 +278,7 @@ class Probe(_Named, Answer):
             return dict(file)
 
 
-def _asked(
-    words: list[str], flags: Mapping[str, Any], *values: str
-) -> tuple[list[str], _Files]:
+def _asked(words: list[str], flags: Mapping[str, Any], *values: str) -> tuple[list[str], _Files]:
     """The words of a command line with its flags; tensors that have none are parameters. Values
     are no flags, whatever they begin with."""
     files = _Files()
@@ -621,7 +619,9 @@ class Watched(List[Layer]):
                 opened = self._thread.open[max(around, key=len)]
                 if opened.joins(layer):
                     return opened
-            calls = sum(each.name.startswith(f"{name} (call ") or each.name == name for each in self)
+            calls = sum(
+                each.name.startswith(f"{name} (call ") or each.name == name for each in self
+            )
             layer.name += f" (call {calls + 1})" if calls else ""
             self.append(layer)
         self._thread.open[name] = layer

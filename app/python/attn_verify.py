@@ -31,7 +31,12 @@ _STORED = {
     "bfloat16": (2.0**-8, 2.0**-126, 3.3961776e38),
     "float16": (2.0**-11, 2.0**-25, 65520.0),
 }
-_COMPARES = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+_COMPARES: dict[str, Any] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
 _COMPARES.update({"==": np.equal, "!=": np.not_equal})
 # How tightly operators hold together, loosest first.
 _RANKS = (("or",), ("and",), ("not",), tuple(_COMPARES), ("+", "-"), ("*", "/", "//", "%"))
@@ -73,7 +78,8 @@ class _Parser:
     """The tree of a rule's right side, by the grammar of `help rules`."""
 
     def __init__(self, text: str) -> None:
-        self.words, self.at, self.depth = [*_WORD.findall(text), ""], 0, 0
+        self.words: list[str] = [*_WORD.findall(text), ""]
+        self.at, self.depth = 0, 0
 
     def tree(self) -> _Tree:
         tree = self.expression()
@@ -111,7 +117,9 @@ class _Parser:
         if rank == len(_RANKS):
             return self.sign()
         if _RANKS[rank] == ("not",):
-            return ("not", self.expression(rank)) if self.takes("not") else self.expression(rank + 1)
+            return (
+                ("not", self.expression(rank)) if self.takes("not") else self.expression(rank + 1)
+            )
         left = self.expression(rank + 1)
         while self.words[self.at] in _RANKS[rank]:
             left = (self.take(), left, self.expression(rank + 1))
@@ -178,7 +186,7 @@ def _is_product(tree: _Tree) -> bool:
     """What a product of matrices adds up, which is not rounded before."""
     while tree[:2] == ("over", "sum"):
         tree = tree[4]
-    return tree[0] == "*" and tree[1][0] == tree[2][0] == "cell"
+    return tree[0] == "*" and (tree[1][0], tree[2][0]) == ("cell", "cell")
 
 
 class _Evaluator:
@@ -191,7 +199,7 @@ class _Evaluator:
         self.sums, self.work, self.depth = sums, 0, 0
         self.at: dict[str, Any] = {}  # the places of each index
         self.own: Tuple[str, _Order] = ("", [])  # the step, and in which order its cells are made
-        self.here: list[Any] = []  # the places of the cells that are made
+        self.here: Tuple[Any, ...] = ()  # the places of the cells that are made
 
     def room(self, *shaped: Any) -> None:
         size = math.prod(np.broadcast_shapes(*map(np.shape, shaped)))
@@ -224,7 +232,7 @@ class _Evaluator:
         if kind == "cell":
             return self.cell(tree[1], tree[2])
         if kind == "over":
-            return self.reduced(*tree[1:], whole)
+            return self.reduced(tree, whole)
         if kind == "call":
             return self.called(tree[1], self.balls(tree[2], whole and tree[1] != "floor"))
         if kind in ("negative", "not"):
@@ -269,10 +277,9 @@ class _Evaluator:
             error = np.max(np.broadcast_arrays(*[np.abs(end - np.abs(x)) for end in ends]), axis=0)
             error = np.where(np.greater(ea, 0), error, 0.0)
             return self.made(x, error + np.abs(x) * np.expm1(eb * np.abs(np.log(base))), 8)
-        if word == "%" or (is_whole and (whole or word == "//")):
-            if is_whole:
-                divisor = np.where(np.equal(b, 0), 1, b)
-                return (np.mod if word == "%" else np.floor_divide)(a, divisor), np.float64(0)
+        if is_whole and (whole or word != "/"):
+            divide: Any = np.mod if word == "%" else np.floor_divide
+            return divide(a, np.where(np.equal(b, 0), 1, b)), 0.0
         x, least = np.divide(a, b), np.abs(b) - eb
         error = np.where(np.add(ea, eb) > 0, (ea + np.abs(x) * eb) / np.maximum(least, 0), 0.0)
         may_be_any = (least <= 0) & np.greater(eb, 0)  # the divisor may be 0
@@ -337,11 +344,13 @@ class _Evaluator:
             same = same & (there == here)
         return before
 
-    def reduced(self, word: str, index: str, span: list[Any], body: _Tree, whole: bool) -> _Ball:
-        for _, name, parts in [] if span else _cells(body):  # as far as where it stands by itself
-            for axis, part in enumerate(parts):
-                if part == ("name", index) and axis < np.ndim(self.tensors.get(name)):
-                    span = [("number", 0), ("number", self.tensors[name].shape[axis])]
+    def reduced(self, tree: _Tree, whole: bool) -> _Ball:
+        _, word, index, span, body = tree
+        for _, name, parts in [] if span else _cells(body):  # as far as where it stands alone
+            shape = np.shape(self.tensors.get(name, 0))
+            for length, part in zip(shape, parts):
+                if part == ("name", index):
+                    span = [("number", 0), ("number", length)]
         if not span:
             raise ValueError(f"nothing says how far '{index}' goes")
         bounds = [np.rint(x) for x, _ in self.balls(span, True)]
@@ -415,7 +424,7 @@ def _fill(evaluator: _Evaluator, axes: list[str], tree: _Tree, ends: Any, x: Any
         x[part], off[part] = evaluator.ball(tree)
     except _Large:
         evaluator.unit = unit
-        axis = max(range(len(ends)), key=lambda at: ends[at][1] - ends[at][0], default=0)
+        axis = int(np.argmax([end - begin for begin, end in ends])) if ends else 0
         begin, end = ends[axis] if ends else (0, 0)
         if end - begin < 2:
             raise _Open("a sum of it is too long") from None
@@ -453,7 +462,11 @@ class _Walk:
         is_half = step["dtype"] in ("float16", "bfloat16")
         sums = 2.0**-24 if is_half or step["dtype"] == "float32" else 2.0**-52
         rounds = step.get("rounded", "" if any(self.kinds.values()) else "operation")
-        wide = (2 * sums, *_STORED["float32" if is_half else step["dtype"]][1:]) if sums > 2.0**-50 else type_of
+        wide = (
+            (2 * sums, *_STORED["float32" if is_half else step["dtype"]][1:])
+            if sums > 2.0**-50
+            else type_of
+        )
         for order in _orders(step["name"], axes, tree):
             shape = self.tensors[step["name"]].shape
             stored = type_of if is_half and rounds == "operation" else wide
@@ -504,7 +517,9 @@ class _Walk:
                 same = (kept == x) | (np.isnan(kept) & np.isnan(x))
                 off = np.where(same, 0.0, np.abs(np.subtract(kept, x, dtype=float)))
                 # Beyond the end of the type is infinity.
-                off = np.where((np.abs(x) + bound >= most) & (kept == np.copysign(np.inf, x)), 0, off)
+                off = np.where(
+                    (np.abs(x) + bound >= most) & (kept == np.copysign(np.inf, x)), 0, off
+                )
                 wrong = ~(off <= bound) & ~same & ~np.isposinf(bound)
                 found.append((wrong.sum(), x, bound, off, wrong))
                 if not wrong.any():
@@ -530,7 +545,9 @@ class _Walk:
         if is_loose.all() and is_loose.size and np.all(bound > largest):
             return _Verdict(f"not checked: any number fits its rule: {line}", False, False)
         if is_loose.all() and is_loose.size:
-            return _Verdict(f"not checked: rounding may be 1/16 of its numbers: {line}", is_checked=False)
+            return _Verdict(
+                f"not checked: rounding may be 1/16 of its numbers: {line}", is_checked=False
+            )
         if is_loose.any():
             count = f"{is_loose.sum()} of {is_loose.size} numbers not checked"
             line = f"but {count}, of which rounding may be 1/16: {line}"

@@ -163,7 +163,13 @@ def test_verify_names_what_it_cannot_read(tmp_path: Path) -> None:
     for rule, said in [("a[t] = a[0] +", ""), ("a[t] = j", "binds 'j'"), ("a[t] = 1 < 2 < 3", "")]:
         right, lines = told(path, {"steps": [{**tensor, "rule": rule}]})
         assert not right and said in lines[0] and "WRONG" in lines[0]
-    deep = ["-" * 20000 + "1", "[" * 100000, "(" * 5000, "1" + " + 1" * 20000, "prod r in 0..1e10: r"]
+    deep = [
+        "-" * 20000 + "1",
+        "[" * 100000,
+        "(" * 5000,
+        "1" + " + 1" * 20000,
+        "prod r in 0..1e10: r",
+    ]
     for right_side in ["b[t]", *deep]:
         right, lines = told(path, {"steps": [{**tensor, "rule": "a[t] = " + right_side}]})
         assert not right and ("not checked" in lines[0] or "WRONG" in lines[0])
