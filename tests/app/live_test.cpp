@@ -42,7 +42,7 @@ TEST_SUITE("app: live pages") {
         const auto live = shell(
             "attn-explain --model-file stories --text 'A bird' --layer 4 --live --format html");
         REQUIRE(live.exit_code == 0);
-        CHECK(live.out.size() < 2'500'000);
+        CHECK(live.out.size() < 2'600'000);
         CHECK(has(live.out, "\"words\":[\"--format=html\",\"--live\",\"--model-file=stories\"]"));
         CHECK(has(live.out, "{\"name\":\"--layer\""));
         CHECK_FALSE(has(live.out, "{\"name\":\"--heads\""));
