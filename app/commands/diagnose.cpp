@@ -367,14 +367,16 @@ void write_verdicts(const Arguments& arguments, const attn::Diagnosis& diagnosis
 }
 
 int run_diagnose(const Arguments& typed) {
-    const Arguments arguments = with_probe_settings(typed);
+    Arguments arguments = with_probe_settings(typed);
     if (arguments.has(flags::power)) return run_power(arguments);
     if (!arguments.has(flags::file)) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
     }
     const attn::Ledger whole = attn::heads_together(read_ledger(arguments[flags::file], true));
+    std::map<std::string, std::string> of_page = put_walk_of_tensors_under(arguments, whole);
     const GradientsApart apart = gradients_apart(arguments, whole);
     attn::DiagnoseOptions options = options_of(arguments, whole);
+    options.steps.merge(of_page);
     const DiagnosedWalk asked = asked_walk(arguments, apart.forward, options.steps);
     options.takes_projections = asked.takes_projections;
     options.has_all_inputs = asked.is_probe;

@@ -22,11 +22,15 @@ struct Tested {
     attn::DType dtype;
     std::vector<attn::StepTolerance> steps;
     const attn::StepTolerance* step;
-    attn::Hidden hidden;
+    /// Its expected numbers are made of the user's own tensors before it. In 16 bits the worst case
+    /// of a whole walk is so wide that a test of it would catch nothing.
+    bool by_itself;
+    attn::Hidden hidden{};
 
+    const attn::Tolerance& tolerance() const { return by_itself ? step->alone : step->whole; }
     std::string line(const char* function) const {
         return fmt::format("{}(yours, expected, atol={}, rtol={})", function,
-                           attn::brief(step->whole.absolute), attn::brief(step->whole.relative));
+                           attn::brief(tolerance().absolute), attn::brief(tolerance().relative));
     }
     std::string torch() const { return line("torch.testing.assert_close"); }
     std::string numpy() const { return line("numpy.testing.assert_allclose"); }
@@ -69,7 +73,9 @@ std::string tested_text(const Tested& tested, const attn::Ink& ink) {
                             attn::brief(each.whole.absolute), attn::brief(each.whole.relative),
                             each.reason);
     }
-    text += fmt::format("\nA test of {}, from the inputs:\n  {}\n  {}\n", tested.step->step,
+    text += fmt::format("\nA test of {}, {}:\n  {}\n  {}\n", tested.step->step,
+                        tested.by_itself ? "by itself, expected from your own tensors before it"
+                                         : "from the inputs",
                         tested.torch(), tested.numpy());
     for (const std::string& line : attn::wrap(hidden_text(tested.hidden), 80)) text += line + "\n";
     return text;
@@ -93,6 +99,7 @@ std::string tested_json(const Tested& tested) {
                                {"keys", static_cast<std::int64_t>(tested.hidden.keys)}};
     return attn::JsonText{{"dtype", attn::dtype_name(tested.dtype)},
                           {"step", tested.step->step},
+                          {"by_itself", tested.by_itself},
                           {"torch", tested.torch()},
                           {"numpy", tested.numpy()},
                           {"hides", hides},
@@ -114,7 +121,8 @@ int run_tolerance(const Arguments& arguments) {
                                     attn::brief(scores), seconds_each * scores));
     }
     const attn::Ledger given = attn::draw(plan);
-    Tested tested{plan.compute_dtype, attn::tolerances(plan, given), nullptr, {}};
+    Tested tested{plan.compute_dtype, attn::tolerances(plan, given), nullptr,
+                  attn::is_16_bit(plan.compute_dtype)};
     const std::string asked = arguments[flags::tested_step];
     const std::string name = asked.empty() ? tested.steps.back().step : asked;
     const auto found = std::ranges::find(tested.steps, name, &attn::StepTolerance::step);
@@ -126,7 +134,13 @@ int run_tolerance(const Arguments& arguments) {
                                 attn::joined(names));
     }
     tested.step = &*found;
-    tested.hidden = attn::hidden_by(found->whole, plan, given, name);
+    // A copy has nothing to be tested by itself.
+    const auto is_copy = [&] { return tested.step->alone.relative == 0; };
+    while (tested.by_itself && asked.empty() && is_copy() && tested.step != &tested.steps.front()) {
+        --tested.step;
+    }
+    tested.by_itself = tested.by_itself && !is_copy();
+    tested.hidden = attn::hidden_by(tested.tolerance(), plan, given, tested.step->step);
     write_text_or_json(
         arguments, [&] { return tested_text(tested, ink_of(arguments)); },
         [&] { return tested_json(tested); });

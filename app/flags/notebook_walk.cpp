@@ -6,8 +6,10 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace app {
 namespace {
@@ -238,6 +240,45 @@ void put_notebook_under(Arguments& arguments) {
     const std::vector<attn::NotebookWalk> walks = said->notebook.walks(replay);
     const std::string name = meant_walk(arguments, *said);
     put_walk_under(arguments, name.empty() ? walks.front() : attn::find_walk(walks, name));
+}
+
+std::map<std::string, std::string> put_walk_of_tensors_under(Arguments& arguments,
+                                                             const attn::Ledger& tensors) {
+    const std::optional<NamedNotebook> said = named(arguments);
+    if (!said || !said->cell.empty()) return {};
+    std::map<std::string, std::string> steps;
+    for (const auto& [name, tensor] : tensors.entries()) {
+        const attn::Section* const section = find_section(said->page(), name);
+        const bool is_whole = section != nullptr && !section->parts.empty() &&
+                              section->parts.find_first_of("[,") == std::string::npos;
+        if (is_whole && attn::known_steps(name).empty()) steps[name] = section->parts;
+    }
+    attn::ReplayOptions replay;
+    replay.corrected = said->corrected;
+    const std::vector<attn::NotebookWalk> walks = said->notebook.walks(replay);
+    const auto fitting = [&](const attn::NotebookWalk& walk) {
+        const attn::Plan plan = attn::resolve(walk.config);
+        return std::ranges::count_if(tensors.entries(), [&](const attn::Ledger::Entry& each) {
+            std::vector<std::string> may_be = attn::steps_called(each.name, plan);
+            if (steps.contains(each.name)) may_be = {steps.at(each.name)};
+            return std::ranges::any_of(may_be, [&](const std::string& step) {
+                const attn::StepTable& table = attn::kept_table(plan);
+                return attn::has_step(table, plan, step) &&
+                       attn::find_step(table, step).outline(plan).shape == each.tensor.shape();
+            });
+        });
+    };
+    const auto best = std::ranges::max_element(walks, {}, fitting);
+    if (best == walks.begin()) return steps;
+    const auto cell = std::ranges::find_if(said->page().sections, [&](const attn::Section& each) {
+        return each.walk == best->name && tensors.has(each.name);
+    });
+    report_note("assumed: --notebook " + said->notebook.number +
+                (cell == said->page().sections.end() ? "" : ":" + cell->name) +
+                ", the walk of your tensors' shapes");
+    arguments.drop_implied();
+    put_walk_under(arguments, *best);
+    return steps;
 }
 
 std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,

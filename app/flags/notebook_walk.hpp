@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,13 @@ std::string sections_named(const attn::Document& page, const std::string& only);
 ///
 /// Errors  ConfigError for a notebook or cell that does not exist, or that no walk makes.
 void put_notebook_under(Arguments& arguments);
+
+/// Where --notebook names no cell, puts the flags of the page's walk in place that makes the most of
+/// these tensors, and says which.
+///
+/// Returns the steps that the page alone calls by the names of some: `embedded_sentence` is x.
+std::map<std::string, std::string> put_walk_of_tensors_under(Arguments& arguments,
+                                                             const attn::Ledger& tensors);
 
 /// Puts the flags of a walk under what was typed, implied.
 /// Errors  ConfigError when a trained model is asked for too.

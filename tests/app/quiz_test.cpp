@@ -61,6 +61,13 @@ TEST_SUITE("app: quiz") {
             for (const auto& line : each["shown"]) {
                 INFO(line);
                 CHECK(!has(line.get<std::string>() + " ", "+ 0 "));
+                if (each["choices"].empty()) CHECK(!has(line.get<std::string>(), "(max "));
+            }
+            for (const auto& choice : each["choices"]) {
+                const auto text = choice["text"].get<std::string>();
+                INFO(text);
+                const bool is_softmax = text.starts_with("weights") && has(text, "exp(");
+                if (is_softmax) CHECK(has(text, "row_max["));
             }
         }
     }

@@ -60,6 +60,18 @@ TEST_SUITE("app: tolerance") {
         CHECK(one.at("step") == "context");
     }
 
+    TEST_CASE("in 16 bits a step is tested by itself, as the bound of a whole walk catches nothing") {
+        const std::string walk = "--heads 4 --seq-len 64 --embed-dim 64 --dtype bfloat16 ";
+        const auto half = tolerances(walk + "--compute-dtype bfloat16");
+        CHECK(half.at("step") == "context");  // merged is a copy of it
+        CHECK(half.at("by_itself") == true);
+        CHECK(half.at("hides").at("factor") < 1.25);
+        const auto row = half.at("steps").at(half.at("steps").size() - 2);
+        CHECK(row.at("name") == "context");
+        CHECK(row.at("rtol_alone") < 0.2);
+        CHECK(tolerances("--heads 4 --seq-len 64").at("by_itself") == false);
+    }
+
     TEST_CASE("digits are certain by the bound beside them, in text and Markdown") {
         const std::string walk = "--compute-dtype bfloat16 --only 'weights[0,:2]' --precision 6 ";
         // 0.165039 +- 0.0029 and 0.215820 +- 0.0036

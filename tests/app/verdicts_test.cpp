@@ -174,6 +174,64 @@ TEST_SUITE("app: verdicts") {
         }
     }
 
+    TEST_CASE("LayerNorm in the place of RMSNorm is named with the numbers that it brings") {
+        const auto normed = [](PerHead raw, double eps, double less) {
+            for (Matrix& matrix : raw) {
+                for (std::vector<double>& row : matrix) {
+                    const auto width = static_cast<double>(row.size());
+                    double mean = 0, squares = 0;
+                    for (const double cell : row) mean += cell / width;
+                    for (const double cell : row) squares += (cell - mean) * (cell - mean);
+                    const double root = std::sqrt(squares / (width - less) + eps);
+                    for (double& cell : row) cell = (cell - mean) / root;
+                }
+            }
+            return raw;
+        };
+        Layer raw{.q = drawn(2, 6, 8, 0.3), .k = drawn(2, 6, 8, 1.1), .v = drawn(2, 6, 8, 2.3)};
+        for (Matrix& matrix : raw.q) {
+            for (std::vector<double>& row : matrix) {
+                for (double& cell : row) cell *= 0.02;  // so small that eps shows
+            }
+        }
+        for (const bool is_unbiased : {false, true}) {
+            Layer layer = raw;
+            layer.store(layer.q);
+            layer.store(layer.k);
+            const PerHead q = layer.q, k = layer.k;
+            layer.q = normed(q, is_unbiased ? 1e-6 : 1e-5, is_unbiased ? 1 : 0);
+            layer.k = normed(k, is_unbiased ? 1e-6 : 1e-5, is_unbiased ? 1 : 0);
+            layer.run();
+            const Result result =
+                diagnosed({{"query", q}, {"key", k}, {"v", layer.v}, {"attn", layer.weights}},
+                          "--qk-norm head --norm-eps 1e-6");
+            CAPTURE(is_unbiased);
+            CHECK_MESSAGE(result.exit_code == 1, result.out << result.err);
+            CHECK(has(result.out,
+                      is_unbiased ? "qk-norm-layernorm=unbiased" : "qk-norm-layernorm=default"));
+        }
+    }
+
+    TEST_CASE("of a notebook's walks the one that fits the tensors is taken, by the page's names") {
+        const auto shown = nlohmann::json::parse(
+            program::run("--notebook 003:weights --only x,query,key,value,scores,weights --json")
+                .out);
+        nlohmann::json saved;
+        for (const auto& step : shown.at("steps")) {
+            const std::string name = step.at("name");
+            saved[name == "x" ? "embedded_sentence" : name] = step.at("data");
+        }
+        const Folder folder;
+        attn::write_file(folder / "mine.json", saved.dump());
+        const Result result =
+            program::run("diagnose '" + (folder / "mine.json") + "' --notebook 003");
+        CHECK_MESSAGE(result.exit_code == 1, result.out << result.err);
+        CHECK(has(result.err, "assumed: --notebook 003:scores,"));
+        CHECK(has(result.out, "embedded_sentence is x"));
+        CHECK(has(result.out, "weights: softmax-axis=query"));  // the page's own mistake
+        CHECK_FALSE(has(result.out, "SHAPE"));
+    }
+
     TEST_CASE("scores that are four percent too large are named in 16 bits, not their fill") {
         Layer layer{.q = drawn(2, 8, 8, 0.3),
                     .k = drawn(2, 8, 8, 1.1),

@@ -70,6 +70,17 @@ TableEdit normed_as(const std::string& pattern, bool over_the_other_axes) {
     });
 }
 
+/// LayerNorm in the place of the norms. `{off}` is the distance of a feature g from the mean.
+TableEdit layer_normed(const std::string& squared_spread) {
+    return for_each_step(normed_steps, [=](const std::string& step) {
+        const std::string chain = step == "normed_query" ? "queries" : "keys";
+        const std::string mean = " - (mean i: " + chain + "[t,i]))";
+        const std::string spread = filled(squared_spread, {{"off", "(" + chain + "[t,g]" + mean}});
+        return follows(step + "[t,f] = (" + chain + "[t,f]" + mean + " / sqrt(" + spread + ") * " +
+                       (step == "normed_query" ? "g_query[f]" : "g_key[f]"));
+    });
+}
+
 /// Rotates what was not normalised yet, and normalises the rotated rows.
 TableEdit norm_after_rotation() {
     return all_of(
@@ -80,7 +91,9 @@ TableEdit norm_after_rotation() {
          })});
 }
 
-/// The eps of nn.RMSNorm where nobody says otherwise.
+/// The eps of nn.LayerNorm where nobody says otherwise.
+constexpr double layer_norm_eps = 1e-5;
+/// That of nn.RMSNorm.
 double smallest_step(const Plan& plan) { return epsilon(plan.compute_dtype); }
 
 }  // namespace
@@ -131,17 +144,29 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
             },
             "there is one head, or a mean of squares"}},
           for_each_step(normed_steps, over_all_heads));
-    entry(list, "qk-norm-layernorm", "normed_query", "LayerNorm took the place of RMSNorm",
-          "the mean of each row is lost", norms,
-          "RMSNorm divides by the root of the mean square, and takes no mean off.",
-          {normed,
-           {[](const Plan& plan) {
-                return plan.config.qk_norm.over == NormOver::head && plan.head_dim > 2;
-            },
-            "the norms are not those of a head"}},
-          all_of(
-              {reads({"normed_query"}, "queries", "x[t,f] = queries[t,f] - (mean g: queries[t,g])"),
-               reads({"normed_key"}, "keys", "x[t,f] = keys[t,f] - (mean g: keys[t,g])")}));
+    const auto layer_norm = [&](const char* id, const char* title, const Need& need,
+                                const TableEdit& edit) {
+        const Need over_a_head{[](const Plan& plan) {
+                                   return plan.config.qk_norm.over == NormOver::head &&
+                                          plan.head_dim > 2;
+                               },
+                               "the norms are not those of a head"};
+        entry(list, id, "normed_query", title, "the mean of each row is lost", norms,
+              "RMSNorm divides by the root of the mean square, and takes no mean off.",
+              {normed, over_a_head, need}, edit);
+    };
+    layer_norm("qk-norm-layernorm", "LayerNorm took the place of RMSNorm", {},
+               all_of({reads({"normed_query"}, "queries",
+                             "x[t,f] = queries[t,f] - (mean g: queries[t,g])"),
+                       reads({"normed_key"}, "keys", "x[t,f] = keys[t,f] - (mean g: keys[t,g])")}));
+    layer_norm("qk-norm-layernorm=default",
+               "LayerNorm took the place of RMSNorm, with its own small number",
+               {[](const Plan& plan) { return plan.config.qk_norm.eps != layer_norm_eps; },
+                "eps is LayerNorm's own"},
+               layer_normed("(mean g: {off} ^ 2) + 1e-5"));
+    layer_norm("qk-norm-layernorm=unbiased",
+               "LayerNorm took the place of RMSNorm, and divided by one feature less", {},
+               layer_normed("(sum g: {off} ^ 2) / (D - 1) + {eps}"));
     entry(
         list, "qk-norm-after-rope", "normed_query",
         "Query and key were normalised after they rotated",

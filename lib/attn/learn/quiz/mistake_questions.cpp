@@ -68,13 +68,27 @@ RuleTree without_zeros(const RuleTree& tree) {
     });
 }
 
-/// The rule of a step, right or wrong in one style, so that nothing but its meaning tells which.
-std::string rule_in(const Walked& made, const std::string& step) {
-    Rule rule = rule_as_told({made.plan, made.table, find_step(made.table, step)});
-    if (rule.value == nullptr) return {};
-    rule.value = without_zeros(rule.value);
-    return rule_text(rule);
-}
+/// The rule of a step as a line to read. Softmax may be written by its parts or as a whole: in a
+/// question all lines do it alike, so that nothing but its meaning gives a wrong one away.
+struct Line {
+    std::string text{};
+    bool names_parts = false;
+
+    Line(const Walked& made, const std::string& step) {
+        Rule rule = rule_as_told({made.plan, made.table, find_step(made.table, step)});
+        if (rule.value == nullptr) return;
+        rule.value = without_zeros(rule.value);
+        text = rule_text(rule);
+        names_parts = std::ranges::any_of(tensors_read(rule), [&](const std::string& name) {
+            const auto read = std::ranges::find(made.table, name, &Step::name);
+            return read != made.table.end() && read->kind == Step::Kind::detail;
+        });
+    }
+    /// Whether both are there and in one style.
+    bool is_like(const Line& other) const {
+        return !text.empty() && !other.text.empty() && names_parts == other.names_parts;
+    }
+};
 
 }  // namespace
 
@@ -108,15 +122,15 @@ MaybeQuestion ask_line(const QuizWalk& walk, Dice& dice) {
         question = {.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
         for (const Step& step : right.table) {
             if (!step.applies(right.plan) || step.kind == Step::Kind::detail) continue;
-            const std::string rule = rule_in(right, step.name);
-            if (rule.empty()) continue;
-            const std::string line = rule_in(wrong.made, step.name);
+            const Line rule(right, step.name);
+            if (rule.text.empty()) continue;
+            const Line line(wrong.made, step.name);
             const std::string number = std::to_string(question.shown.size() + 1);
-            question.shown.push_back(number + "  " + line);
-            if (line.empty()) return false;
-            if (line != rule) {
+            question.shown.push_back(number + "  " + line.text);
+            if (!line.is_like(rule)) return false;
+            if (line.text != rule.text) {
                 question.right.names.push_back({number, step.name});
-                question.answer = number + "; it should be " + rule;
+                question.answer = number + "; it should be " + rule.text;
                 question.cell = step.name;
             } else {
                 question.right.others.insert(question.right.others.end(), {number, step.name});
@@ -137,13 +151,15 @@ MaybeQuestion ask_rule(const QuizWalk& walk, Dice& dice) {
     const auto kept = std::make_unique<const Walked>(walk.made());
     const Walked& right = *kept;
     const std::string step = dice.pick({"scores", "scaled_scores", "weights", "context"});
-    std::vector<QuizChoice> choices{{rule_in(right, step)}};
+    const Line rule(right, step);
+    std::vector<QuizChoice> choices{{rule.text}};
     with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
-        const std::string rule = rule_in(wrong.made, step);
-        const bool is_other = wrong.mistake->step == step && !rule.empty() &&
-                              std::ranges::find(choices, rule, &QuizChoice::text) == choices.end();
+        const Line line(wrong.made, step);
+        const bool is_other =
+            wrong.mistake->step == step && line.is_like(rule) &&
+            std::ranges::find(choices, line.text, &QuizChoice::text) == choices.end();
         if (is_other && !same_numbers(wrong.made.ledger[step], right.ledger[step])) {
-            choices.push_back({rule, wrong.mistake});
+            choices.push_back({line.text, wrong.mistake});
         }
         return choices.size() == most_choices;
     });
@@ -173,7 +189,7 @@ MaybeQuestion ask_form(const QuizWalk& walk, Dice& dice) {
             const bool reads_itself = std::ranges::count(tensors_read(*rule), step.name) > 0;
             question.why += "  " + step.name + ": " + made->ledger[step.name].described() +
                             (reads_itself ? ", made one after the other" : ", made at once") + "\n";
-            if (form == walk.config.form) question.shown.push_back(rule_in(*made, step.name));
+            if (form == walk.config.form) question.shown.push_back(Line(*made, step.name).text);
         }
     }
     question.cell = "context";
