@@ -11,7 +11,20 @@
 #include "attn/files/io/temporaries.hpp"
 #include "attn/ground/tensor/error.hpp"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace {
+
+/// Lets the process keep the memory that it frees: large tensors come and go, and the system would
+/// clear each of their pages again.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 1 << 25);  // the most that it takes
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
 
 constexpr const char* starved =
     "attn-explain: error: not enough memory: make the dimensions smaller\n";
@@ -36,6 +49,7 @@ constexpr const char* starved =
 int main(int argc, char** argv) {
     std::set_terminate(end_starved);
     app::restore_environment();
+    keep_freed_memory();
     app::report_full_files();
     app::remove_temporaries_on_signals();
     try {

@@ -357,18 +357,27 @@ bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
         return step.global != Verdict::right && step.name != "mask";
     });
     if (wrong == diagnosis.steps.end()) return true;
+    const auto may_be = [&](const StepVerdict& row) {
+        std::vector<std::string> steps = steps_called(row.theirs_name, plan);
+        steps.push_back(row.name);
+        return steps;
+    };
+    const bool begins_wrong = wrong == diagnosis.steps.begin();
+    const StepTable& table = kept_table(plan);
+    std::size_t last = 0;
+    for (const StepVerdict& row : {*wrong, begins_wrong ? *wrong : *std::prev(wrong)}) {
+        for (const std::string& step : may_be(row)) last = std::max(last, place_of(table, step));
+    }
     const Intake intake = taken_in(plan, given, theirs, options);
-    const Judge judge(plan, intake.given, options);
+    const Judge judge(plan, intake.given, options, last + 1);
     const auto looks_right = [&](const StepVerdict& row) {
         if (!theirs.has(row.theirs_name) || row.name == "mask") return true;
         const TheirTensor tensor{row.theirs_name, theirs[row.theirs_name], {}, row.epsilon};
-        std::vector<std::string> steps = steps_called(tensor.name, plan);
-        steps.push_back(row.name);
-        return std::ranges::any_of(steps, [&](const std::string& step) {
+        return std::ranges::any_of(may_be(row), [&](const std::string& step) {
             return !judge.reference().has(step) || judge.looks_right(tensor, step);
         });
     };
-    if (wrong != diagnosis.steps.begin() && !looks_right(*std::prev(wrong))) return false;
+    if (!begins_wrong && !looks_right(*std::prev(wrong))) return false;
     return !must_be_right || looks_right(*wrong);
 }
 

@@ -99,6 +99,12 @@ private:
         }
     }
 
+    /// Whether a finding of that weight makes this reading of all tensors worse than the best.
+    bool is_too_dear(double weight) const {
+        return outcome_.cost + (later_is_wrong() ? weight : std::min(weight, of_harmless)) >=
+               bound_;
+    }
+
     std::span<const TheirTensor> later() const {
         return std::span<const TheirTensor>(*theirs_).subspan(next_);
     }
@@ -435,6 +441,10 @@ private:
         }
         // After a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
+            if (is_too_dear(thorough_ ? of_mutation : of_unknown)) {
+                diagnosis_.findings.push_back(unexplained_);
+                return;
+            }
             const Judged answer =
                 judge_.in_full(step, theirs, reading.tensor, expected, uses_theirs_);
             const auto is_ratio = [](const std::string& line) { return line.starts_with("every"); };

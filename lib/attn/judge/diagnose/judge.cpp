@@ -195,8 +195,12 @@ Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tol
         theirs.values(), expected.values());
 }
 
-Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options)
-    : plan_(plan), given_(given), options_(options), reference_(walk(plan, given, table_)) {}
+Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options,
+             std::size_t steps)
+    : plan_(plan), given_(given), options_(options), reference_(chains_of(table_)) {
+    const std::span<const Step> asked = std::span(table_).first(std::min(steps, table_.size()));
+    perform(asked, table_, plan, given, Details::kept, reference_);
+}
 
 void Judge::accept(const Mistake& harmless) {
     table_ = harmless.apply(std::move(table_), plan_);
@@ -344,13 +348,25 @@ Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
 }
 
 /// Whether some cell is further off than any bound allows. Asked first, as it costs no bound,
-/// unless a cell is infinite in one of the two alone.
+/// unless all that differs so is infinite in one of the two alone.
 bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const Tensor& expected,
                           const Rounding& rounding, bool from_theirs) const {
     const double most = 2 * most_of(rounding);
-    const Tolerance widest{most * usual_size(expected) + rounding.least, most};
-    const Judged answer = judged(tensor, expected, widest);
-    if (answer.right() || std::isfinite(answer.difference)) return !answer.right();
+    const double least = most * usual_size(expected) + rounding.least;
+    bool is_finite = true;
+    const bool is_beyond = std::visit(
+        [&](const auto& theirs, const auto& ours) {
+            for (std::size_t i = 0; i < theirs.size(); ++i) {
+                const auto x = static_cast<double>(theirs.data()[i]);
+                const auto y = static_cast<double>(ours.data()[i]);
+                if (std::abs(x - y) <= least + most * std::abs(y) || same_number(x, y)) continue;
+                if (std::isfinite(x) && std::isfinite(y)) return true;
+                is_finite = false;
+            }
+            return false;
+        },
+        tensor.values(), expected.values());
+    if (is_beyond || is_finite) return is_beyond;
     const Allowed* const usual = allowed(step, rounding, from_theirs);
     return usual == nullptr || usual->is_finite;
 }

@@ -187,7 +187,9 @@ Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tol
 /// Judges tensors by what rounding explains at their step.
 class Judge {
 public:
-    Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options);
+    /// By the first `steps` of the table, if not by all.
+    Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options,
+          std::size_t steps = SIZE_MAX);
 
     const Plan& plan() const { return plan_; }
     const Ledger& reference() const { return reference_; }
