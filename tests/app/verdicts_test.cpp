@@ -212,6 +212,102 @@ TEST_SUITE("app: verdicts") {
         }
     }
 
+    TEST_CASE("dropout on the context is told by its zeros and its factor, whatever the signs") {
+        Layer layer;
+        layer.run();
+        PerHead dropped = layer.context;
+        std::size_t cell = 0;
+        for (Matrix& matrix : dropped) {
+            for (std::vector<double>& row : matrix) {
+                for (double& number : row) number *= cell++ % 3 == 1 ? 0 : 1.5;
+            }
+        }
+        const Result result = diagnosed({{"q", layer.q},
+                                         {"k", layer.k},
+                                         {"v", layer.v},
+                                         {"attn", layer.weights},
+                                         {"context", dropped}},
+                                        "");
+        CHECK_MESSAGE(result.exit_code == 1, result.out);
+        CHECK(has(result.out, "dropout-on-context"));
+        CHECK(has(result.out, "1.5 times"));
+    }
+
+    TEST_CASE(
+        "heads split and merged by views are named from a context whose heads lie side by side") {
+        const Folder folder;
+        const auto x = drawn(1, 6, 8, 0.3)[0], w = drawn(1, 24, 8, 3.1)[0];
+        // Row i of what is projected, and in heads of 4 features what a view makes of it.
+        Matrix projected[3];
+        for (std::size_t part = 0; part < 3; ++part) {
+            for (const std::vector<double>& row : x) {
+                std::vector<double> made;
+                for (std::size_t o = 0; o < 8; ++o) {
+                    double sum = 0;
+                    for (std::size_t c = 0; c < 8; ++c) sum += row[c] * w[8 * part + o][c] / 4;
+                    made.push_back(sum);
+                }
+                projected[part].push_back(made);
+            }
+        }
+        const auto viewed = [](const Matrix& rows) {
+            PerHead heads(2, Matrix(6, std::vector<double>(4)));
+            for (std::size_t i = 0; i < 48; ++i)
+                heads[i / 24][i / 4 % 6][i % 4] = rows[i / 8][i % 8];
+            return heads;
+        };
+        Layer layer{
+            .q = viewed(projected[0]), .k = viewed(projected[1]), .v = viewed(projected[2])};
+        layer.unseen = 0;
+        layer.run();
+        Matrix merged(6, std::vector<double>(8));
+        for (std::size_t i = 0; i < 48; ++i) {
+            merged[i / 8][i % 8] = layer.context[i / 24][i / 4 % 6][i % 4];
+        }
+        nlohmann::json saved{{"x", x}, {"context", merged}};
+        const char* names[] = {"w_query", "w_key", "w_value"};
+        for (std::size_t part = 0; part < 3; ++part) {
+            Matrix own(w.begin() + 8 * part, w.begin() + 8 * part + 8);
+            for (std::vector<double>& row : own) {
+                for (double& cell : row) cell /= 4;
+            }
+            saved[names[part]] = own;
+        }
+        attn::write_file(folder / "mine.json", saved.dump());
+        const Result result =
+            program::run("diagnose '" + (folder / "mine.json") + "' --heads 2 --mask causal");
+        CHECK_MESSAGE(result.exit_code == 1, result.out << result.err);
+        CHECK(has(result.out, "merged: split-view=both"));
+    }
+
+    TEST_CASE("weights that are softmaxed again to be shown are a mistake, with a right context") {
+        Layer layer;
+        layer.run();
+        Matrix shown(5, std::vector<double>(5));
+        for (std::size_t i = 0; i < 5; ++i) {
+            double sum = 0;
+            for (std::size_t j = 0; j < 5; ++j) {
+                shown[i][j] = std::exp((layer.weights[0][i][j] + layer.weights[1][i][j]) / 2);
+                sum += shown[i][j];
+            }
+            for (double& cell : shown[i]) cell = static_cast<float>(cell / sum);
+        }
+        for (const bool saves_context : {false, true}) {
+            const Folder folder;
+            const auto batch = [](const auto& one) { return nlohmann::json::array({one}); };
+            nlohmann::json saved{{"q", batch(layer.q)},
+                                 {"k", batch(layer.k)},
+                                 {"v", batch(layer.v)},
+                                 {"attn", batch(shown)}};
+            if (saves_context) saved["context"] = batch(layer.context);
+            attn::write_file(folder / "mine.json", saved.dump());
+            const Result result = program::run("diagnose '" + (folder / "mine.json") + "'");
+            CHECK_MESSAGE(result.exit_code == 1, result.out);
+            CHECK(has(result.out, "mean-of-heads-softmaxed-again"));
+            CHECK_FALSE(has(result.out, "harmless"));
+        }
+    }
+
     TEST_CASE("of a notebook's walks the one that fits the tensors is taken, by the page's names") {
         const auto shown = nlohmann::json::parse(
             program::run("--notebook 003:weights --only x,query,key,value,scores,weights --json")

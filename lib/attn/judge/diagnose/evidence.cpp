@@ -65,8 +65,8 @@ std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
     Dropout found;
     double after = 0, before = 0;
     for (std::size_t i = 0; i < theirs.size(); ++i) {
-        after += theirs.at(i);
-        before += theirs.at(i) != 0 ? expected.at(i) : 0;
+        after += std::abs(theirs.at(i));
+        before += theirs.at(i) != 0 ? std::abs(expected.at(i)) : 0;
     }
     found.factor = after / before > 0 ? after / before : 0;
     std::size_t kept = 0;
@@ -77,7 +77,8 @@ std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
             continue;
         }
         const double difference = std::abs(theirs.at(i) - should_be);
-        if (!(difference <= tolerance.absolute + tolerance.relative * should_be)) return {};
+        if (!(difference <= tolerance.absolute + tolerance.relative * std::abs(should_be)))
+            return {};
         found.difference = std::max(found.difference, difference);
         ++kept;
     }

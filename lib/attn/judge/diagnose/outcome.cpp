@@ -165,6 +165,8 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
 
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
                       bool follows, bool results_are_wrong) {
+    // What is only shown, and shown wrong, harms whoever looks at it.
+    if (const KeptStep* shown = kept_step(finding.step); shown && shown->is_mistake) return;
     // Results follow from one tensor of a step: of two, nobody can tell which.
     bool right = std::ranges::count(diagnosis.steps, finding.step, &StepVerdict::name) == 1;
     bool judged = false, after = false, behind_scores = false;

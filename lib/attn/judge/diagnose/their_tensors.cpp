@@ -70,6 +70,13 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
             if (std::ranges::count(theirs.steps, kept) == 0) theirs.steps.push_back(kept);
         }
     }
+    // A context whose heads lie side by side may be the merged one.
+    const bool is_context = theirs.stray.empty() && theirs.steps.front() == "context";
+    if (is_context && std::ranges::count(theirs.steps, "merged") == 0 &&
+        fits(plan, judge, theirs, "merged") &&
+        judge.reference()["context"].shape() != theirs.tensor.shape()) {
+        theirs.steps.emplace_back("merged");
+    }
     const std::vector<std::string> called = theirs.options = theirs.steps;
     std::erase_if(theirs.steps, [&](const std::string& step) {
         if (!fits(plan, judge, theirs, step)) return true;
