@@ -2,6 +2,8 @@
 // from the readers' own tables, so that a new one is tried without a new test.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -169,6 +171,55 @@ TEST_SUITE("app: outside words") {
             std::istringstream lines(result.out);
             for (std::string line; std::getline(lines, line);) {
                 CHECK_MESSAGE(!line.starts_with("=1+1"), setting.key, ": ", line);
+            }
+        }
+    }
+
+    TEST_CASE("names of tensors and words of a model are words alone, in each command") {
+        std::string all = "q";
+        for (const std::string& control : controls) {
+            if (control != "\xff") all += control;
+        }
+        const std::string word = attn::json_string(all + evil);
+        const Folder folder;
+        const std::string file = "'" + (folder / "a.json") + "'";
+        std::ofstream(folder / "a.json") << "{\"q\": [[1, 2], [3, 4]], \"k\": [[1, 2], [3, 4]], "
+                                            "\"v\": [[1, 2], [3, 4]], "
+                                         << word << ": [[1, 2], [3, 4]]}";
+        for (const char* way : {"diagnose F", "diagnose F --json", "diagnose F --given F",
+                                "compare F F", "compare F F --json", "compare F '--seq-len 2'",
+                                "--weights F", "--x F", "--mask-file F", "--past F", "lint F"}) {
+            const auto result = run(attn::replaced_all(way, "F", file));
+            check_shown(result.out + result.err, way);
+        }
+
+        const std::string model = folder / "model";
+        std::filesystem::copy(ATTN_SOURCE_DIR "/tests/models/fixtures/llama", model);
+        const auto plain = nlohmann::json::parse(program::read_file(model + "/config.json"));
+        const nlohmann::json hostile = nlohmann::json::parse(word);
+        nlohmann::json vocabulary;
+        for (int id = 0; id < plain.at("vocab_size"); ++id) {
+            vocabulary[std::to_string(id) + hostile.get<std::string>()] = id;
+        }
+        std::ofstream(model + "/tokenizer.json")
+            << nlohmann::json{{"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", {}}}}};
+        const std::string ids = " --ids 1,3,5 --model-file '" + model + "' ";
+        for (const char* way :
+             {"", "--format html", "--format svg", "--format markdown", "--format ipynb",
+              "--format csv", "--heatmap", "--summary", "lens", "lens --format html", "generate",
+              "generate --json", "heads", "heads --effect", "why 'next[3]'", "lint"}) {
+            const bool is_flag = way[0] == '-' || way[0] == 0;
+            const auto result = run(is_flag ? ids + way : way + ids);
+            CHECK_MESSAGE(result.exit_code < 2, way, ": ", result.err);
+            check_shown(result.out + result.err, way);
+        }
+        for (const auto& [key, value] : plain.items()) {
+            for (const nlohmann::json& said : {hostile, nlohmann::json::array({hostile})}) {
+                nlohmann::json config = plain;
+                config[key] = said;
+                std::ofstream(model + "/config.json") << config;
+                const auto result = run("--only weights -q" + ids);
+                check_shown(result.out + result.err, key);
             }
         }
     }
