@@ -53,7 +53,7 @@ WALKS = """
 --variant loop
 --text "the cat sat on the mat" --heads 2 --embed-dim 8 --mask causal --output-projection
 --text "a dog barks" --text "it runs" --mask padding --heads 2 --embed-dim 6 --projection fused
---ids "1,2,0,0;1,2,3,4" --pad-id 0 --embed-dim 4 --heads 2 --projection fused-by-head --redraw 1 --mask padding --seed 2 --torch-build portable
+--notebook 000 --bug none
 --random rand --batch 2 --seq-len 5 --embed-dim 6 --heads 3 --projection stacked --init uniform
 --batch 2 --seq-len 3 --embed-dim 8 --heads 2 --projection per-head --init normal --bias
 --seq-len 3 --embed-dim 8 --heads 4 --projection per-head --merge --output-projection --output-bias
@@ -66,12 +66,12 @@ WALKS = """
 --seq-len 3 --memory-len 5 --embed-dim 8 --heads 2 --projection fused-by-head --bias --weight-layout in-out
 --projection none --seq-len 3 --embed-dim 2
 --projection none --text "x is its own query" --embed-dim 4 --heads 2
---projection none --text "x is its own query" --embed-dim 4 --burn rand:7 --output-projection
---seq-len 4 --embed-dim 8 --heads 2 --projection mha --bias --redraw 2 --burn randn:5
+--projection none --text "x is its own query" --embed-dim 4 --output-projection
+--notebook 003 --bug none
 --batch 3 --seq-len 4 --embed-dim 6 --lengths 4,2,0 --mask padding,causal --empty-row zero
 --batch 3 --seq-len 4 --embed-dim 6 --lengths 4,2,0 --mask padding
 --dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --bias --output-projection --output-bias --only x,query,scores,row_max,exponentials,row_sum,weights,context,merged,output
---compute-dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --draw-order kvq --burn rand:7,randn:20
+--compute-dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --draw-order kvq
 --seq-len 6 --embed-dim 8 --softmax-axis query --scale none
 --seq-len 6 --embed-dim 6 --heads 3 --softcap 0.5 --position-bias alibi --mask causal
 --rng numpy --seq-len 4 --embed-dim 4 --softcap 2 --position-bias alibi

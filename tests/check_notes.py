@@ -91,7 +91,7 @@ WALKS = """
 --text 'same same same same' --heads 2
 --model-file stories --text 'Once upon a time' --layer 0
 --model-file stories --text 'Once upon a time there was a girl' --layer 4
---model-file sorter --ids 2,1,0
+--model-file tests/models/fixtures/gpt2 --ids 2,1,0
 --ids '1,2;3,4' --memory-len 3
 --text 'x y' --text 'x y z' --mask padding,window:1
 --dtype float64 --heads 2 --mask causal

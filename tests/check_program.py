@@ -21,7 +21,7 @@ from check_ipynb import MISTAKEN, TOKEN, WALKS, difference
 MORE = """
 --model-file stories --text "Once upon a time"
 --model-file stories --text "Once upon" --layer 3 --bug rope-style
---model-file sorter --ids 1,2,0,1
+--model-file tests/models/fixtures/gpt2 --ids 1,2,0,1
 --preset llama3 --seq-len 5
 --preset gemma2 --seq-len 5
 --preset t5 --seq-len 4

@@ -177,15 +177,17 @@ def main():
     assert worst < NEAR, f"logits differ by {worst}"
     print(f"greedy text and 32 x 512 logits agree, to {worst:.1e}")
 
-    everything = run("generate", "--all-bugs", "--tokens", "40")
+    unknown = subprocess.run([program, "generate", "--bug", "?"], capture_output=True, text=True).stderr
+    bugs = unknown.strip().split("choose one of ")[1].split(", ")
     names = {"rope-exponent": "rope-exponent-dim", "scale-dmodel": "scale-d-model", "softmax-off-by-one": "softmax1"}
-    for bug in everything["bugs"]:
-        name = names.get(bug["id"], bug["id"].replace("=", "-"))
+    for bug in bugs:
+        name = names.get(bug, bug.replace("=", "-"))
         if name in ("rope-k-only", "positions-plus-one"):
             continue
-        theirs = [token["id"] for token in bug["tokens"]]
-        assert theirs == stories.greedy(40, name)[: len(theirs)], bug["id"]
-    print(f"{len(everything['bugs'])} mistakes write the same texts")
+        written = run("generate", "--bug", bug, "--tokens", "40")["bug"]
+        theirs = [token["id"] for token in written["tokens"]]
+        assert theirs == stories.greedy(40, name)[: len(theirs)], bug
+    print(f"{len(bugs)} mistakes write the same texts")
 
     texts = [
         "Once upon a time, there was a little girl named Lily. She loved to play outside.",

@@ -6,7 +6,6 @@
 #include "app/terminal/messages.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/gguf.hpp"
-#include "attn/files/io/input_file.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/models/open_model.hpp"
 
@@ -40,32 +39,6 @@ void write_hugging_face(const Model& model, const std::string& path) {
     report_note(path + " has no tokenizer.json: to read it with a text, name one with --tokenizer");
 }
 
-/// A .bin file and, where there is none yet, the tokenizer beside it that llama2.c looks for.
-void write_llama2c(const Model& model, const std::string& path) {
-    attn::OutputSet set;
-    const attn::OutputPlace place = set.file(path);
-    attn::OutputFile file(place);
-    attn::models::write_llama2c(model, [&file](std::string_view bytes) { file.write(bytes); });
-    file.commit();
-    const std::string tokenizer = model.tokenizer ? model.tokenizer->as_llama2c() : "";
-    const std::string name = "tok" + std::to_string(model.architecture.vocab_size) + ".bin";
-    const std::string beside = std::filesystem::path(path).replace_filename(name);
-    const bool is_straight = place.path == path;
-    std::error_code ignored;
-    const bool is_there = std::filesystem::exists(beside, ignored);
-    if (!is_straight && !tokenizer.empty() && !is_there)
-        attn::write_file(set.file(beside), tokenizer);
-    set.commit();
-    if (is_straight) return;
-    if (tokenizer.empty()) {
-        report_note(path + " has no tokenizer beside it: to read it, name one with --tokenizer");
-    } else if (is_there && attn::InputFile(beside).all() != tokenizer) {
-        report_note(beside +
-                    " is another tokenizer and stays: write the model into a folder of "
-                    "its own, and its tokenizer is put beside it");
-    }
-}
-
 /// One file, its matrices as float16 where `half` says so.
 void write_gguf(const Model& model, const std::string& path, bool half) {
     const nlohmann::json metadata = attn::models::metadata_for_gguf(model, half);
@@ -95,14 +68,11 @@ int run_export(const Arguments& arguments) {
     const std::string path = arguments[flags::output];
     if (path.empty() || path == "-") {
         throw attn::ConfigError(
-            "export writes files: pass -o with a folder (--as hf) or a file "
-            "(--as llama2c, --as gguf)");
+            "export writes files: pass -o with a folder (--as hf) or a file (--as gguf)");
     }
     const Model model = model_of(arguments);
     refuse_own_file(arguments[flags::model_file], path);
-    if (arguments[flags::as] == "llama2c") {
-        write_llama2c(model, path);
-    } else if (arguments[flags::as].starts_with("gguf")) {
+    if (arguments[flags::as].starts_with("gguf")) {
         write_gguf(model, path, arguments[flags::as] == "gguf-f16");
     } else {
         write_hugging_face(model, path);
@@ -115,13 +85,13 @@ const std::vector<Flag>& export_flags() {
         std::vector<Flag> rows = grouped(
             "Model",
             {{"--as", "KIND",
-              "hf: a folder that Hugging Face's transformers load; llama2c: a .bin file and its "
-              "tokenizer; gguf, gguf-f16: a file that llama.cpp loads, in float32 or float16",
-              one_of("hf llama2c gguf gguf-f16"), "hf"}});
+              "hf: a folder that Hugging Face's transformers load; gguf, gguf-f16: a file that "
+              "llama.cpp loads, in float32 or float16",
+              one_of("hf gguf gguf-f16"), "hf"}});
         for (const Flag& flag : model_flags()) {
             if (!flag.is(flags::text) && !flag.is(flags::ids)) rows.push_back(flag);
         }
-        rows.push_back(output_flag({".bin", ".gguf", "*"}));
+        rows.push_back(output_flag({".gguf", "*"}));
         return rows;
     }();
     return all;

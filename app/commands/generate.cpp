@@ -90,12 +90,12 @@ void stream(const Arguments& arguments, Model& model) {
 
 int run_generate(const Arguments& arguments) {
     Model model = model_of(arguments);
-    if (arguments.has_any({flags::bugs, flags::all_bugs})) {
+    if (arguments.has(flags::bugs)) {
         if (arguments.has(flags::without)) {
             throw attn::ConfigError(
                 "--bug and --without both make another model: leave one of them out");
         }
-        generate_with_bugs(arguments, model);
+        generate_with_bug(arguments, model);
         return 0;
     }
     const auto write = [&] { return Writer(arguments, model).write(); };
@@ -137,7 +137,6 @@ const std::vector<Flag>& generate_flags() {
              "float32; float64 with a mistake"},
             {flags::bugs, "ID", "the text of the model with a mistake, beside the right one",
              such_as(model_bugs)},
-            {flags::all_bugs, "", "a table of all mistakes: where text and numbers part"},
             Flag{flags::no_notes, "", "the text alone"}.spelt("-q"),
         });
     return all;
@@ -177,9 +176,8 @@ Writer::Writer(const Arguments& arguments, Model& model) : arguments_(arguments)
     }
     prompt_ = prompt_of(arguments, model);
     without_ = without_of(arguments, model);
-    const bool precise = arguments.has(flags::dtype)
-                             ? arguments[flags::dtype] == "float64"
-                             : arguments.has(flags::bugs) || arguments.has(flags::all_bugs);
+    const bool precise = arguments.has(flags::dtype) ? arguments[flags::dtype] == "float64"
+                                                     : arguments.has(flags::bugs);
     say_cost(arguments, model,
              {prompt_.size() + static_cast<std::size_t>(arguments[flags::most_tokens]),
               {},
@@ -337,8 +335,7 @@ Command generate_command() {
             {generate_flags, model_flags, run_flags, json_flags, file_flags},
             run_generate,
             {{"attn-explain generate --text 'Once upon a time'", "Continues a text."},
-             {"attn-explain generate --bug rope-theta", "The same model with a mistake."},
-             {"attn-explain generate --all-bugs --tokens 40", "Which mistakes show in the text."}}};
+             {"attn-explain generate --bug rope-theta", "The same model with a mistake."}}};
 }
 
 }  // namespace app

@@ -75,10 +75,12 @@ void check_changes(const Arguments& arguments) {
         "pass the line of --as-flags with your settings");
 }
 
-/// The command of a walk that gives a cell's numbers, without line break.
-std::string flags_line(const Arguments& arguments, attn::NotebookWalk walk,
-                       const attn::Section& cell) {
-    Arguments typed = arguments.narrowed_to({walk_flags, bug_flags, print_flags});
+/// Returns the command of a walk that gives a cell's numbers, without line break. Settings that
+/// cannot be typed are those of the notebook's cell, which it names then.
+std::string flags_line(const Arguments& arguments, const attn::Notebook& notebook, bool corrected,
+                       attn::NotebookWalk walk, const attn::Section& cell) {
+    Arguments typed =
+        arguments.narrowed_to({walk_flags, bug_flags, print_flags, notebook_walk_flags});
     if (changes_settings(arguments)) {
         const Arguments all = walk_arguments(arguments, walk);
         const std::vector<std::string> bugs = bugs_of(all, attn::resolve(config_of(all)));
@@ -86,8 +88,13 @@ std::string flags_line(const Arguments& arguments, attn::NotebookWalk walk,
             return std::find(bugs.begin(), bugs.end(), id) == bugs.end();
         });
     }
+    std::vector<Arguments::Said> said = flags_of(walk);
+    if (std::erase_if(said, [](const auto& each) { return each.flag->is(of_pages); }) > 0) {
+        typed.set(flags::notebook, notebook.number + ":" + cell.name);
+        if (corrected) typed.set(flags::corrected, "");
+    }
     Arguments base(typed.tables());
-    base.say(flags_of(walk));
+    base.say(said);
     put_settings_under(typed, std::move(base));
     typed.set(flags::only, cell.parts);
     return command_line("", typed);
@@ -100,7 +107,8 @@ void name_the_walks(const Arguments& arguments, const attn::Notebook& notebook,
     for (attn::Section& section : page.sections) {
         if (section.walk.empty()) continue;
         const attn::NotebookWalk& walk = attn::find_walk(walks, section.walk);
-        section.derived_by = flags_line(arguments, walk, section) + " --format html";
+        section.derived_by =
+            flags_line(arguments, notebook, replay.corrected, walk, section) + " --format html";
     }
 }
 
@@ -146,7 +154,8 @@ void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
     for (const attn::Section& cell : cells) {
         std::optional<std::string> line;
         if (!cell.walk.empty()) {
-            line = flags_line(arguments, attn::find_walk(walks, cell.walk), cell);
+            line = flags_line(arguments, notebook, replay.corrected,
+                              attn::find_walk(walks, cell.walk), cell);
         }
         rows.push_back({{"cell", cell.name}, {"title", cell.title.raw()}, {"command", line}});
         if (cells.size() > 1)
@@ -187,7 +196,6 @@ void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
             terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
         document = attn::side_by_side(document, *format.printed, options, columns);
     }
-    note_unchanged(arguments, document);
     document.command = command_line("notebook", arguments);
     write_document(arguments, document, form_of(notebook.language), attn::DType::float32);
 }

@@ -111,8 +111,8 @@ void tell_of_step(attn::Section& cell, const ChangedWalk& walk) {
 void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage language,
             const std::string& changes) {
     if (!walk.trouble.empty()) {
-        cell.margin = still + walk.trouble +
-                       (cell.margin.empty() ? attn::Prose() : ". " + cell.margin);
+        cell.margin =
+            still + walk.trouble + (cell.margin.empty() ? attn::Prose() : ". " + cell.margin);
         return;
     }
     attn::Section now = cell;
@@ -176,20 +176,6 @@ void note_useless_settings(const Arguments& arguments, const attn::Notebook& not
     for (const auto& [flags, plan] : walks) uses.push_back({flags, &plan});
     if (uses.empty()) uses.push_back({arguments, nullptr});
     note_useless_flags(uses);
-}
-
-void note_unchanged(const Arguments& arguments, const attn::Document& printed) {
-    if (!changes_settings(arguments)) return;
-    bool has_walk = false, has_mistake = false;
-    for (const attn::Section& cell : printed.sections) {
-        if (cell.changed || cell.margin.raw().starts_with(still)) return;
-        has_walk = has_walk || !cell.walk.empty();
-        has_mistake = has_mistake || cell.margin.raw().starts_with('[');
-    }
-    report_note(changes_text(arguments) + " changes no cell printed here: " +
-                (!has_walk     ? "no walk makes them"
-                 : has_mistake ? "the notebook's mistakes stay, add --corrected to leave them out"
-                               : "they are as with the notebook's own settings"));
 }
 
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk) {

@@ -21,9 +21,6 @@ void note_useless_settings(const Arguments& arguments, const attn::Notebook& not
 attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
                             const attn::ReplayOptions& replay);
 
-/// Notes that the typed settings change none of the cells that are printed.
-void note_unchanged(const Arguments& arguments, const attn::Document& printed);
-
 /// The note on a part of a cell of the page, by the walk that has its numbers: the page's own words
 /// are about the whole cell. Empty where it is not simply a part of a step.
 NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& notebook,

@@ -91,7 +91,7 @@ attn::JsonText json_head(const attn::models::Model& model);
 attn::JsonText with_text(const attn::JsonText& json, const attn::models::Model& model,
                          const WrittenText& written);
 
-/// `--bug ID` and `--all-bugs`.
-void generate_with_bugs(const Arguments& arguments, attn::models::Model& model);
+/// Writes the texts of a model without and with the mistake of `--bug ID`.
+void generate_with_bug(const Arguments& arguments, attn::models::Model& model);
 
 }  // namespace app

@@ -30,7 +30,7 @@ void check(const Flag& flag, const std::string& text) {
     const Takes& takes = flag.takes;
     if (text.empty() && flag.may_stand_alone) return;
     if (text.empty() && !takes.or_nothing) refuse_empty(flag);
-    if (flag.is(flags::model) && (names_a_file(text) || text == "stories" || text == "sorter")) {
+    if (flag.is(flags::model) && (names_a_file(text) || text == "stories")) {
         refuse("--model is the family of a file of --weights: did you mean --model-file " +
                shell_quoted(text) + "?");
     }
@@ -237,7 +237,7 @@ void check_all(const std::vector<Arguments::Said>& all) {
 std::vector<std::string> names_of(const Arguments& arguments) {
     std::vector<std::string> names;
     for (const Flag* flag : arguments.rows()) {
-        if (flag->name.starts_with("--")) names.push_back(flag->name);
+        if (flag->name.starts_with("--") && !flag->is(of_pages)) names.push_back(flag->name);
     }
     return names;
 }
@@ -294,11 +294,28 @@ void refuse_value(const Flag& flag, const std::string& text) {
     refuse(flag.name + " stands alone: leave =" + text + " out");
 }
 
+namespace {
+
+/// Flags of earlier versions, each with the way to do without it.
+constexpr std::pair<std::string_view, std::string_view> gone[] = {
+    {"--all-bugs", "pass --bug ID, one mistake at a time"},
+};
+
+std::string instead_of(const std::string& flag) {
+    const auto row =
+        std::ranges::find(gone, flag, &std::pair<std::string_view, std::string_view>::first);
+    return row == std::end(gone) ? "" : flag + " is gone since 2.0.0: " + std::string(row->second);
+}
+
+}  // namespace
+
 UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
-    : ConfigError("there is no flag " + said +
-                  (meant.empty() ? "" : "; did you mean " + meant + "?")),
+    : ConfigError(!instead_of(said).empty()
+                      ? instead_of(said)
+                      : "there is no flag " + said +
+                            (meant.empty() ? "" : "; did you mean " + meant + "?")),
       name(said),
-      has_guess(!meant.empty()) {}
+      has_guess(!meant.empty() || !instead_of(said).empty()) {}
 
 UnexpectedWord::UnexpectedWord(const std::string& said)
     : ConfigError("'" + said + "' is not expected: flags begin with --"), word(said) {}
@@ -320,6 +337,11 @@ void Arguments::parse(const std::vector<std::string>& words, bool flags_alone) {
     }
     const auto extra = std::ranges::find(typed.said, nullptr, &Said::flag);
     const std::vector<Said> all(typed.said.begin(), extra);
+    for (const Said& said : all) {
+        if (!said.flag->is(of_pages)) continue;
+        refuse(said.flag->name +
+               " is a setting of the replayed notebooks: pass --notebook NAME[:CELL]");
+    }
     check_all(all);
     if (extra != typed.said.end()) {
         const std::string word(attn::trimmed(extra->text));

@@ -36,6 +36,7 @@ enum Trait : unsigned {
     or_file = 64,        ///< takes a file as well as its words or its number
     of_output = 128,     ///< where and how output is shown, which makes no number
     of_source = 256,     ///< read with the source of x that it is, or is of
+    of_pages = 512,      ///< set by walks of notebooks and in files of settings, never typed
 };
 
 /// One flag, or one positional argument: all that the program knows of it. Parsing, messages, help,

@@ -240,9 +240,9 @@ const std::vector<Flag>& model_flags() {
         grouped("Model and text",
                 {
                     Flag{flags::model_file, "FILE",
-                         "a trained model: stories or sorter, which the program holds, a folder of "
-                         "Hugging Face (config.json and .safetensors files) or the ORG/NAME of one "
-                         "in its cache, a .gguf file of llama.cpp, or a file of llama2.c",
+                         "a trained model: stories, which the program holds, a folder of Hugging "
+                         "Face (config.json and .safetensors files) or the ORG/NAME of one in its "
+                         "cache, a .gguf file of llama.cpp, or a file of llama2.c",
                          such_as(shipped_models, Takes::Kind::file)}
                         .usually("stories"),
                     Flag{flags::tokenizer, "FILE", "tokenizer of the model", file()}.usually(

@@ -29,7 +29,7 @@ struct Key : Name {};
 namespace flags {
 
 // Asked for is whether they were said.
-inline constexpr Name all{"--all"}, all_bugs{"--all-bugs"}, as_flags{"--as-flags"},
+inline constexpr Name all{"--all"}, as_flags{"--as-flags"},
     backward{"--backward"}, bounds{"--bounds"}, causal_align{"--causal-align"},
     check_gradient{"--check-gradient"}, corrected{"--corrected"}, detail{"--detail"},
     embed{"--embed"}, embed_dim{"--embed-dim"}, forms{"--forms"}, full_screen{"--full-screen"},

@@ -4,12 +4,6 @@
 #include "attn/core/plan/plan.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 
-namespace attn {
-static bool operator==(const Burn& a, const Burn& b) {
-    return a.distribution == b.distribution && a.count == b.count;
-}
-}  // namespace attn
-
 namespace app {
 namespace {
 
@@ -35,7 +29,6 @@ bool start_apart(const Plan& a, const Plan& b) {
 }
 
 std::vector<Flag> number_rows() {
-    constexpr std::string_view later = "numbers that are drawn later";
     return {
         setting("--rng", "GENERATOR", "whose random numbers are drawn").being(of_arithmetic),
         setting(flags::seed, "N", "seed of the random numbers")
@@ -48,36 +41,21 @@ std::vector<Flag> number_rows() {
             .in_group(last_group)
             .needing({nullptr, follows_build,
                       "--variant loop, or numbers that this build draws otherwise"}),
-        setting("--redraw", "N",
-                "draw the projections N times in vain first, as cells of a "
-                "notebook that are run again do")
-            .being(of_draws)
-            .in_group(last_group)
-            .needing({nullptr, changes_draws<&WalkConfig::redraw>, "projections that are drawn"}),
-        setting("--burn", "DRAWS",
-                "random numbers drawn and not used, before the projections are: rand:384,randn:7")
-            .being(of_draws)
-            .in_group(last_group)
-            .needing({nullptr, changes_draws<&WalkConfig::burn>, later}),
-        setting("--burn-before", "DRAWS",
-                "random numbers drawn and not used, before all others, as "
-                "cells above this one did: randn:1024")
-            .being(of_draws)
-            .in_group(last_group)
-            .needing({nullptr, changes_draws<&WalkConfig::burn_before>, later}),
+        setting("--redraw", "N", "draw and discard the projections N times first")
+            .being(of_draws | of_pages),
+        setting("--burn", "DRAWS", "draw and discard numbers before the projections")
+            .being(of_draws | of_pages),
+        setting("--burn-before", "DRAWS", "draw and discard numbers before all others")
+            .being(of_draws | of_pages),
         setting(flags::dtype, "TYPE", "type of drawn and loaded tensors").being(of_arithmetic),
         setting("--compute-dtype", "TYPE", "type of the arithmetic")
             .being(of_arithmetic)
             .in_group(last_group),
         setting(flags::variant, "METHOD", "how attention is computed")
             .being(of_arithmetic | of_replay),
-        setting(
-            "--single-chain", "",
-            "loop: add up the products of each score and context one after the other, as PyTorch "
-            "does where the query is a vector")
-            .being(of_arithmetic)
-            .in_group(last_group)
-            .needing({nullptr, is_loop, "the loops: add --variant loop"}),
+        setting("--single-chain", "",
+                "loop: add up the products of each score and context in one chain")
+            .being(of_arithmetic | of_pages),
         setting(flags::threads, "N", "threads for large work; 0: all cores")
             .being(of_arithmetic)
             .in_group(last_group),

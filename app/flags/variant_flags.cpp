@@ -92,9 +92,9 @@ std::vector<Flag> trained_rows() {
     return {
         setting(
             flags::model_file, "FILE",
-            "walk through a layer of a trained model: stories or sorter, which the program holds, "
-            "a folder of Hugging Face (config.json and .safetensors files) or the ORG/NAME of one "
-            "in its cache, a .gguf file of llama.cpp, or a file of llama2.c")
+            "walk through a layer of a trained model: stories, which the program holds, a folder "
+            "of Hugging Face (config.json and .safetensors files) or the ORG/NAME of one in its "
+            "cache, a .gguf file of llama.cpp, or a file of llama2.c")
             .being(of_arithmetic)
             .taking(such_as(shipped_models, Takes::Kind::file)),
         Flag{flags::tokenizer, "FILE", "tokenizer of the trained model", file(),

@@ -21,7 +21,7 @@ bool masks(const Plan& plan) { return plan.masks(); }
 /// Whether a kind of mask goes by the positions of queries, and these could be others.
 bool aligns(const Plan& plan) {
     const auto goes_by_position = [&](const attn::MaskKind& kind) {
-        return kind.by_position && kind.chosen(plan.config.mask);
+        return kind.condition != nullptr && kind.chosen(plan.config.mask);
     };
     return plan.query_len != plan.key_len &&
            std::ranges::any_of(attn::mask_kinds(), goes_by_position);
@@ -122,7 +122,7 @@ std::vector<std::string> mistake_ids() {
     return ids;
 }
 
-std::vector<std::string> shipped_models() { return {"stories", "sorter"}; }
+std::vector<std::string> shipped_models() { return {"stories"}; }
 
 const std::vector<Flag>& walk_flags() {
     static const std::vector<Flag> all = [] {

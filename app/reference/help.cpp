@@ -104,7 +104,7 @@ std::string example_list(const Command& command) {
 
 std::vector<const Flag*> flags_of(const Command& command) {
     std::vector<const Flag*> flags = Arguments(command.tables).rows();
-    std::erase_if(flags, std::mem_fn(&Flag::is_positional));
+    std::erase_if(flags, [](auto* flag) { return flag->is_positional() || flag->is(of_pages); });
     return flags;
 }
 

@@ -22,10 +22,9 @@ function(attn_lay_texts)
              ${app}/web/page/play.css ${app}/web/page/play.js ${app}/web/page/play_worker.js)
 endfunction()
 
-# The models that need no file.
+# The model that needs no file.
 set(models ${PROJECT_SOURCE_DIR}/data/models)
-attn_lay(${lib}/models/shipped.S ${models}/stories260K.bin ${models}/tok512.bin
-         ${models}/gpt-nano-sort-model.json)
+attn_lay(${lib}/models/shipped.S ${models}/stories260K.bin ${models}/tok512.bin)
 # The style and the script of --format html, and the core of live pages.
 set(page ${lib}/show/render/page)
 file(GLOB page_files CONFIGURE_DEPENDS ${page}/*.css ${page}/*.js)

@@ -124,11 +124,8 @@ TEST_SUITE("app: diagnose") {
               [0.3217,0.1437,0.3960,0.1386],[0.2450,0.2461,0.2335,0.2754]],
              [[0.2713,0.2431,0.2224,0.2633],[0.2200,0.2573,0.3062,0.2165],
               [0.2726,0.2315,0.1693,0.3266],[0.2406,0.2527,0.2634,0.2433]]]]})";
-        const program::Result result =
-            run("diagnose " + (folder / "page.json") +
-                " --map attention:weights --decimals 4 --ids '1,2,0,0;1,2,3,4' --pad-id 0 "
-                "--embed-dim 4 --heads 2 --projection fused-by-head --redraw 1 --seed 2 "
-                "--torch-build portable --mask padding");
+        const program::Result result = run("diagnose " + (folder / "page.json") +
+                                           " --map attention:weights --decimals 4 --notebook 000");
         CHECK(result.exit_code == 1);
         CHECK_MESSAGE(result.out.find("mask-not-applied") != std::string::npos, result.out);
     }
@@ -158,8 +155,7 @@ TEST_SUITE("app: diagnose") {
             "--head-dim 24 --value-dim 28 --init uniform --rtol 1e-3 --atol "
             "1e-9 ";
         named("nb003_18", "softmax-axis=query", sentence + "--projection matrix");
-        named("nb003_36", "softmax-axis=head",
-              sentence + "--projection stacked --heads 3 --burn rand:384,rand:384,rand:448");
+        named("nb003_36", "softmax-axis=head", "--notebook 003 --rtol 1e-3 --atol 1e-9");
     }
     TEST_CASE("what was not compared is said, and is no success unless asked for") {
         const program::Folder folder;

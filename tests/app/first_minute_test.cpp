@@ -71,8 +71,11 @@ TEST_SUITE("app: first minute") {
         const std::string help = run("--help").out;
         const std::size_t last = help.find("\nNumbers of a notebook, bit by bit\n");
         REQUIRE(last != std::string::npos);
-        for (const std::string flag : {"--burn-before", "--redraw", "--single-chain", "--init"}) {
+        for (const std::string flag : {"--torch-build", "--draw-order", "--init"}) {
             CHECK(help.find("      " + flag + " ") > last);
+        }
+        for (const std::string setting : {"--burn", "--redraw", "--single-chain"}) {
+            CHECK(!has(help, setting));
         }
         CHECK(help.find("\nPositions\n") < last);
         const std::size_t mistakes = help.find("\nMistakes\n");
@@ -84,7 +87,7 @@ TEST_SUITE("app: first minute") {
                                           {"MASK", "--causal-align"},
                                           {"positions", "--rope-scaling"},
                                           {"cache", "--prefill"},
-                                          {"numbers", "--burn"},
+                                          {"numbers", "--torch-build"},
                                           {"output", "--edgeitems"},
                                           {"notebooks", "--corrected"},
                                           {"mistakes", "--bug"},
@@ -130,7 +133,7 @@ TEST_SUITE("app: first minute") {
                                            {"--qwen3", "--preset qwen3"},
                                            {"--batch_size 2", "--batch 2"},
                                            {"generate --max-new-tokens 3", "--tokens 3"},
-                                           {"--model sorter", "--model-file sorter"},
+                                           {"--model stories", "--model-file stories"},
                                            {"--nhead two", "--heads"},
                                            {"--variant sdpa", "fused"},
                                            {"--tetx hi", "--text"},
@@ -159,7 +162,7 @@ TEST_SUITE("app: first minute") {
               {"mask causal", "attn-explain --mask causal"},
               {"scores", "attn-explain --only scores"},
               {"attention", "attn-explain --only weights"},
-              {"sorter", "attn-explain --model-file sorter"},
+              {"stories", "attn-explain --model-file stories"},
               {"alibi", "attn-explain --position-bias alibi"},
               {"generate 'There was'", "attn-explain generate --text 'There was'"},
               {"lint two words", "attn-explain lint --text 'two words'"},
@@ -219,7 +222,7 @@ TEST_SUITE("app: first minute") {
     }
     TEST_CASE("lists, tables and errors are folded between words on a terminal") {
         for (const std::string command :
-             {"generate --all-bugs --tokens 4", "heads --text 'one two three four'",
+             {"generate --bug gqa-tile --tokens 4", "heads --text 'one two three four'",
               "--summary --heads 2", "--list-presets", "why 'lambda_full[0]' --differential",
               "notebook 001 --as-flags", "--only nothing --preset deepseek"}) {
             INFO(command);

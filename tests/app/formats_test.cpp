@@ -122,15 +122,6 @@ TEST_SUITE("app: formats") {
         REQUIRE(run(flags + "x --save-dir '" + (folder / "dir") + "'").exit_code == 0);
         check_same_bits(attn::read_tensor(folder / "dir/01_x.npy"), x);
         check_same_bits(attn::read_tensor(folder / "dir/walk.json:x"), x);
-        // A table is float64 throughout: every float32 survives in it.
-        REQUIRE(run(flags + "x --format csv -o '" + (folder / "x.csv") + "'").exit_code == 0);
-        const attn::Tensor table = attn::read_tensor(folder / "x.csv:x");
-        for (std::size_t i = 0; i < x.size(); ++i) {
-            const T value = static_cast<T>(table.at(i));
-            CHECK((std::isnan(value) ? std::isnan(x.at(i))
-                                     : static_cast<double>(value) == x.at(i) &&
-                                           std::signbit(value) == std::signbit(x.at(i))));
-        }
     }
 
     TEST_CASE("npz and safetensors hold every step, csv what is printed") {
@@ -146,13 +137,13 @@ TEST_SUITE("app: formats") {
             CHECK(names("", format).count("w_query") == 1);
             CHECK(names("", format).count("row_sum") == 1);
         }
-        CHECK(names("", "csv").count("w_query") == 0);
-        CHECK(names("", "csv").count("weights") == 1);
-        CHECK(names("--detail", "csv").count("row_max") == 1);
-        CHECK(run("--format csv")
-                  .out.rfind("step,query,key,feature,value,query_token,key_token\n"
-                             "ids,0,,,5,life,\n",
-                             0) == 0);
+        const std::string table = run("--format csv").out;
+        CHECK(table.find("\nw_query,") == table.npos);
+        CHECK(table.find("\nweights,") != table.npos);
+        CHECK(run("--format csv --detail").out.find("\nrow_max,") != table.npos);
+        CHECK(table.rfind("step,query,key,feature,value,query_token,key_token\n"
+                          "ids,0,,,5,life,\n",
+                          0) == 0);
         CHECK(run("--format csv --batch 2 --heads 2")
                   .out.rfind("step,batch,head,query,key,feature,value\n", 0) == 0);
         // through a pipe the bytes are the same

@@ -82,7 +82,7 @@ TEST_SUITE("app: live pages") {
             CHECK_MESSAGE(has(result.err, says), result.err);
         };
         refused("--x data/six-by-three.csv", "leave --x out");
-        refused("--model-file sorter --ids 1,0", "pass --model-file stories");
+        refused("--model-file tests/models/fixtures/gpt2 --ids 1,0", "pass --model-file stories");
         refused("--model-file stories --text 'Once upon' --tokenizer mine.bin", "--tokenizer out");
         refused("--bug scale-missing --hide-mistake", "leave --hide-mistake out");
         refused("--notebook 001", "--as-flags");

@@ -80,11 +80,9 @@ TEST_SUITE("app: --notebook") {
     }
 
     TEST_CASE("typed flags win, also another source and a mistake of one's own") {
-        CHECK(run("--notebook 003 --softmax-axis key --only weights").out ==
-              run("--ids 6,4,7,1,0,2,4,6 --vocab-size 8 --embed-dim 16 --heads 3 --head-dim 24 "
-                  "--value-dim 28 --projection stacked --init uniform --burn "
-                  "rand:384,rand:384,rand:448 --variant loop --only weights "
-                  "--tokens life,is,short,eat,dessert,first,is,life")
+        CHECK(run("--notebook 002 --scale head-dim --only weights").out ==
+              run("--random randn --batch 4 --seq-len 8 --embed-dim 32 --head-dim 16 --draw-order "
+                  "kqv --mask causal --seed 1337 --variant loop --only weights")
                   .out);
         CHECK(has(run("--notebook 002 --text 'the cat sat' --only weights").out,
                   "batch 4 x query 3 x key 3"));

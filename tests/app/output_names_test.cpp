@@ -46,7 +46,7 @@ TEST_SUITE("app: output names") {
               {"probe" + at + "txt'", ".npz or .py"},
               {"bench --seq-len 4 --plot '" + (folder / "t.png'"), "t.svg"},
               {"man lint" + at + "html'", "leave the ending out"},
-              {"export --as llama2c" + at + "safetensors'", ".bin"},
+              {"export --as gguf" + at + "safetensors'", ".gguf"},
               {"step" + at + "npz'", "end the name in .txt"},
               {"--save-config '" + (folder / "c.png'"), ".json or .txt"}}) {
             check_refused(flags, advice);
@@ -199,7 +199,7 @@ TEST_SUITE("app: output names") {
               {"--list-steps --only x", "--only"},
               {"--list-steps --from scores --heatmap", "--heatmap"},
               {"--list-presets --heads 3", "--heads"},
-              {"--list-layers --model-file sorter --seed 3", "--seed"}}) {
+              {"--list-layers --model-file tests/models/fixtures/gpt2 --seed 3", "--seed"}}) {
             const program::Result result = run(flags);
             CAPTURE(flags);
             CHECK(result.exit_code == 0);

@@ -113,8 +113,9 @@ TEST_SUITE("app: true notes") {
             {"--seq-len 4 --mask chunk:7,causal", "after the query", "chunk"},
             {"--seq-len 4 --mask documents:4,causal", "after the query", "document"},
             {"--ids '3,1;2,2' --pad-id 0 --mask padding,causal", "after the query", "padding"},
-            {"--ids '3,1;2,0' --pad-id 0 --mask causal,padding", "and padding", "window"},
-            {"--seq-len 4 --mask window:3,causal", "and keys before the window", "chunk"}};
+            {"--ids '3,1;2,0' --pad-id 0 --mask causal,padding", "and keys that are padding",
+             "window"},
+            {"--seq-len 4 --mask window:3,causal", "and keys more than 2 tokens back", "chunk"}};
         for (const auto& [walk, named, silent] : cases) {
             const std::string note = note_of(steps::of(walk), "mask");
             const std::string reasons = note.substr(0, note.find('.'));

@@ -76,8 +76,6 @@ std::map<std::string, std::string> values(const Folder& folder) {
             {"--sink", "zero"},
             {"--rng", "numpy"},
             {"--torch-build", "portable"},
-            {"--burn", "rand:3"},
-            {"--burn-before", "rand:3"},
             {"--dtype", "float64"},
             {"--compute-dtype", "float64"},
             {"--variant", "loop"},
@@ -158,7 +156,7 @@ TEST_SUITE("app: useless flags") {
                  {"why 'weights[0,1]' ", "lint ", "compare loop vectorized ", "notebook 001 ",
                   script.c_str()}) {
                 // The walks of this page have loops, and heads that are merged.
-                const bool met = trial.flag.ends_with("merge") || trial.flag == "--single-chain";
+                const bool met = trial.flag.ends_with("merge");
                 if (met && has(command, "notebook")) continue;
                 const program::Result result = run(command + trial.typed);
                 const bool changes = result.exit_code != 2 && result.out != run(command).out;
@@ -172,15 +170,8 @@ TEST_SUITE("app: useless flags") {
 
     TEST_CASE("a walk that draws nothing, or not what is asked for, says so") {
         const std::string given = "--x data/six-by-three.csv --projection none";
-        for (const std::string flag :
-             {"--seed 5", "--burn randn:2", "--burn-before rand:9", "--redraw 2"}) {
-            INFO(flag);
-            CHECK(is_said(run(given + " " + flag), flag.substr(0, flag.find(' '))));
-        }
-        CHECK(is_said(run("--projection none --burn rand:3"), "--burn"));
-        CHECK(run("--projection none --burn-before rand:3").err == "");
+        CHECK(is_said(run(given + " --seed 5"), "--seed"));
         CHECK(is_said(run("--mla 6 --heads 2 --draw-order kqv"), "--draw-order"));
-        CHECK(run("--projection none --output-projection --burn rand:3").err == "");
         CHECK(is_said(run(given + " --torch-build portable"), "--torch-build"));
         CHECK(is_said(run("--rng numpy --torch-build portable"), "--torch-build"));
         CHECK(run(given + " --torch-build portable --variant loop").err == "");

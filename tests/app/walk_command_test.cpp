@@ -84,7 +84,7 @@ TEST_SUITE("app: walk") {
     TEST_CASE("JSON holds the configuration and every step, and its numbers read back") {
         const nlohmann::json walk = nlohmann::json::parse(
             run("--format json --ids '1,2,0;' --pad-id 0 --mask padding").out);
-        CHECK(walk.at("attn_explain").get<std::string>() == "1.0.0");
+        CHECK(walk.at("attn_explain").get<std::string>() == "2.0.0");
         CHECK(walk.at("config").at("seed") == 42);
         CHECK(walk.at("config").at("head_dim") == 4);
         std::vector<std::string> names;

@@ -149,7 +149,6 @@ void fuzz_models(const std::string& bytes) {
     };
     try {
         if (bytes[0] == 'b') run(read_llama2c(std::make_shared<attn::InputFile>(file, "x.bin")));
-        if (bytes[0] == 'v') run(read_llm_viz(file, "x.json"));
         if (bytes[0] == 't') {
             read_scored_tokenizer(attn::InputFile(file, "x.bin"), 260)->encode("Once upon");
         }

@@ -8,6 +8,7 @@
 #include "attn/files/io/gguf.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/models/branches.hpp"
+#include "attn/models/contributions.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/gguf.hpp"
 #include "attn/models/layer_walk.hpp"
@@ -36,7 +37,6 @@ void write_metadata(const Json& metadata, const std::vector<TensorRef>& tensors 
 TEST_SUITE("models: wrong calls") {
     TEST_CASE("a wrong call ends in an error") {
         const Model stories = open_model("stories");
-        const Model sorter = open_model("sorter");
         const auto parameters = parameters_of<double>(stories);
         const Architecture& a = stories.architecture;
         const Tensor integers({"x"}, Array<std::int64_t>{1, 2});
@@ -76,8 +76,6 @@ TEST_SUITE("models: wrong calls") {
             {"the piece of token -1", [&] { stories.tokenizer->piece(-1, 1); }},
             {"the label of token 512", [&] { stories.tokenizer->label(512); }},
             {"the label of token -1", [&] { stories.tokenizer->label(-1); }},
-            {"the label of letter 3", [&] { sorter.tokenizer->label(3); }},
-            {"the label of letter -1", [&] { sorter.tokenizer->label(-1); }},
             {"a token of JSON beyond the last",
              [] {
                  const Json file{{"model", {{"type", "BPE"}, {"vocab", {{"a", 0}}}}}};
@@ -88,11 +86,24 @@ TEST_SUITE("models: wrong calls") {
                  WalkConfig config;
                  set_layer(stories, 99, config);
              }},
+            {"the last logits of no rows",
+             [&] {
+                 Runtime<double>(parameters).last_logits(empty_array<double>({0, 64}));
+             }},
+            {"logits of x of another width",
+             [&] {
+                 Runtime<double>(parameters).logits(empty_array<double>({2, 63}));
+             }},
+            {"logits of x twice as wide",
+             [&] {
+                 Runtime<double>(parameters).logits(empty_array<double>({2, 128}));
+             }},
+            {"the next tokens after no token", [&] { NextTokens(stories, nullptr, {}); }},
+            {"the inputs of layer 99", [&] { inputs_of_layers(stories, few, 99); }},
             {"a row beyond a vector", [&] { stories.read_rows("g_final", {64}); }},
             {"a file of llama2.c that is none", [] { read_llama2c(nullptr); }},
             {"a GGUF file that is none", [] { open_gguf(nullptr, "", ""); }},
             {"the tokenizer of null", [] { tokenizer_of_gguf(Json(), "f"); }},
-            {"no sink", [&] { write_llama2c(stories, Sink()); }},
             {"no callback",
              [&] {
                  Runtime<double> runtime(parameters);
@@ -125,6 +136,7 @@ TEST_SUITE("models: wrong calls") {
             INFO(what);
             CHECK_THROWS_AS(call(), Error);
         }
+        CHECK_FALSE(first_parting(parameters, nullptr, few, 9).has_value());
     }
     TEST_CASE("a number of GGUF takes the width that it needs") {
         const ScratchFolder scratch;

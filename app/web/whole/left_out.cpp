@@ -66,7 +66,6 @@ extern const char attn_stories_begin[];
 const char* attn_model() { return attn_stories_begin; }
 
 /// Room on a disk is not asked for beforehand.
-int fallocate(int, int, off_t, off_t) { return -1; }
 
 /// Lays a text in one of the four forms of Unicode; gives its size, or -1 where it is not UTF-8.
 int node_normalized(const utf8proc_uint8_t* text, std::size_t size, int form,

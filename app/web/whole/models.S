@@ -9,6 +9,4 @@
         .skip   ATTN_TOKENIZER_SIZE
         at_label attn_stories_tokenizer_end
         .skip   4
-        at_label attn_sorter_begin
-        at_label attn_sorter_end
         .byte   0

@@ -203,7 +203,7 @@ fs::path place_in_caches(const std::string& name) {
         const fs::path folder = cache / (std::string(cached) + replaced_all(name, "/", "--"));
         if (fs::is_directory(folder, ignored)) return snapshot_in(folder);
     }
-    const std::string meant = closest(name, {"stories", "sorter"});
+    const std::string meant = closest(name, {"stories"});
     throw InputError(name + ": there is no such file or folder, and no such model in the cache " +
                      (all.empty() ? "of Hugging Face" : file_label(all.front().string())) + ": " +
                      (meant.empty() ? "run hf download " + name + ", or give a folder"

@@ -156,49 +156,4 @@ std::vector<NamedTensor> tensors_for_gguf(const Model& model, bool half) {
     return all;
 }
 
-void write_llama2c(const Model& model, const Sink& sink) {
-    require_llama(model, "llama2c");
-    refuse_unless(sink != nullptr, "a model is written to a sink");
-    const Architecture& a = model.architecture;
-    if (a.layers.front().theta != 10000 || a.norm_eps != 1e-5 ||
-        a.heads * a.head_dim != a.embed_dim) {
-        throw ConfigError(
-            "$as llama2c writes models with theta 10000, eps 1e-05 and heads that "
-            "share embed_dim, and "_told +
-            model.label + " has others: choose another model");
-    }
-    const auto append = [&sink](const Tensor& tensor) { sink(value_bytes(tensor)); };
-    const auto size = [](std::size_t number) { return static_cast<std::int32_t>(number); };
-    const std::int32_t vocab = size(a.vocab_size);
-    for (const std::int32_t each :
-         {size(a.embed_dim), size(a.mlp_dim), size(a.layers.size()), size(a.heads),
-          size(a.kv_heads), model.has("w_vocab") ? -vocab : vocab, size(a.most_tokens)}) {
-        sink({reinterpret_cast<const char*>(&each), sizeof each});
-    }
-    append(cast(model.read("embedding"), DType::float32));
-    for (const char* ours : llama2c_layer) {
-        for (std::size_t n = 0; n < a.layers.size(); ++n) {
-            append(paired(model, n, ours, Pairing::interleaved));
-        }
-    }
-    append(cast(model.read("g_final"), DType::float32));
-    // Cosines and sines, rounded as PyTorch rounds them; readers of this format pass them over.
-    Array<float> angles = empty_array<float>({a.most_tokens, a.head_dim / 2});
-    for (std::size_t t = 0; t < a.most_tokens; ++t) {
-        for (std::size_t i = 0; i < a.head_dim / 2; ++i) {
-            const float exponent = static_cast<float>(2 * i) / static_cast<float>(a.head_dim);
-            angles(t, i) = static_cast<float>(t) * (1 / std::pow(10000.0F, exponent));
-        }
-    }
-    for (const bool sine : {false, true}) {
-        Array<float> table = angles;
-        for (float& number : table) {
-            const auto angle = static_cast<double>(number);
-            number = static_cast<float>(sine ? std::sin(angle) : std::cos(angle));
-        }
-        append({numbered_axes(2), std::move(table)});
-    }
-    if (model.has("w_vocab")) append(cast(model.read("w_vocab"), DType::float32));
-}
-
 }  // namespace attn::models

@@ -169,8 +169,6 @@ struct Family {
 
 /// The family of a configuration.  Errors  InputError, listing those that are known.
 Family family_in(const Config& config);
-/// The family of llm-viz's models, which say none.
-Family family_of_llm_viz();
 /// What families.json says of GGUF files.
 const nlohmann::json& facts_of_gguf();
 

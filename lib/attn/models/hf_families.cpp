@@ -147,8 +147,6 @@ std::vector<std::string> listed(const char* key) { return families()[key]; }
 
 const Json& facts_of_gguf() { return families()["gguf"]; }
 
-Family family_of_llm_viz() { return family_of("mingpt", families()["mingpt"]); }
-
 std::string name_in_llama(std::string_view ours) {
     const Family llama = family_of("llama", families()["families"]["llama"]);
     for (const auto* names : {&llama.outside, &llama.inside}) {

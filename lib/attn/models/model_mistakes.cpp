@@ -5,7 +5,6 @@
 
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/models/layer_walk.hpp"
 #include "attn/models/runtime.hpp"
 
 namespace attn::models {
@@ -118,29 +117,6 @@ ModelMistake find_model_mistake(std::string_view id, const Model& model) {
                           ": choose another mistake or model");
     }
     return mistake;
-}
-
-std::vector<double> sample_of(const Parameters<double>& parameters, const ModelMistake* mistake) {
-    constexpr std::size_t tokens = 40;  // more than the widest window
-    std::size_t shows = 0;
-    const auto shows_in = [&](std::size_t n) {
-        WalkConfig layer;
-        set_layer(parameters.model, n, layer);
-        return mistake == nullptr || mistake->why_not(layer).empty();
-    };
-    while (shows < parameters.layers() && !shows_in(shows)) ++shows;
-    if (shows == parameters.layers()) return {};
-    Array<double> x = empty_array<double>({tokens / 2, parameters.model.architecture.embed_dim});
-    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(static_cast<double>(i * i));
-    LayerWalk walk(parameters.layer(shows)->attention, mistake);
-    std::vector<double> numbers;
-    // As a prompt, and after it.
-    for (int half = 0; half < 2; ++half) {
-        const Ledger ledger = walk.advance({{"token", "feature"}, x});
-        const auto& output = ledger["output"].as<double>();
-        numbers.insert(numbers.end(), output.begin(), output.end());
-    }
-    return numbers;
 }
 
 namespace {

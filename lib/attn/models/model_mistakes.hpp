@@ -36,10 +36,6 @@ ModelMistake find_model_mistake(std::string_view id);
 /// The same, for a model in which it can show.  Errors  ConfigError when it cannot.
 ModelMistake find_model_mistake(std::string_view id, const Model& model);
 
-/// The output of a layer for some tokens, right or with a mistake that can show in it: mistakes of
-/// which that is the same, but for rounding, are the same in such a model.
-std::vector<double> sample_of(const Parameters<double>& parameters, const ModelMistake* mistake);
-
 /// How much likelier a text is, in nats a token, when the other features rotate together: above 0
 /// by a half or more, the rows of w_query and w_key were probably not put into the order of this
 /// file. 0 for models that do not rotate, and for fewer than 8 tokens.

@@ -46,15 +46,6 @@ Model stories(const std::string& tokenizer) {
     return model;
 }
 
-/// A model of llm-viz, whose tokens are letters or have no names.
-Model viz_model(std::string_view text, const std::string& label, const std::string& tokenizer) {
-    if (!tokenizer.empty()) {
-        throw ConfigError("$tokenizer: "_told + label +
-                          " is a model of llm-viz, which takes no tokenizer: leave it out");
-    }
-    return read_llm_viz(text, label);
-}
-
 }  // namespace
 
 std::shared_ptr<InputFile> open_model_file(const std::string& path) {
@@ -68,10 +59,11 @@ std::shared_ptr<InputFile> open_model_file(const std::string& path) {
 
 Model open_model(const std::string& path, const std::string& tokenizer) {
     if (path == "stories") return stories(tokenizer);
-    if (path == "sorter" && sorter_json.empty()) {
-        throw ConfigError("the model sorter is not on this page: run attn-explain itself");
+    if (path == "sorter" && !fs::exists(path)) {
+        throw ConfigError(
+            "the model sorter is gone since 2.0.0: use stories, or the folder of a GPT-2 of "
+            "Hugging Face");
     }
-    if (path == "sorter") return viz_model(sorter_json, "sorter", tokenizer);
     std::error_code ignored;
     const fs::path place = model_place(path);
     const auto of_hugging_face = [&] {
@@ -90,11 +82,9 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
     const std::string beginning = file->text(0, 64);
     const std::size_t first = beginning.find_first_not_of(" \t\r\n");
     if (first != beginning.npos && beginning[first] == '{') {
-        constexpr std::uint64_t most = 64U << 20U;
-        if (file->size() > most) {
-            throw InputError(file->label() + ": is too large for a model of llm-viz");
-        }
-        return viz_model(file->all(), file->label(), tokenizer);
+        throw InputError(file->label() +
+                         ": is JSON and no model: give the folder of config.json and its "
+                         ".safetensors files");
     }
     Model model = read_llama2c(std::move(file));
     model.tokenizer = tokenizer_beside(path, tokenizer, model.architecture.vocab_size);
@@ -104,13 +94,11 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
 extern "C" {
 extern const char attn_stories_begin[], attn_stories_end[];
 extern const char attn_stories_tokenizer_begin[], attn_stories_tokenizer_end[];
-extern const char attn_sorter_begin[], attn_sorter_end[];
 }
 
 const std::string_view stories_bin(attn_stories_begin, attn_stories_end - attn_stories_begin);
 const std::string_view stories_tokenizer(attn_stories_tokenizer_begin,
                                          attn_stories_tokenizer_end - attn_stories_tokenizer_begin);
-const std::string_view sorter_json(attn_sorter_begin, attn_sorter_end - attn_sorter_begin);
 
 std::string packed_stories() {
     constexpr std::size_t word = 4;

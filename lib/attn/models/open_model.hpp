@@ -14,7 +14,7 @@
 namespace attn::models {
 
 /// The model in a file, or one that the program holds: `stories` (stories260K, a Llama that tells
-/// children's stories) and `sorter` (a GPT that sorts the letters A, B and C).
+/// children's stories).
 ///
 /// `tokenizer` is a file to take in the place of the one that lies beside the model: of llama2.c,
 /// or tokenizer.json for a model of Hugging Face.
@@ -41,15 +41,9 @@ Model read_llama2c(std::shared_ptr<const InputFile> file);
 inline constexpr const char* llama2c_layer[] = {
     "g_attention", "w_query", "w_key", "w_value", "w_output", "g_mlp", "w_gate", "w_down", "w_up"};
 
-/// The model of llm-viz: a JSON object with `config` and, under minGPT's names, tensors in base64.
-///
-/// Errors  InputError, starting with the label.
-Model read_llm_viz(std::string_view text, const std::string& label);
-
 /// Files of data/models that the program holds, byte for byte (see shipped.S).
 extern const std::string_view stories_bin;
 extern const std::string_view stories_tokenizer;
-extern const std::string_view sorter_json;
 
 /// stories_bin and stories_tokenizer one after the other, as zlib packs them. Of each four bytes
 /// the bits are turned once to the left, so that the exponent of a float is a byte of its own, and
@@ -68,11 +62,5 @@ std::vector<NamedTensor> tensors_for_hugging_face(const Model& model);
 /// tensors with the rows in the order of neighbours, matrices as float16 where `half` says so.
 nlohmann::json metadata_for_gguf(const Model& model, bool half);
 std::vector<NamedTensor> tensors_for_gguf(const Model& model, bool half);
-
-/// Writes such a model tensor by tensor as llama2.c keeps it (version 0), with the rows in the
-/// order of neighbours.
-///
-/// Errors  ConfigError as above, and for what that file cannot say: biases, windows, another theta.
-void write_llama2c(const Model& model, const Sink& sink);
 
 }  // namespace attn::models

@@ -1,4 +1,4 @@
-// The models that need no file, laid into the program as they are: as a C++ array a million numbers
+// The model that needs no file, laid into the program as it is: as a C++ array a million numbers
 // would take the compiler seconds. The assembler looks for the files in data/models.
 #include "attn/ground/embed.h"
         .macro  ship name, file
@@ -11,4 +11,3 @@
         embedded
         ship    attn_stories, stories260K.bin
         ship    attn_stories_tokenizer, tok512.bin
-        ship    attn_sorter, gpt-nano-sort-model.json

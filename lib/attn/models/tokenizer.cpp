@@ -141,20 +141,6 @@ public:
         return said;
     }
 
-    std::string as_llama2c() const override {
-        std::string file;
-        const auto append = [&file](auto number) {
-            file.append(reinterpret_cast<const char*>(&number), sizeof number);
-        };
-        const auto length = [](const Piece& piece) { return static_cast<int>(piece.text.size()); };
-        append(length(std::ranges::max(pieces_, {}, length)));
-        for (const Piece& piece : pieces_) {
-            append(piece.score), append(length(piece));
-            file += piece.text;
-        }
-        return file;
-    }
-
 private:
     /// A piece as sentencepiece writes it, its blanks as marks.
     static std::string with_marks(const std::string& text) {
@@ -187,35 +173,6 @@ private:
 
     std::vector<Piece> pieces_;
     std::unordered_map<std::string, std::int64_t> ids_;
-};
-
-class LetterTokenizer : public Tokenizer {
-public:
-    explicit LetterTokenizer(std::size_t letters) : letters_(static_cast<std::int64_t>(letters)) {}
-
-    std::vector<std::int64_t> encode(std::string_view text) const override {
-        std::vector<std::int64_t> ids;
-        for (const char letter : text) {
-            if (letter == ' ' || letter == ',') continue;
-            const char upper =
-                letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
-            if (upper < 'A' || upper >= 'A' + letters_) {
-                throw InputError("the model knows the letters A to " + label(letters_ - 1) +
-                                 ", not " + shown(std::string{letter}));
-            }
-            ids.push_back(upper - 'A');
-        }
-        if (ids.empty()) throw InputError("the text has no letter: try CBABBC");
-        return ids;
-    }
-    std::string piece(std::int64_t id, std::int64_t) const override { return label(id); }
-    std::string label(std::int64_t id) const override {
-        const std::size_t place = place_of_token(id, static_cast<std::size_t>(letters_));
-        return {static_cast<char>('A' + place)};
-    }
-
-private:
-    std::int64_t letters_;
 };
 
 }  // namespace
@@ -277,10 +234,6 @@ std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
     }
     if (pieces.size() < first_byte + 256) refuse("should be one of the 256 bytes");
     return std::make_shared<ScoredTokenizer>(std::move(pieces));
-}
-
-std::shared_ptr<const Tokenizer> letter_tokenizer(std::size_t vocab_size) {
-    return std::make_shared<LetterTokenizer>(vocab_size);
 }
 
 }  // namespace attn::models

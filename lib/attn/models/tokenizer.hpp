@@ -34,9 +34,6 @@ public:
 
     /// The same tokenizer as metadata of a GGUF file; an empty object where that cannot say it.
     virtual nlohmann::json as_gguf() const;
-
-    /// The same tokenizer as a file of llama2.c; empty where pieces have no scores.
-    virtual std::string as_llama2c() const { return {}; }
 };
 
 /// The place of a token among `size`.  Errors  ConfigError for an id that is none of them.
@@ -77,8 +74,5 @@ std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
 std::shared_ptr<const Tokenizer> tokenizer_of_json(nlohmann::json file, const std::string& label,
                                                    std::size_t vocab_size,
                                                    TokenizerSource source = {});
-
-/// A tokenizer whose tokens are letters: A is 0, B is 1, ...
-std::shared_ptr<const Tokenizer> letter_tokenizer(std::size_t vocab_size);
 
 }  // namespace attn::models

@@ -163,7 +163,7 @@ TEST_SUITE("walk: visibility") {
                                 const ScoreCell cell{g / plan.heads, g % plan.heads, q, k};
                                 bool hidden = false;
                                 for (const MaskKind& kind : mask_kinds()) {
-                                    hidden |= kind.chosen(config.mask) && kind.hides(plan, cell);
+                                    hidden |= kind.chosen(config.mask) && HiddenCells(kind, plan).hides(cell);
                                 }
                                 CHECK(visibility.hides(cell) == hidden);
                                 CHECK(as_cells.hides(g, q, k) == hidden);

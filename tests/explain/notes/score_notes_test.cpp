@@ -128,7 +128,8 @@ TEST_SUITE("notes: mask") {
         CHECK_SAYS(note, "keys that are padding.");
         CHECK_SAYS(note, "In sequence 1, every query sees 2 of the 3 keys.");
         config.mask.causal = true;
-        CHECK_SAYS(own_mask_note(config), "keys that come after the query, and padding.");
+        CHECK_SAYS(own_mask_note(config),
+                   "keys that come after the query, and keys that are padding.");
     }
 
     TEST_CASE("a causal mask that counts from the end says so") {

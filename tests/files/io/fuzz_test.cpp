@@ -28,7 +28,6 @@ TEST_SUITE("fuzz") {
         seeds.push_back({"tensor([[1., -2.5],\n        [nan, 3.]], dtype=torch.float64)", "t.txt"});
         seeds.push_back({",0,1\n0,0.5,1.5\r\n1,2.0,3.0\n", "t.csv"});
         seeds.push_back({"a,\"b\"\n1,2.5\nnan,-inf\n# end\n", "t.csv"});
-        seeds.push_back({"step,query,key,value\na,0,0,1\na,0,1,2\nb,,,3\n", "t.csv"});
         seeds.push_back({R"({"x": [[1, 2.5], ["nan", -1e3]], "m": [true, false]})", "t.json"});
         seeds.push_back({R"({"attn_explain": "1", "steps": [{"name": "a", "axes": ["query"],
             "shape": [2], "dtype": "float32", "data": [0.5, "inf"]}]})",

@@ -85,22 +85,15 @@ void write_json(OutputFile& file, const std::vector<TensorRef>& tensors) {
     render_json(document, [&file](std::string_view text) { file.write(text); });
 }
 
-void write_csv(OutputFile& file, const std::vector<TensorRef>& tensors) {
-    write_long_table([&file](std::string_view text) { file.write(text); }, tensors);
-}
-
 struct Format {
     const char* ending;
     Write write;
     bool keeps_axes;
-    bool keeps_types;
-    bool keeps_empty;
 };
 constexpr Format formats[] = {
-    {".npz", write_npz, false, true, true},
-    {".safetensors", write_safetensors, false, true, true},
-    {".json", write_json, true, true, true},
-    {".csv", write_csv, true, false, false},
+    {".npz", write_npz, false},
+    {".safetensors", write_safetensors, false},
+    {".json", write_json, true},
 };
 
 void check_same(const Tensor& back, const Tensor& tensor, bool axes, bool types) {
@@ -136,7 +129,6 @@ TEST_SUITE("round trips") {
             for (const Format& format : formats) {
                 CAPTURE(format.ending);
                 CAPTURE(shape_text(shape));
-                if (element_count(shape) == 0 && !format.keeps_empty) continue;
                 const std::string path = scratch / ("all" + std::string(format.ending));
                 OutputFile file(path);
                 format.write(file, tensors);
@@ -147,7 +139,7 @@ TEST_SUITE("round trips") {
                     const bool keeps_type =
                         format.ending != std::string_view(".npz") || is_known_to_numpy(tensor);
                     check_same(read_tensor(path + ":" + name), tensor, format.keeps_axes,
-                               format.keeps_types && keeps_type);
+                               keeps_type);
                 }
             }
             for (const auto& [name, tensor] : all) {

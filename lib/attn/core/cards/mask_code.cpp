@@ -1,23 +1,17 @@
-#include <algorithm>
-#include <array>
-
 #include <fmt/format.h>
 
 #include "attn/core/cards/cards.hpp"
-#include "attn/core/plan/mask_kinds.hpp"
+#include "attn/core/plan/visibility.hpp"
+#include "attn/core/rules/evaluate.hpp"
 
 namespace attn {
 namespace {
 
 std::optional<std::string> mask_word(std::string_view word, const StepLines& of) {
     const Plan& plan = of.plan;
-    const MaskChoice& mask = plan.config.mask;
-    const std::ptrdiff_t first = causal_offset(plan);
-    if (word == "above") return std::to_string(first + 1);
-    if (word == "below") return std::to_string(first - *mask.window);
-    if (word == "given") return tensor_literal(*mask.given, DType::boolean, of.language);
-    if (word == "count") return std::to_string(mask.documents.size());
-    if (word == "end") return std::to_string(first + static_cast<std::ptrdiff_t>(plan.query_len));
+    if (word == "given") {
+        return tensor_literal(*plan.config.mask.given, DType::boolean, of.language);
+    }
     if (word == "lengths") {
         const std::string list = fmt::format("{}", fmt::join(plan.config.lengths, ", "));
         return plan.has_batch ? filled("{array}([" + list + "])[:, None]", of) : list;
@@ -32,13 +26,6 @@ std::optional<std::string> mask_word(std::string_view word, const StepLines& of)
         const std::string after = filled("{np}.arange({Tk}) >= {lengths}", of, mask_word);
         return has_pad ? "(" + ids + ") | (" + after + ")" : after;
     }
-    for (const MaskKind& kind : mask_kinds()) {
-        const auto named = std::ranges::find(kind.named, word);
-        if (word.empty() || named == kind.named.end() || !kind.chosen(mask)) continue;
-        const std::vector<std::int64_t> numbers = kind.numbers(mask);
-        if (kind.between == '+') return fmt::format("{}", fmt::join(numbers, ", "));
-        return std::to_string(numbers[static_cast<std::size_t>(named - kind.named.begin())]);
-    }
     if (word != "at") return std::nullopt;
     return !plan.has_batch ? "[None, :]" : plan.has_head ? "[:, None, None, :]" : "[:, None, :]";
 }
@@ -46,16 +33,20 @@ std::optional<std::string> mask_word(std::string_view word, const StepLines& of)
 }  // namespace
 
 std::string mask_code(const StepLines& of) {
-    std::string lines;
-    std::string all;
+    std::string conditions, code;
     for (const MaskKind& kind : mask_kinds()) {
-        if (!kind.chosen(of.plan.config.mask)) continue;
-        const std::string variable(kind.variable);
-        lines +=
-            variable + " = " + filled(of.torch() ? kind.torch : kind.numpy, of, mask_word) + "\n";
-        all += (all.empty() ? "" : " | ") + variable;
+        if (kind.condition == nullptr || !kind.chosen(of.plan.config.mask)) continue;
+        conditions += (conditions.empty() ? "mask[q,k] = " : " or ") + kind.rule(of.plan);
     }
-    return lines + "mask = " + all;
+    if (!conditions.empty()) {
+        const Outline square{{"query", "key"}, {of.plan.query_len, of.plan.key_len}};
+        code = rule_lines(completed_for(conditions, square, mask_scope()), of, square);
+    }
+    for (const MaskKind& kind : mask_kinds()) {
+        if (kind.condition != nullptr || !kind.chosen(of.plan.config.mask)) continue;
+        code += (code.empty() ? "mask = " : "\nmask = mask | ") + filled(kind.code, of, mask_word);
+    }
+    return code;
 }
 
 }  // namespace attn

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -14,23 +13,37 @@
 namespace attn {
 namespace {
 
-// Positions: those of keys count from 0, those of queries from causal_offset(plan).
+using Numbers = std::vector<std::int64_t>;
+
+// Positions: those of keys count from 0, those of queries from causal_offset(plan). A condition is
+// given the position of its query as a text, `q + 2`.
 
 std::int64_t position(const Plan& plan, const ScoreCell& cell) {
     return static_cast<std::int64_t>(cell.query) + causal_offset(plan);
 }
 
-Shape square(const Plan& plan) { return {plan.query_len, plan.key_len}; }
+/// How many tokens the key is before its query; negative for a later key.
+std::int64_t back(const Plan& plan, const ScoreCell& cell) {
+    return position(plan, cell) - static_cast<std::int64_t>(cell.key);
+}
 
-std::string counted_tokens(std::int64_t count) {
+std::string tokens(std::int64_t count) {
     return std::to_string(count) + (count == 1 ? " token" : " tokens");
 }
 
-bool after_the_query(const Plan& plan, const ScoreCell& cell) {
-    return static_cast<std::int64_t>(cell.key) > position(plan, cell);
+// The members of a kind with one number, an optional member of MaskChoice.
+template <auto member>
+bool is_set(const MaskChoice& mask) {
+    return (mask.*member).has_value();
 }
-
-// causal
+template <auto member>
+void set(MaskChoice& mask, const Numbers& numbers) {
+    mask.*member = numbers[0];
+}
+template <auto member>
+Numbers number_of(const MaskChoice& mask) {
+    return {*(mask.*member)};
+}
 
 constexpr MaskKind causal{
     .word = "causal",
@@ -38,17 +51,14 @@ constexpr MaskKind causal{
     .help = "later keys",
     // With a prefix, that kind says which later keys are hidden.
     .chosen = [](const MaskChoice& mask) { return mask.is_causal(); },
-    .choose = [](MaskChoice& mask, const std::vector<std::int64_t>&) { mask.causal = true; },
-    .by_position = true,
+    .choose = [](MaskChoice& mask, const Numbers&) { mask.causal = true; },
     .fits_any_length = true,
-    .hides = after_the_query,
-    .shape = square,
+    .condition = [](const MaskChoice&, const std::string& i) { return "k > " + i; },
     .limit =
         [](const Plan& plan, MaskView& view) {
             view.causal = true;
             view.causal_offset = causal_offset(plan);
         },
-    .rule = [](const Plan& plan) { return "k > " + position_text(plan); },
     .reason = [](const Plan&,
                  const ScoreCell&) { return std::string("the key comes after the query"); },
     .keys =
@@ -57,178 +67,112 @@ constexpr MaskKind causal{
                                    ? "keys that come later than the query, counted from the end"
                                    : "keys that come after the query");
         },
-    .also = "later keys",
-    .variable = "causal",
-    .torch = "torch.ones({Tq}, {Tk}, dtype=torch.bool).triu({above})",
-    .numpy = "np.triu(np.ones(({Tq}, {Tk}), dtype=bool), {above})",
 };
 
-// window:W, of which the query's own key is one
-
+// The query's own key is one of the window.
 constexpr MaskKind window{
     .word = "window",
     .such_as = "window:4",
     .help = "keys 4 and more before the query; later ones stay visible, unless causal is said too",
-    .chosen = [](const MaskChoice& mask) { return mask.window.has_value(); },
-    .choose = [](MaskChoice& mask,
-                 const std::vector<std::int64_t>& numbers) { mask.window = numbers[0]; },
-    .numbers = [](const MaskChoice& mask) { return std::vector{*mask.window}; },
-    .named = {"window"},
-    .by_position = true,
-    .hides =
-        [](const Plan& plan, const ScoreCell& cell) {
-            const std::int64_t back = position(plan, cell) - static_cast<std::int64_t>(cell.key);
-            return back >= *plan.config.mask.window;
-        },
-    .shape = square,
+    .chosen = is_set<&MaskChoice::window>,
+    .choose = set<&MaskChoice::window>,
+    .numbers = number_of<&MaskChoice::window>,
+    .condition = [](const MaskChoice& mask,
+                    const std::string& i) { return fmt::format("k <= {} - {}", i, *mask.window); },
     .limit =
         [](const Plan& plan, MaskView& view) {
             view.window = true;
             view.window_offset = causal_offset(plan) - *plan.config.mask.window + 1;
         },
-    .rule =
-        [](const Plan& plan) {
-            return "k <= " + position_text(plan) + " - " + std::to_string(*plan.config.mask.window);
-        },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
-            const std::int64_t back = position(plan, cell) - static_cast<std::int64_t>(cell.key);
-            return "the key is " + counted_tokens(back) + " back, and a window of " +
-                   std::to_string(*plan.config.mask.window) + " ends " +
-                   std::to_string(*plan.config.mask.window - 1) + " back";
+            const std::int64_t keys = *plan.config.mask.window;
+            return fmt::format("the key is {} back, and a window of {} ends {} back",
+                               tokens(back(plan, cell)), keys, keys - 1);
         },
     .keys =
         [](const Plan& plan) {
-            return "keys more than " + counted_tokens(*plan.config.mask.window - 1) + " back";
+            return "keys more than " + tokens(*plan.config.mask.window - 1) + " back";
         },
-    .also = "keys before the window",
-    .variable = "window",
-    .torch = "torch.ones({Tq}, {Tk}, dtype=torch.bool).tril({below})",
-    .numpy = "np.tril(np.ones(({Tq}, {Tk}), dtype=bool), {below})",
     .elsewhere =
         [](const Plan& plan) {
-            const std::string keys = std::to_string(*plan.config.mask.window);
-            const std::string back = std::to_string(*plan.config.mask.window - 1);
-            const bool closed = plan.config.mask.causal || plan.config.mask.prefix;
-            return "The window counts the query's own key, as sliding_window=" + keys +
-                   " of Hugging Face and local_window_size=" + keys +
-                   " of onnxruntime do. FlashAttention and ONNX count the keys before it: "
-                   "window_size=(" +
-                   back + (closed ? ", 0)" : ", -1)") + ", left_window_size=" + back + ".";
+            const MaskChoice& mask = plan.config.mask;
+            return fmt::format(
+                "The window counts the query's own key, as sliding_window={0} of Hugging Face and "
+                "local_window_size={0} of onnxruntime do. FlashAttention and ONNX count the keys "
+                "before it: window_size=({1}, {2}), left_window_size={1}.",
+                *mask.window, *mask.window - 1, mask.causal || mask.prefix ? 0 : -1);
         },
 };
-
-// chunk:N
-
-std::int64_t chunk_of(const Plan& plan, std::int64_t position) {
-    const std::int64_t size = *plan.config.mask.chunk;
-    return position / size - (position % size < 0 ? 1 : 0);
-}
-std::int64_t chunk_of_key(const Plan& plan, const ScoreCell& cell) {
-    return chunk_of(plan, static_cast<std::int64_t>(cell.key));
-}
 
 constexpr MaskKind chunk{
     .word = "chunk",
     .such_as = "chunk:4",
     .help = "keys of other chunks of 4",
-    .chosen = [](const MaskChoice& mask) { return mask.chunk.has_value(); },
-    .choose = [](MaskChoice& mask,
-                 const std::vector<std::int64_t>& numbers) { mask.chunk = numbers[0]; },
-    .numbers = [](const MaskChoice& mask) { return std::vector{*mask.chunk}; },
-    .named = {"chunk"},
-    .by_position = true,
-    .hides =
-        [](const Plan& plan, const ScoreCell& cell) {
-            return chunk_of_key(plan, cell) != chunk_of(plan, position(plan, cell));
-        },
-    .shape = square,
-    .rule =
-        [](const Plan& plan) {
-            const std::string size = std::to_string(*plan.config.mask.chunk);
-            const std::string place = position_text(plan);
-            return "floor(k / " + size + ") != floor(" +
-                   (place.size() > 1 ? "(" + place + ")" : place) + " / " + size + ")";
+    .chosen = is_set<&MaskChoice::chunk>,
+    .choose = set<&MaskChoice::chunk>,
+    .numbers = number_of<&MaskChoice::chunk>,
+    .condition =
+        [](const MaskChoice& mask, const std::string& i) {
+            const std::string place = i == "q" ? i : "(" + i + ")";
+            return fmt::format("k // {0} != {1} // {0}", *mask.chunk, place);
         },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
-            return "the key is in chunk " + std::to_string(chunk_of_key(plan, cell)) +
-                   ", the query in chunk " + std::to_string(chunk_of(plan, position(plan, cell)));
+            const std::int64_t size = *plan.config.mask.chunk, query = position(plan, cell);
+            return fmt::format("the key is in chunk {}, the query in chunk {}",
+                               static_cast<std::int64_t>(cell.key) / size,
+                               query / size - (query % size < 0 ? 1 : 0));
         },
     .keys =
         [](const Plan& plan) {
-            return "keys of other chunks of " + counted_tokens(*plan.config.mask.chunk);
+            return "keys of other chunks of " + tokens(*plan.config.mask.chunk);
         },
-    .also = "other chunks",
-    .variable = "chunk",
-    .torch = "torch.arange({offset}, {end})[:, None] // {chunk} != torch.arange({Tk}) // {chunk}",
-    .numpy = "np.arange({offset}, {end})[:, None] // {chunk} != np.arange({Tk}) // {chunk}",
     .elsewhere =
         [](const Plan& plan) {
-            return "Llama 4 calls it attention_chunk_size=" +
-                   std::to_string(*plan.config.mask.chunk) +
-                   ": unlike a window it begins anew with every chunk.";
+            return fmt::format(
+                "Llama 4 calls it attention_chunk_size={}: unlike a window it begins anew with "
+                "every chunk.",
+                *plan.config.mask.chunk);
         },
 };
 
-// dilated:W:S, a window with gaps
-
+// A window with gaps.
 constexpr MaskKind dilated{
     .word = "dilated",
     .such_as = "dilated:3:2",
     .help = "all but every second key of the last 6",
-    .chosen = [](const MaskChoice& mask) { return mask.dilated.has_value(); },
+    .chosen = is_set<&MaskChoice::dilated>,
     .choose =
-        [](MaskChoice& mask, const std::vector<std::int64_t>& numbers) {
-            mask.dilated = {numbers[0], numbers[1]};
+        [](MaskChoice& mask, const Numbers& all) {
+            mask.dilated = {all[0], all[1]};
         },
     .numbers =
         [](const MaskChoice& mask) {
-            return std::vector{mask.dilated->keys, mask.dilated->apart};
+            return Numbers{mask.dilated->keys, mask.dilated->apart};
         },
-    .named = {"keys", "apart"},
-    .by_position = true,
-    .hides =
-        [](const Plan& plan, const ScoreCell& cell) {
-            const DilatedWindow& seen = *plan.config.mask.dilated;
-            const std::int64_t back = position(plan, cell) - static_cast<std::int64_t>(cell.key);
-            return back >= seen.keys * seen.apart || back % seen.apart != 0;
-        },
-    .shape = square,
-    .rule =
-        [](const Plan& plan) {
-            const DilatedWindow& seen = *plan.config.mask.dilated;
-            const std::string place = position_text(plan);
-            return fmt::format("k <= {} - {} or ({} - k) % {} != 0", place, seen.keys * seen.apart,
-                               place, seen.apart);
+    .condition =
+        [](const MaskChoice& mask, const std::string& i) {
+            const auto& [keys, apart] = *mask.dilated;
+            return fmt::format("k <= {0} - {1} or ({0} - k) % {2} != 0", i, keys * apart, apart);
         },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
-            const DilatedWindow& seen = *plan.config.mask.dilated;
-            const std::int64_t back = position(plan, cell) - static_cast<std::int64_t>(cell.key);
-            const std::string where =
-                back < 0 ? counted_tokens(-back) + " later, " : counted_tokens(back) + " back, ";
-            if (back < seen.keys * seen.apart) {
-                return "the key is " + where + "no multiple of " + std::to_string(seen.apart);
+            const auto& [keys, apart] = *plan.config.mask.dilated;
+            const std::int64_t before = back(plan, cell);
+            const std::string there = tokens(std::abs(before)) + (before < 0 ? " later" : " back");
+            if (before < keys * apart) {
+                return fmt::format("the key is {}, no multiple of {}", there, apart);
             }
-            return "the key is " + where + "and the window ends " +
-                   std::to_string((seen.keys - 1) * seen.apart) + " back";
+            return fmt::format("the key is {}, and the window ends {} back", there,
+                               (keys - 1) * apart);
         },
     .keys =
         [](const Plan& plan) {
-            const DilatedWindow& seen = *plan.config.mask.dilated;
+            const auto& [keys, apart] = *plan.config.mask.dilated;
             return fmt::format("keys more than {} back and those between every {}",
-                               counted_tokens((seen.keys - 1) * seen.apart),
-                               counted_tokens(seen.apart));
+                               tokens((keys - 1) * apart), tokens(apart));
         },
-    .also = "keys in the gaps of the window",
-    .variable = "dilated",
-    .torch =
-        "torch.arange({offset}, {end})[:, None] - torch.arange({Tk})\n"
-        "dilated = (dilated >= {keys} * {apart}) | (dilated % {apart} != 0)",
-    .numpy =
-        "np.arange({offset}, {end})[:, None] - np.arange({Tk})\n"
-        "dilated = (dilated >= {keys} * {apart}) | (dilated % {apart} != 0)",
     .elsewhere =
         [](const Plan&) {
             return std::string(
@@ -237,46 +181,29 @@ constexpr MaskKind dilated{
         },
 };
 
-// prefix:N, a causal mask that leaves the first N keys open
-
+// A causal mask that leaves the first keys open.
 constexpr MaskKind prefix{
     .word = "prefix",
     .such_as = "prefix:2",
     .help = "later keys beyond the first 2",
-    .chosen = [](const MaskChoice& mask) { return mask.prefix.has_value(); },
-    .choose = [](MaskChoice& mask,
-                 const std::vector<std::int64_t>& numbers) { mask.prefix = numbers[0]; },
-    .numbers = [](const MaskChoice& mask) { return std::vector{*mask.prefix}; },
-    .named = {"prefix"},
+    .chosen = is_set<&MaskChoice::prefix>,
+    .choose = set<&MaskChoice::prefix>,
+    .numbers = number_of<&MaskChoice::prefix>,
     .least = 0,
-    .by_position = true,
-    .hides =
-        [](const Plan& plan, const ScoreCell& cell) {
-            return after_the_query(plan, cell) &&
-                   static_cast<std::int64_t>(cell.key) >= *plan.config.mask.prefix;
-        },
-    .shape = square,
-    .rule =
-        [](const Plan& plan) {
-            return "(k > " + position_text(plan) +
-                   " and k >= " + std::to_string(*plan.config.mask.prefix) + ")";
+    .condition =
+        [](const MaskChoice& mask, const std::string& i) {
+            return fmt::format("(k > {} and k >= {})", i, *mask.prefix);
         },
     .reason =
         [](const Plan& plan, const ScoreCell&) {
-            return "the key comes after the query and is not one of the first " +
-                   std::to_string(*plan.config.mask.prefix);
+            return fmt::format("the key comes after the query and is not one of the first {}",
+                               *plan.config.mask.prefix);
         },
     .keys =
         [](const Plan& plan) {
-            return "keys that come after the query, but for the first " +
-                   std::to_string(*plan.config.mask.prefix);
+            return fmt::format("keys that come after the query, but for the first {}",
+                               *plan.config.mask.prefix);
         },
-    .also = "later keys outside of the prefix",
-    .variable = "prefix",
-    .torch =
-        "torch.ones({Tq}, {Tk}, dtype=torch.bool).triu({above}) & "
-        "(torch.arange({Tk}) >= {prefix})",
-    .numpy = "np.triu(np.ones(({Tq}, {Tk}), dtype=bool), {above}) & (np.arange({Tk}) >= {prefix})",
     .elsewhere =
         [](const Plan&) {
             return std::string(
@@ -287,14 +214,10 @@ constexpr MaskKind prefix{
 
 // documents:3+4+2, packed into one sequence
 
-std::size_t document_of_query(const Plan& plan, const ScoreCell& cell) {
-    return plan.key_documents[static_cast<std::size_t>(position(plan, cell))];
-}
-
-void resolve_documents(Plan& plan) {
-    const std::vector<std::int64_t>& lengths = plan.config.mask.documents;
+void check_documents(Plan& plan) {
+    const Numbers& lengths = plan.config.mask.documents;
     auto left = static_cast<std::int64_t>(plan.key_len);
-    for (const std::int64_t tokens : lengths) left = tokens < 1 ? -1 : left - tokens;
+    for (const std::int64_t length : lengths) left = length < 1 ? -1 : left - length;
     if (left != 0) {
         throw ConfigError("$mask documents:"_told + fmt::format("{}", fmt::join(lengths, "+")) +
                           " does not add up to the " + std::to_string(plan.key_len) +
@@ -306,11 +229,15 @@ void resolve_documents(Plan& plan) {
             "$mask documents needs queries that stand among the keys: leave the memory out, or "
             "make it as long as x"_told);
     }
-    plan.key_documents.clear();
-    for (const std::int64_t tokens : lengths) {
-        const std::size_t next = plan.key_documents.empty() ? 0 : plan.key_documents.back() + 1;
-        plan.key_documents.insert(plan.key_documents.end(), static_cast<std::size_t>(tokens), next);
+}
+
+std::size_t document_at(const Plan& plan, std::int64_t position) {
+    std::size_t document = 0;
+    for (const std::int64_t length : plan.config.mask.documents) {
+        if ((position -= length) < 0) break;
+        ++document;
     }
+    return document;
 }
 
 constexpr MaskKind documents{
@@ -318,48 +245,31 @@ constexpr MaskKind documents{
     .such_as = "documents:3+3",
     .help = "keys of other texts of these lengths",
     .chosen = [](const MaskChoice& mask) { return !mask.documents.empty(); },
-    .choose = [](MaskChoice& mask,
-                 const std::vector<std::int64_t>& numbers) { mask.documents = numbers; },
+    .choose = [](MaskChoice& mask, const Numbers& numbers) { mask.documents = numbers; },
     .numbers = [](const MaskChoice& mask) { return mask.documents; },
-    .named = {"documents"},
     .between = '+',
-    .by_position = true,
-    .resolve = resolve_documents,
-    .hides =
-        [](const Plan& plan, const ScoreCell& cell) {
-            return plan.key_documents[cell.key] != document_of_query(plan, cell);
-        },
-    .shape = square,
-    .rule =
-        [](const Plan& plan) {
-            // Of two keys in two documents one is in front of a boundary and the other after it.
-            const std::string place = position_text(plan);
+    .resolve = check_documents,
+    .condition =
+        [](const MaskChoice& mask, const std::string& i) {
+            // Of two keys in two documents one is before a boundary and the other after it.
             std::string apart;
             std::int64_t end = 0;
-            for (const std::int64_t tokens : plan.config.mask.documents) {
-                const std::string boundary = std::to_string(end);
-                end += tokens;
-                if (boundary == "0") continue;
-                apart += (apart.empty() ? "" : " or ") + ("k < " + boundary) + " and " + place +
-                         " >= " + boundary + " or k >= " + boundary + " and " + place + " < " +
-                         boundary;
+            for (const std::int64_t length : mask.documents) {
+                if (end > 0) {
+                    apart += fmt::format("{0}k < {1} and {2} >= {1} or k >= {1} and {2} < {1}",
+                                         apart.empty() ? "" : " or ", end, i);
+                }
+                end += length;
             }
-            return apart.empty() ? std::string("k < 0") : apart;
+            return apart.empty() ? "k < 0" : apart;
         },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
-            return "the key is in document " + std::to_string(plan.key_documents[cell.key]) +
-                   ", the query in document " + std::to_string(document_of_query(plan, cell));
+            return fmt::format("the key is in document {}, the query in document {}",
+                               document_at(plan, static_cast<std::int64_t>(cell.key)),
+                               document_at(plan, position(plan, cell)));
         },
     .keys = [](const Plan&) { return std::string("keys of other documents"); },
-    .also = "other documents",
-    .variable = "documents",
-    .torch =
-        "torch.arange({count}).repeat_interleave(torch.tensor([{documents}]))\n"
-        "documents = documents[{offset}:{end}, None] != documents",
-    .numpy =
-        "np.repeat(np.arange({count}), [{documents}])\n"
-        "documents = documents[{offset}:{end}, None] != documents",
     .elsewhere =
         [](const Plan&) {
             return std::string(
@@ -367,13 +277,6 @@ constexpr MaskKind documents{
                 "anew with each document do not keep them apart.");
         },
 };
-
-// padding
-
-bool is_padding(const Plan& plan, const ScoreCell& cell) {
-    const std::size_t row = plan.has_batch ? cell.batch * plan.key_len : 0;
-    return plan.key_padding.data()[row + cell.key];
-}
 
 void resolve_padding(Plan& plan) {
     const WalkConfig& config = plan.config;
@@ -398,49 +301,34 @@ void resolve_padding(Plan& plan) {
     }
 }
 
+/// The shape of padding as a mask of the scores: the same for every head and query.
+Shape padding_shape(const Plan& plan) {
+    if (!plan.has_batch) return {1, plan.key_len};
+    Shape shape = plan.per_head_shape(1, plan.key_len);
+    if (plan.has_head) shape[1] = 1;
+    return shape;
+}
+
+Array<bool> padded_cells(const Plan& plan) {
+    Array<bool> cells = empty_array<bool>(padding_shape(plan));
+    std::ranges::copy(plan.key_padding, cells.begin());
+    return cells;
+}
+
 constexpr MaskKind padding{
     .word = "padding",
     .such_as = "padding",
     .chosen = [](const MaskChoice& mask) { return mask.padding; },
-    .choose = [](MaskChoice& mask, const std::vector<std::int64_t>&) { mask.padding = true; },
+    .choose = [](MaskChoice& mask, const Numbers&) { mask.padding = true; },
     .resolve = resolve_padding,
-    .hides = is_padding,
-    .shape =
-        [](const Plan& plan) {
-            if (!plan.has_batch) return Shape{1, plan.key_len};
-            Shape shape = plan.per_head_shape(1, plan.key_len);
-            if (plan.has_head) shape[1] = 1;
-            return shape;
-        },
-    .rule =
-        [](const Plan& plan) { return where_true(plan.key_padding, plan.has_batch ? "bk" : "k"); },
+    .shape = padding_shape,
+    .cells = padded_cells,
+    .code = "({padding}){at}",
     .reason = [](const Plan&, const ScoreCell&) { return std::string("the key is padding"); },
     .keys = [](const Plan&) { return std::string("keys that are padding"); },
-    .also = "padding",
-    .variable = "padding",
-    .torch = "({padding}){at}",
-    .numpy = "({padding}){at}",
 };
 
-// a mask from a file
-
-/// The given mask, read where it broadcasts to the cell.
-bool hidden_by_file(const Plan& plan, const ScoreCell& cell) {
-    const Array<bool>& mask = plan.config.mask.given->as<bool>();
-    const Shape& shape = mask.shape();
-    std::array<std::size_t, 4> index{cell.key, cell.query};
-    std::size_t axes = 2;
-    if (plan.has_head) index[axes++] = cell.head;
-    if (plan.has_batch) index[axes++] = cell.batch;
-    std::size_t flat = 0;
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        const std::size_t length = shape[i];
-        flat = flat * length + (length == 1 ? 0 : index[shape.size() - 1 - i]);
-    }
-    return mask.data()[flat];
-}
-
-void resolve_file(Plan& plan) {
+void check_file(Plan& plan) {
     const Shape mask = plan.config.mask.given->shape();
     if (mask.empty()) throw ShapeError("the mask is a single number: give one for each key");
     broadcast_strides("the mask", mask, "the scores",
@@ -450,22 +338,12 @@ void resolve_file(Plan& plan) {
 constexpr MaskKind file{
     .word = "file",
     .chosen = [](const MaskChoice& mask) { return mask.given.has_value(); },
-    .resolve = resolve_file,
-    .hides = hidden_by_file,
+    .resolve = check_file,
     .shape = [](const Plan& plan) { return plan.config.mask.given->shape(); },
-    .rule =
-        [](const Plan& plan) {
-            const Array<bool>& mask = plan.config.mask.given->as<bool>();
-            const std::string letters =
-                std::string(plan.has_batch ? "b" : "") + (plan.has_head ? "h" : "") + "qk";
-            return where_true(mask, letters.substr(letters.size() - mask.dimension()));
-        },
+    .cells = [](const Plan& plan) { return plan.config.mask.given->as<bool>(); },
+    .code = "{given}",
     .reason = [](const Plan&, const ScoreCell&) { return std::string("the given mask hides it"); },
     .keys = [](const Plan&) { return std::string("what the mask file hides"); },
-    .also = "what the mask file hides",
-    .variable = "hidden",
-    .torch = "{given}",
-    .numpy = "{given}",
 };
 
 constexpr std::array kinds{causal, window, dilated, chunk, prefix, documents, padding, file};
@@ -473,6 +351,14 @@ constexpr std::array kinds{causal, window, dilated, chunk, prefix, documents, pa
 }  // namespace
 
 std::span<const MaskKind> mask_kinds() { return kinds; }
+
+std::string MaskKind::rule(const Plan& plan) const {
+    if (condition != nullptr) return condition(plan.config.mask, position_text(plan));
+    const Array<bool> all = cells(plan);
+    const std::string letters =
+        std::string(plan.has_batch ? "b" : "") + (plan.has_head ? "h" : "") + "qk";
+    return where_true(all, letters.substr(letters.size() - all.dimension()));
+}
 
 std::string mask_text(const MaskKind& kind, const MaskChoice& mask) {
     std::string text(kind.word);
@@ -490,8 +376,9 @@ bool MaskChoice::any() const {
                        [this](const MaskKind& kind) { return kind.chosen(*this); });
 }
 
-std::string position_text(const Plan& plan) {
-    const std::ptrdiff_t offset = causal_offset(plan);
+std::string position_text(const Plan& plan) { return position_text(causal_offset(plan)); }
+
+std::string position_text(std::ptrdiff_t offset) {
     if (offset == 0) return "q";
     return offset > 0 ? "q + " + std::to_string(offset) : "q - " + std::to_string(-offset);
 }

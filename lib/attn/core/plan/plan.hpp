@@ -46,8 +46,6 @@ struct Plan {
     std::vector<std::vector<std::string>> key_tokens;
     /// (batch, key_len) or (key_len), true at filled-up positions; empty without a padding mask.
     Array<bool> key_padding;
-    /// The number of the document that each key is in; empty without a mask of documents.
-    std::vector<std::size_t> key_documents;
 
     /// The source of query, key and value: x, or its norm.
     std::string projected_x() const { return config.x_norm ? "normed_x" : "x"; }

@@ -4,7 +4,9 @@
 #include <functional>
 #include <span>
 
+#include "attn/core/rules/evaluate.hpp"
 #include "attn/core/steps/mask.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 
 namespace attn {
@@ -31,22 +33,58 @@ Array<bool> cells_of(const Plan& plan, const Shape& shape, const Hides& hides) {
 
 }  // namespace
 
+const RuleScope& mask_scope() {
+    static const RuleScope scope{[](const std::string& name) -> const Tensor& {
+                                     throw ConfigError("a mask reads no tensor " + name);
+                                 },
+                                 {}};
+    return scope;
+}
+
+HiddenCells::HiddenCells(const MaskKind& kind, const Plan& plan, std::size_t first,
+                         std::size_t count) {
+    if (kind.condition == nullptr) {
+        cells_ = kind.cells(plan);
+        view_ = view_of(cells_, plan);
+        return;
+    }
+    first_ = first;
+    cells_ = empty_array<bool>({count, plan.key_len});
+    // A rule is evaluated in numbers, which take more room than truths: so many at a time.
+    const std::size_t block = std::max<std::size_t>(1, (std::size_t{1} << 20U) / plan.key_len);
+    for (std::size_t q = 0; q < count; q += block) {
+        const std::size_t rows = std::min(block, count - q);
+        const auto place = causal_offset(plan) + static_cast<std::ptrdiff_t>(first + q);
+        const Tensor part =
+            evaluate_rule("mask[q,k] = " + kind.condition(plan.config.mask, position_text(place)),
+                          {"query", "key"}, {rows, plan.key_len}, DType::float32, mask_scope());
+        std::ranges::copy(part.as<bool>(), cells_.data() + q * plan.key_len);
+    }
+    view_.hidden = cells_.data();
+    view_.query_stride = plan.key_len;
+    view_.key_stride = 1;
+}
+
 Visibility::Visibility(const Plan& plan) : plan_(plan) {
-    std::vector<const MaskKind*> by_cells;
+    std::vector<HiddenCells> by_cells;
     view_.heads = plan.heads;
     for (const MaskKind& kind : mask_kinds()) {
         if (!kind.chosen(plan.config.mask)) continue;
         if (kind.limit) {
             kind.limit(plan, view_);
         } else {
-            by_cells.push_back(&kind);
+            by_cells.emplace_back(kind, plan);
         }
     }
     if (by_cells.empty()) return;
-    cells_ = cells_of(plan, mask_shape(plan, false), [&](const ScoreCell& cell) {
-        return std::any_of(by_cells.begin(), by_cells.end(),
-                           [&](const MaskKind* kind) { return kind->hides(plan, cell); });
-    });
+    if (by_cells.size() == 1) {
+        cells_ = std::move(by_cells.front()).cells();
+    } else {
+        cells_ = cells_of(plan, mask_shape(plan, false), [&](const ScoreCell& cell) {
+            return std::ranges::any_of(by_cells,
+                                       [&](const HiddenCells& kind) { return kind.hides(cell); });
+        });
+    }
     const MaskView limits = view_;
     view_ = view_of(cells_, plan);
     view_.causal = limits.causal;
@@ -64,7 +102,8 @@ Shape mask_shape(const Plan& plan, bool of_all_kinds) {
     Shape shape;
     for (const MaskKind& kind : mask_kinds()) {
         if (!kind.chosen(plan.config.mask) || (kind.limit && !of_all_kinds)) continue;
-        shape = broadcast_shape(shape, kind.shape(plan));
+        shape = broadcast_shape(
+            shape, kind.condition ? Shape{plan.query_len, plan.key_len} : kind.shape(plan));
     }
     return shape;
 }

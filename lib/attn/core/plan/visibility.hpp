@@ -6,6 +6,29 @@
 
 namespace attn {
 
+struct RuleScope;
+/// What the condition of a mask may read: no tensor.
+const RuleScope& mask_scope();
+
+/// The cells that one kind of mask hides, for `count` queries from query `first` on.
+class HiddenCells {
+public:
+    HiddenCells(const MaskKind& kind, const Plan& plan, std::size_t first, std::size_t count);
+    HiddenCells(const MaskKind& kind, const Plan& plan)
+        : HiddenCells(kind, plan, 0, plan.query_len) {}
+    HiddenCells(HiddenCells&&) noexcept = default;  // a copy's view would be of the other's cells
+
+    bool hides(const ScoreCell& cell) const {
+        return view_.hides(cell.batch, cell.head, cell.query - first_, cell.key);
+    }
+    Array<bool> cells() && { return std::move(cells_); }
+
+private:
+    std::size_t first_ = 0;
+    Array<bool> cells_;
+    MaskView view_;
+};
+
 /// Which keys each query of a walk may see: the one rule that the mask tensor, the kernels, notes,
 /// derivations and mistakes read. Hidden is what any of the chosen kinds of mask hides.
 class Visibility {

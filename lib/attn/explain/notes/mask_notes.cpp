@@ -60,6 +60,10 @@ std::string mask_reason(const Subject& subject, std::size_t group) {
     const Visibility visibility(plan);
     const MaskCells mask(subject.tensor, group);
     const Excerpt& excerpt = subject.excerpt;
+    std::vector<std::pair<const MaskKind*, HiddenCells>> kinds;
+    for (const MaskKind& kind : mask_kinds()) {
+        if (kind.chosen(plan.config.mask)) kinds.emplace_back(&kind, HiddenCells(kind, plan));
+    }
     std::set<const MaskKind*> hiding;
     for (std::size_t b = 0; b < excerpt.count("batch", plan.batch); ++b) {
         const bool compared = excerpt.index("batch", b) == batch_of(subject, group);
@@ -68,9 +72,8 @@ std::string mask_reason(const Subject& subject, std::size_t group) {
                 const ScoreCell cell{excerpt.index("batch", b), 0, excerpt.index("query", q),
                                      excerpt.index("key", k)};
                 if (compared && mask.hidden(q, k) != visibility.hides(cell)) return {};
-                for (const MaskKind& kind : mask_kinds()) {
-                    if (kind.chosen(plan.config.mask) && kind.hides(plan, cell))
-                        hiding.insert(&kind);
+                for (const auto& [kind, cells] : kinds) {
+                    if (cells.hides(cell)) hiding.insert(kind);
                 }
             }
         }
@@ -78,7 +81,7 @@ std::string mask_reason(const Subject& subject, std::size_t group) {
     std::string reason;
     for (const MaskKind& kind : mask_kinds()) {
         if (!hiding.contains(&kind)) continue;
-        reason += reason.empty() ? kind.keys(plan) : ", and " + std::string(kind.also);
+        reason += (reason.empty() ? "" : ", and ") + kind.keys(plan);
     }
     return reason;
 }
@@ -132,15 +135,15 @@ std::string visible_keys_sentence(const Subject& subject, std::size_t group) {
 }
 
 /// How many cells are -inf, and the rows of the first matrix in which all are.
-struct HiddenCells {
+struct MinusInfinities {
     std::size_t cells = 0;
     Rows rows;
 };
 
-HiddenCells count_minus_infinity(const Tensor& scores) {
+MinusInfinities count_minus_infinity(const Tensor& scores) {
     const Cells cells(scores);
     const Matrices matrices(scores);
-    HiddenCells found;
+    MinusInfinities found;
     std::size_t in_row = 0;
     for (std::size_t i = 0; i < matrices.cells(); ++i) {
         if (i % matrices.columns == 0) in_row = 0;
@@ -197,7 +200,8 @@ std::string mask_reason_of_cell(const WalkView& view) {
     const ScoreCell cell{index("batch"), index("head"), index("query"), index("key")};
     std::string reason;
     for (const MaskKind& kind : mask_kinds()) {
-        if (!kind.chosen(view.plan.config.mask) || !kind.hides(view.plan, cell)) continue;
+        if (!kind.chosen(view.plan.config.mask)) continue;
+        if (!HiddenCells(kind, view.plan, cell.query, 1).hides(cell)) continue;
         reason += (reason.empty() ? "" : " and ") + kind.reason(view.plan, cell);
     }
     const bool hidden = view.at(view.step.name).value != 0;
@@ -215,7 +219,7 @@ std::string masked_note(const Subject& subject) {
     if (count_hidden(*mask).count == 0) {
         return "Nothing" + shown_here(subject) + " was hidden, so the scores stay as they are.";
     }
-    const HiddenCells found = count_minus_infinity(subject.tensor);
+    const MinusInfinities found = count_minus_infinity(subject.tensor);
     const MaskCells first(*mask, 0);
     std::size_t expected = 0;
     for (std::size_t q = 0; q < matrices.rows; ++q) {

@@ -18,38 +18,8 @@ namespace attn {
 /// read.
 bool is_formula(std::string_view text);
 
-/// Walks over the lines of a delimited text, which end with `\n`, `\r\n` or `\r`, and splits each
-/// into its fields. Comments (`#` to the end of the line) and blank lines at the beginning and the
-/// end are passed over. The first line decides the delimiter: a semicolon, else a comma, else a
-/// tab, else runs of blanks.
-class CsvLines {
-public:
-    CsvLines(std::string_view bytes, const std::string& label);
-
-    /// The fields of the next line, without the blanks around them; null at the end.
-    /// Errors  InputError, starting with the label: a blank line between rows, a quote left open.
-    const std::vector<std::string>* next();
-
-    /// The number of the line that next() returned last, from 1.
-    std::size_t line() const { return line_; }
-
-private:
-    std::string_view take_line();
-    void split(std::string_view text);
-    [[noreturn]] void fail(const std::string& what) const;
-
-    std::string_view rest_;
-    const std::string& label_;
-    std::vector<std::string> fields_;
-    std::size_t line_ = 0;
-    std::size_t blank_line_ = 0;  // the first blank line after the last row, 0 when there is none
-    char delimiter_ = '\0';       // ' ' for runs of blanks, '\0' as long as it is unknown
-};
-
 /// Reads a table of numbers: fields separated by commas, semicolons, tabs or blanks, rows by line
-/// ends; `#` starts a comment, fields may be quoted. `nan` and `inf` are numbers. When the first
-/// line is that of a long table (`step`, axes, `value`), the steps of that table are read instead,
-/// see parse_long_table.
+/// ends; `#` starts a comment, fields may be quoted. `nan` and `inf` are numbers.
 ///
 /// A first line without any number is column names. pandas and R write more: a first field left
 /// empty (or one field fewer) says that the first column is row names, and 0, 1, 2, ... above rows
@@ -58,7 +28,7 @@ private:
 /// Shapes  one array without a name, (rows, columns), axes `axis0` and `axis1`.
 /// Range   bool where all are True or False, float64 otherwise.
 /// Errors  InputError, starting with `label`, naming line and column: a field that is no number, a
-///         row of another length, a blank line between rows.
+///         row of another length, a blank line between rows, a long table (see write_long_table).
 std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
                                    std::vector<std::string>& notes);
 
@@ -149,25 +119,11 @@ bool looks_like_torch(const InputFile& file);
 /// Source  Python's pickletools, torch.serialization.
 std::vector<StoredArray> torch_arrays(const InputFile& file);
 
-/// Whether the fields of a first line are those of a long table: `step`, axes, `value`, and perhaps
-/// columns of words after them, which are not read.
-bool is_long_table(const std::vector<std::string>& columns);
-
-/// Reads the lines after the first of a long table: one element a line, with the index along each
-/// axis, in any order. Every step becomes a tensor of the axes that its lines fill in.
-///
-/// Shapes  axes in the order of the columns; an axis of length 0 cannot be told from an absent
-///         step.
-/// Range   float64; int64 where all are integers and float64 could not hold them.
-/// Errors  InputError, starting with `label`, naming the line or the step: an index that is no
-///         number, an element that is missing or occurs twice.
-std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std::string>& columns,
-                                          const std::string& label);
-
 /// Writes `tensors` as one long table with a line for each element, in pieces: the columns are
 /// `step`, the axes that any tensor has, in an order that keeps every tensor's own, and `value`;
 /// then for axes that have words, as `query_token`, the word of each index. An axis that a tensor
 /// lacks is left empty. Numbers are the shortest text that reads back to the same bits; true is 1.
+/// Made for data frames: this program does not read it.
 /// Errors  OutputError when two tensors, or two axes of one, share a name, and when two tensors
 ///         have the same axes in contrary order.
 void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors);

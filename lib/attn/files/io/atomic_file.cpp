@@ -105,8 +105,6 @@ void OutputFile::write(std::string_view bytes) {
 }
 
 void OutputFile::send(std::string_view bytes) {
-    reserve(bytes.size());
-    sent_ += bytes.size();
     while (!bytes.empty()) {
         const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
         if (written < 0 && errno == EINTR) continue;
@@ -115,24 +113,9 @@ void OutputFile::send(std::string_view bytes) {
     }
 }
 
-/// Blocks that are reserved at once are written faster than those claimed one by one, so a file
-/// that has grown large gets room for as much again. Where that cannot be had, writing says why.
-void OutputFile::reserve(std::size_t more) {
-    constexpr std::size_t worth_reserving = 1024 * 1024;
-    constexpr std::size_t most_ahead = 64 * 1024 * 1024;
-    const std::size_t size = sent_ + more;
-    if (!made_.pending || size < worth_reserving || size <= reserved_) return;
-    reserved_ = size + std::min(size, most_ahead);
-    ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(sent_),
-                static_cast<off_t>(reserved_ - sent_));
-}
-
 void OutputFile::commit() {
     send(gathered_);
     gathered_.clear();
-    if (reserved_ > sent_ && ::ftruncate(descriptor_, static_cast<off_t>(sent_)) != 0) {
-        fail("write", errno);
-    }
     // Network file systems and quotas report a full disk only here. There is no fsync: the rename
     // keeps other programs from seeing half a file, and waiting for the disk would cost seconds.
     const int descriptor = std::exchange(descriptor_, -1);

@@ -99,74 +99,33 @@ Layout layout_of(const std::vector<std::string>& first, const std::vector<std::s
     return {numbered, false};
 }
 
-// The rows of a table as they come in.
-class Rows {
+/// Walks over the lines of a delimited text, which end with `\n`, `\r\n` or `\r`, and splits each
+/// into its fields. Comments (`#` to the end of the line) and blank lines at the beginning and the
+/// end are passed over. The first line decides the delimiter: a semicolon, else a comma, else a
+/// tab, else runs of blanks.
+class CsvLines {
 public:
-    Rows(const std::string& label, std::size_t columns, const Layout& layout)
-        : label_(label), columns_(columns), layout_(layout), numbers_(label) {
-        numbers_.open();
-    }
+    CsvLines(std::string_view bytes, const std::string& label);
 
-    void add(const std::vector<std::string>& fields, std::size_t line) {
-        if (fields.size() != columns_) {
-            fail(label_, line,
-                 " has " + std::to_string(fields.size()) + " columns, not " +
-                     std::to_string(columns_) +
-                     " as the lines before: all rows need the same length");
-        }
-        numbers_.open();
-        for (std::size_t column = layout_.row_names ? 1 : 0; column < columns_; ++column) {
-            const std::string& field = fields[column];
-            if (const std::optional<bool> truth = parse_truth(field)) {
-                numbers_.add_truth(*truth);
-            } else if (const std::optional<double> number = parse_number(field)) {
-                numbers_.add(*number);
-            } else {
-                fail(label_, line,
-                     ", column " + std::to_string(column + 1) + ": " + shown(field) +
-                         " is not a number: write it as 1.5 or 1e-3");
-            }
-        }
-        numbers_.close();
-        if (!layout_.row_names) return;
-        if (layout_.words_only && is_like_a_value(fields[0])) {
-            fail(label_, line,
-                 ", column 1: " + shown(fields[0]) +
-                     " is a number among names of rows: name every row, or none");
-        }
-        names_.push_back(fields[0]);
-    }
+    /// The fields of the next line, without the blanks around them; null at the end.
+    /// Errors  InputError, starting with the label: a blank line between rows, a quote left open.
+    const std::vector<std::string>* next();
 
-    /// Names that only count the rows are none.
-    std::vector<std::string> names() const {
-        for (std::size_t i = 0; i < names_.size(); ++i) {
-            if (names_[i] != std::to_string(i)) return names_;
-        }
-        return {};
-    }
-
-    /// To be called once, at the end.
-    Tensor tensor() {
-        numbers_.close();
-        const Shape& shape = numbers_.shape();
-        if (shape[0] == 0) throw InputError(label_ + ": no row of numbers: give at least one");
-        return numbers_.tensor(numbers_.natural_dtype(), shape, numbered_axes(2));
-    }
+    /// The number of the line that next() returned last, from 1.
+    std::size_t line() const { return line_; }
 
 private:
+    std::string_view take_line();
+    void split(std::string_view text);
+    [[noreturn]] void fail(const std::string& what) const;
+
+    std::string_view rest_;
     const std::string& label_;
-    std::size_t columns_;
-    const Layout& layout_;
-    NumberLists numbers_;
-    std::vector<std::string> names_;
+    std::vector<std::string> fields_;
+    std::size_t line_ = 0;
+    std::size_t blank_line_ = 0;  // the first blank line after the last row, 0 when there is none
+    char delimiter_ = '\0';       // ' ' for runs of blanks, '\0' as long as it is unknown
 };
-
-}  // namespace
-
-bool is_formula(std::string_view text) {
-    const std::size_t first = text.find_first_not_of('\'');
-    return first != text.npos && std::string_view("=+-@\t\r\n").find(text[first]) != text.npos;
-}
 
 CsvLines::CsvLines(std::string_view bytes, const std::string& label) : rest_(bytes), label_(label) {
     constexpr std::string_view byte_order_mark{"\xEF\xBB\xBF"};
@@ -247,6 +206,81 @@ void CsvLines::fail(const std::string& what) const {
     throw InputError(label_ + ": line " + std::to_string(line_) + " " + what);
 }
 
+// True if the columns are those that write_long_table writes: `step`, axes, `value`, words.
+bool is_long_table(const std::vector<std::string>& columns) {
+    return columns.size() >= 2 && columns.front() == "step" &&
+           std::find(columns.begin() + 1, columns.end(), "value") != columns.end();
+}
+
+// The rows of a table as they come in.
+class Rows {
+public:
+    Rows(const std::string& label, std::size_t columns, const Layout& layout)
+        : label_(label), columns_(columns), layout_(layout), numbers_(label) {
+        numbers_.open();
+    }
+
+    void add(const std::vector<std::string>& fields, std::size_t line) {
+        if (fields.size() != columns_) {
+            fail(label_, line,
+                 " has " + std::to_string(fields.size()) + " columns, not " +
+                     std::to_string(columns_) +
+                     " as the lines before: all rows need the same length");
+        }
+        numbers_.open();
+        for (std::size_t column = layout_.row_names ? 1 : 0; column < columns_; ++column) {
+            const std::string& field = fields[column];
+            if (const std::optional<bool> truth = parse_truth(field)) {
+                numbers_.add_truth(*truth);
+            } else if (const std::optional<double> number = parse_number(field)) {
+                numbers_.add(*number);
+            } else {
+                fail(label_, line,
+                     ", column " + std::to_string(column + 1) + ": " + shown(field) +
+                         " is not a number: write it as 1.5 or 1e-3");
+            }
+        }
+        numbers_.close();
+        if (!layout_.row_names) return;
+        if (layout_.words_only && is_like_a_value(fields[0])) {
+            fail(label_, line,
+                 ", column 1: " + shown(fields[0]) +
+                     " is a number among names of rows: name every row, or none");
+        }
+        names_.push_back(fields[0]);
+    }
+
+    /// Names that only count the rows are none.
+    std::vector<std::string> names() const {
+        for (std::size_t i = 0; i < names_.size(); ++i) {
+            if (names_[i] != std::to_string(i)) return names_;
+        }
+        return {};
+    }
+
+    /// To be called once, at the end.
+    Tensor tensor() {
+        numbers_.close();
+        const Shape& shape = numbers_.shape();
+        if (shape[0] == 0) throw InputError(label_ + ": no row of numbers: give at least one");
+        return numbers_.tensor(numbers_.natural_dtype(), shape, numbered_axes(2));
+    }
+
+private:
+    const std::string& label_;
+    std::size_t columns_;
+    const Layout& layout_;
+    NumberLists numbers_;
+    std::vector<std::string> names_;
+};
+
+}  // namespace
+
+bool is_formula(std::string_view text) {
+    const std::size_t first = text.find_first_not_of('\'');
+    return first != text.npos && std::string_view("=+-@\t\r\n").find(text[first]) != text.npos;
+}
+
 std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
                                    std::vector<std::string>& notes) {
     const auto next = [](CsvLines& lines) {
@@ -257,7 +291,11 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
     CsvLines lines(bytes, label);
     const std::vector<std::string> first = next(lines);
     const std::size_t first_line = lines.line();
-    if (is_long_table(first)) return parse_long_table(lines, first, label);
+    if (is_long_table(first)) {
+        throw InputError(label +
+                         ": is a table of one number a line, which is written for other programs "
+                         "and not read here: give the walk as .npz or .json");
+    }
     const std::vector<std::string> second = next(lines);
     const Layout layout = layout_of(first, second);
     if (layout.column_names && !second.empty()) {

@@ -4,90 +4,18 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "attn/files/io/number_lists.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
 
-// The elements of one step as far as they have been read.
-struct Elements {
-    std::string name;
-    std::vector<std::size_t> columns;  // those that hold an index
-    std::vector<std::size_t> indices;  // columns.size() for each element
-    std::vector<double> values;
-    std::vector<std::int64_t> integers;  // the same, as long as all are integers
-    bool needs_integers = false;         // as float64 does not hold one of them
-};
-
-[[noreturn]] void refuse_table(const std::string& label, const std::string& what,
-                               const std::string& advice) {
-    throw InputError(label + ": " + what + ": " + advice);
-}
-
-// The columns of a line that are filled in between the step and the value.
-std::vector<std::size_t> filled_columns(const std::vector<std::string>& fields, std::size_t value) {
-    std::vector<std::size_t> columns;
-    for (std::size_t i = 1; i < value; ++i) {
-        if (!fields[i].empty()) columns.push_back(i);
-    }
-    return columns;
-}
-
-void add_value(Elements& step, double value, std::string_view text) {
-    const auto integer = parse_whole<std::int64_t>(text);
-    if (integer && step.integers.size() == step.values.size()) {
-        step.integers.push_back(*integer);
-        constexpr std::int64_t exact = std::int64_t{1} << 53U;
-        step.needs_integers = step.needs_integers || *integer > exact || *integer < -exact;
-    }
-    step.values.push_back(value);
-}
-
-template <class T>
-Tensor assembled(const Elements& elements, const std::vector<T>& values,
-                 const std::vector<std::string>& columns, const std::string& label) {
-    const std::size_t dimension = elements.columns.size();
-    const std::size_t count = values.size();
-    const char* const advice = "give every element once";
-
-    // The largest index along each axis tells the shape.
-    Shape shape(dimension, 0);
-    for (std::size_t i = 0; i < elements.indices.size(); ++i) {
-        std::size_t& extent = shape[i % dimension];
-        extent = std::max(extent, elements.indices[i] + 1);
-    }
-    if (byte_count(shape, 1) != count) {
-        refuse_table(label,
-                     std::to_string(count) + " elements do not fill the shape " + shape_text(shape),
-                     advice);
-    }
-
-    // Put each value in its place. As many as there are places, they fill all unless one repeats.
-    Array<T> array = empty_array<T>(shape);
-    std::vector<bool> filled(count, false);
-    for (std::size_t element = 0; element < count; ++element) {
-        std::size_t flat = 0;
-        for (std::size_t axis = 0; axis < dimension; ++axis) {
-            flat = flat * shape[axis] + elements.indices[element * dimension + axis];
-        }
-        if (filled[flat]) refuse_table(label, "an element occurs twice", advice);
-        filled[flat] = true;
-        array.data()[flat] = values[element];
-    }
-    Axes axes;
-    for (const std::size_t column : elements.columns) axes.push_back(columns[column]);
-    return {std::move(axes), std::move(array)};
-}
-
-// The columns for the axes: each tensor's in its own order, so that the order of the columns is
-// that of the axes when the table is read. Where that leaves a choice, the usual order decides.
+// Returns the columns for the axes, each tensor's in its own order. The usual order decides between
+// columns that no tensor orders.
 Axes table_axes(const std::vector<TensorRef>& tensors) {
     Axes left;
     std::set<std::pair<std::string, std::string>> before;  // (a, b): a is directly before b
@@ -211,69 +139,6 @@ void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& a
 }
 
 }  // namespace
-
-bool is_long_table(const std::vector<std::string>& columns) {
-    return columns.size() >= 2 && columns.front() == "step" &&
-           std::find(columns.begin() + 1, columns.end(), "value") != columns.end();
-}
-
-std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std::string>& columns,
-                                          const std::string& label) {
-    const std::set<std::string> distinct(columns.begin(), columns.end());
-    if (distinct.size() != columns.size()) {
-        refuse_table(label, "line " + std::to_string(lines.line()) + " names a column twice",
-                     "name each column once");
-    }
-    const auto value_column = static_cast<std::size_t>(
-        std::find(columns.begin(), columns.end(), "value") - columns.begin());
-    std::vector<Elements> steps;
-    std::map<std::string, std::size_t> positions;
-    while (const std::vector<std::string>* fields = lines.next()) {
-        const std::string place = label + ": line " + std::to_string(lines.line());
-        if (fields->size() != columns.size()) {
-            refuse_table(place,
-                         "there are " + std::to_string(fields->size()) + " columns, not " +
-                             std::to_string(columns.size()),
-                         "all rows need the same length");
-        }
-        // Find the step that the line belongs to, or begin a new one.
-        const std::vector<std::size_t> filled = filled_columns(*fields, value_column);
-        const auto [position, is_new] = positions.try_emplace(fields->front(), steps.size());
-        if (is_new) steps.push_back({fields->front(), filled, {}, {}, {}, false});
-        Elements& step = steps[position->second];
-        if (filled != step.columns) {
-            refuse_table(place, "step " + shown(step.name) + " has other axes than before",
-                         "fill in the same columns for all its elements");
-        }
-        // Take the indices and the value.
-        for (const std::size_t column : filled) {
-            const auto index = parse_whole<std::size_t>((*fields)[column]);
-            if (!index || *index + 1 == 0) {
-                refuse_table(
-                    place,
-                    shown((*fields)[column]) + " is no index along " + shown(columns[column]),
-                    "count from 0");
-            }
-            step.indices.push_back(*index);
-        }
-        const std::string& number = (*fields)[value_column];
-        const std::optional<double> value = parse_number(number);
-        if (!value) {
-            refuse_table(place, shown(number) + " is not a number", "write it as 1.5 or 1e-3");
-        }
-        add_value(step, *value, number);
-    }
-
-    std::vector<NamedTensor> tensors;
-    for (const Elements& step : steps) {
-        const std::string step_label = label + ": step " + shown(step.name);
-        Tensor tensor = step.needs_integers && step.integers.size() == step.values.size()
-                            ? assembled(step, step.integers, columns, step_label)
-                            : assembled(step, step.values, columns, step_label);
-        tensors.push_back({step.name, std::move(tensor)});
-    }
-    return tensors;
-}
 
 void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors) {
     check_names("csv", tensors);

@@ -51,14 +51,11 @@ public:
 private:
     [[noreturn]] void fail(const std::string& action, int reason) const;
     void send(std::string_view bytes);
-    void reserve(std::size_t more);
 
     std::string path_;    // as the caller said it, for messages
     std::string target_;  // with all symbolic links resolved
     Temporary made_;      // none pending when the target is written straight
     std::string gathered_;
-    std::size_t sent_ = 0;      // how many bytes the system has
-    std::size_t reserved_ = 0;  // and up to where there is room for more
     int descriptor_ = -1;
 };
 
@@ -93,7 +90,8 @@ private:
 };
 
 /// A folder of files that appears whole or not at all: the files are written into a temporary
-/// folder beside the target, and commit() exchanges the two. Without commit() the destructor
+/// folder beside the target, and commit() gives it the target's name. An older folder steps aside
+/// before, comes back if that fails, and is removed after it. Without commit() the destructor
 /// removes the temporary.
 ///
 /// A target that exists must be empty, or hold a `walk.json` of this program and beside it nothing

@@ -1,6 +1,5 @@
 #include "attn/files/io/output_files.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,32 +108,19 @@ OutputPlace OutputFolder::file(const std::string& name) const {
 }
 
 void OutputFolder::commit() {
-    const auto refuse = [this](int reason) {
+    const Turn turn(folder_of(target_));
+    const std::string made = temporary_->path(), older = made + ".old";
+    int reason = replaces_ && ::rename(target_.c_str(), older.c_str()) != 0 ? errno : 0;
+    if (reason == 0 && ::rename(made.c_str(), target_.c_str()) != 0) {
+        reason = errno;
+        if (replaces_) ::rename(older.c_str(), target_.c_str());
+    }
+    if (reason != 0) {
         fail("cannot rename the finished folder to it: " + reason_text(reason),
              "choose another place");
-    };
-    const std::string made = temporary_->path();
-    if (!replaces_) {
-        if (::rename(made.c_str(), target_.c_str()) != 0) refuse(errno);
-        temporary_->keep();
-    } else if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) ==
-               0) {
-        temporary_->keep();
-        remove_replaced(made);
-    } else if (errno == EINVAL || errno == ENOSYS) {
-        // This file system cannot exchange two folders: step aside, and back when it fails.
-        const std::string aside = made + ".old";
-        if (::rename(target_.c_str(), aside.c_str()) != 0) refuse(errno);
-        if (::rename(made.c_str(), target_.c_str()) != 0) {
-            const int reason = errno;
-            ::rename(aside.c_str(), target_.c_str());
-            refuse(reason);
-        }
-        temporary_->keep();
-        remove_replaced(aside);
-    } else {
-        refuse(errno);
     }
+    temporary_->keep();
+    if (replaces_) remove_replaced(older);
 }
 
 void OutputFolder::fail(const std::string& what, const std::string& advice) const {

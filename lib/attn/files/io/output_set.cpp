@@ -1,10 +1,8 @@
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -21,29 +19,6 @@ namespace {
                       std::generic_category().message(reason) + ": " +
                       (reason == ENOSPC ? "make room there or " : "") + "choose another place");
 }
-
-/// The turn of one program among those that write into a folder; none where it cannot be had.
-class Turn {
-public:
-    explicit Turn(const std::string& folder)
-        : descriptor_(
-              ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-        if (descriptor_ >= 0) ::flock(descriptor_, LOCK_EX);
-        sigset_t all;
-        sigfillset(&all);
-        ::pthread_sigmask(SIG_BLOCK, &all, &before_);
-    }
-    ~Turn() {
-        ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-        if (descriptor_ >= 0) ::close(descriptor_);
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-private:
-    int descriptor_;
-    sigset_t before_{};
-};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ namespace attn {
 /// where it leaves a doubt does the name's ending.
 ///
 /// Shapes  those of the file, with axes `axis0`, `axis1`, ... except where the file names them:
-///         this program's own .json and .csv.
+///         this program's own .json.
 /// Range   float32 (also for 16-bit types), float64, int64 or bool; .csv gives float64 or bool.
 /// Errors  InputError naming the file, the offset or line, and what to do.
 class TensorFile {

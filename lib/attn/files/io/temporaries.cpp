@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,6 +125,20 @@ TemporaryFolder::~TemporaryFolder() {
     }
     made_.pending = {};
     if (made_.descriptor >= 0) ::close(made_.descriptor);
+}
+
+Turn::Turn(const std::string& folder)
+    : descriptor_(
+          ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0) ::flock(descriptor_, LOCK_EX);
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+}
+
+Turn::~Turn() {
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 std::string folder_of(const std::string& path) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <csignal>
 #include <functional>
 #include <string>
 #include <utility>
@@ -59,6 +60,20 @@ public:
 
 private:
     Temporary made_;
+};
+
+/// The turn of one program to rename files in a folder, which no signal ends in between. Without a
+/// lock on the folder programs do not wait for each other.
+class Turn {
+public:
+    explicit Turn(const std::string& folder);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+private:
+    int descriptor_;
+    sigset_t before_{};
 };
 
 /// The folder of a path with a slash at its end, empty for the one the program is in.

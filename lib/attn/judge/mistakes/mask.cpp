@@ -21,40 +21,17 @@ void causal_mistake(std::vector<Mistake>& list, const char* id, const char* titl
           lesson, needs, masked_as([](MaskChoice& mask) { mask.causal = false; }, hides));
 }
 
-/// Hides the rows of padded queries besides what the mask hides.
-Tensor hide_padded_rows(const Plan& plan, bool keys_too) {
-    Plan rest = plan;
-    rest.config.mask.padding = keys_too;
-    const Outline outline = score_cells(plan);
-    Array<bool> cells = empty_array<bool>(outline.shape);
-    if (rest.masks()) std::ranges::copy(hidden_cells(rest).cells, cells.begin());
-    const std::size_t sample = cells.size() / (plan.has_batch ? plan.batch : 1);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-        const std::size_t row = plan.key_padding.dimension() == 2 ? i / sample * plan.key_len : 0;
-        const std::size_t query = i / plan.key_len % plan.query_len;
-        cells.data()[i] = (rest.masks() && cells.data()[i]) || plan.key_padding.data()[row + query];
-    }
-    return {outline.axes, std::move(cells)};
-}
-
+/// Hides the rows of padded queries, besides the padded keys or in their place.
 void padding_mistake(std::vector<Mistake>& list, const char* id, const char* title,
                      const char* effect, bool keys_too) {
-    const auto change = [keys_too](Plan& plan) { plan.config.mask.padding = keys_too; };
-    const auto rule = [change](const Plan& plan) {
-        Plan rest = plan;
-        change(rest);
-        return (rest.masks() ? "mask[q,k] = mask[q,k] or " : "mask[q,k] = ") +
-               where_true(plan.key_padding, plan.has_batch ? "bq" : "q");
-    };
-    const auto compute = [keys_too](const Plan& plan, const Ledger&, const Compute&) {
-        return hide_padded_rows(plan, keys_too);
+    const auto padded_queries = [](const Plan& plan) {
+        return where_true(plan.key_padding, plan.has_batch ? "bq" : "q");
     };
     entry(list, id, "mask", title, effect, "hidden = is_padding[:, None, None, :]",
           "What must not be read are padded keys, the columns; a padded query may ask.",
           {{[](const Plan& plan) { return plan.config.mask.padding; }, "there is no padding mask"},
            needs_square},
-          all_of({with_plan({"mask"}, change),
-                  follows({.rule = rule, .outline = score_cells, .compute = compute})}),
+          masked_as([keys_too](MaskChoice& mask) { mask.padding = keys_too; }, padded_queries),
           "nan in padded rows");
 }
 
