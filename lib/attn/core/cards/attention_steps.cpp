@@ -215,11 +215,8 @@ private:
         const bool is_shipped = file_->label == file_->name;
         if (!is_shipped) add_chain_remarks(said.rule, {plan_, table_, step}, remarks);
         step.remarks = joined(remarks, " ");
-        step.code = [torch = Prose(said.torch), numpy = Prose(said.numpy),
-                     by_rule = step.code](const StepLines& of) {
-            const Prose& line = of.torch() ? torch : numpy;
-            return (line.empty() ? "" : "# " + line.visible() + "\n") + by_rule(of);
-        };
+        step.torch_remark = said.torch;
+        step.numpy_remark = said.numpy;
         step.compute = [file = file_, line = said.line, by_rule = step.compute](
                            const Plan& plan, const Ledger& ledger) {
             return file->at(line, [&] { return by_rule(plan, ledger); });

@@ -119,7 +119,7 @@ Step running_card(std::string name, std::string title, Step::Compute compute) {
 }
 
 /// The index of the head where a rule has to name it, the keys up to the end of block `j`.
-std::optional<std::string> block_word(std::string_view word, const StepLines& of) {
+std::optional<std::string> block_word(std::string_view word, const PlannedStep& of) {
     if (word == "h") return of.plan.has_head ? "h," : "";
     if (word == "sink") return sink_cell(of.plan);
     if (word == "last") return std::to_string(block_count(of.plan) - 1);

@@ -83,8 +83,6 @@ Step repeated_card(const Projected& part, Chain chain) {
                 [name, chain](const PlannedStep&) {
                     return name + "[h,t,f] = " + word(chain) + "[h / group, t, f]";
                 },
-            .code = field_lines({{"{step} = {before}.repeat_interleave({group}, dim=-3)",
-                                  "{step} = np.repeat({before}, {group}, axis=-3)"}}),
         },
         []<class T>(const LoopInputs<T>& in) {
             return in.like_first(repeat_heads(in[0], in.plan.queries_per_key()));

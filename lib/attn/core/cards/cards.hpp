@@ -2,7 +2,7 @@
 #include <span>
 #include <string>
 
-#include "attn/core/cards/field_lines.hpp"
+#include "attn/core/cards/texts.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/plan/projected.hpp"
 #include "attn/core/steps/sink.hpp"
@@ -43,6 +43,9 @@ StepTable merged_cards();
 /// Where the tokens of x are, or those of the memory.
 Step positions_card(bool of_memory);
 
+/// Returns the numbers of a stretching of frequencies, and `1 / theta ^ (2 * i / R)`.
+std::optional<std::string> frequency_word(std::string_view word, const PlannedStep& of);
+
 /// The vectors added to the tokens of x for their positions, and x as the sum, under the title of
 /// `x`.
 Step position_table_card();
@@ -70,9 +73,6 @@ Step drawn_card(std::string name, std::string title, std::function<bool(const Pl
 
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);
-
-/// The lines that make the mask: each kind, and all of them together.
-std::string mask_code(const StepLines& of);
 
 /// The share of the sink, after the weights.
 Step sink_weight_card();
@@ -142,8 +142,10 @@ bool is_t5(const Plan& plan);
 /// The heads that take every slope of a power of two; the others take every second of the next.
 std::size_t regular_heads(const Plan& plan);
 
-/// The lines that make the buckets.
-std::string buckets_code(const StepLines& of);
+/// The numbers and conditions in the rule of the buckets.
+std::optional<std::string> bucket_word(std::string_view word, const PlannedStep& of);
+/// Whether later keys have buckets of their own.
+bool looks_both_ways(const Plan& plan);
 
 Step buckets_card();
 

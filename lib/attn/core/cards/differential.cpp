@@ -14,8 +14,7 @@ Step lambda_vector_card(const char* name) {
     return drawn_card(name, "one of four vectors that make lambda", is_differential);
 }
 
-std::optional<std::string> lambda_word(std::string_view word, const StepLines& of) {
-    if (word == "depth") return std::to_string(*of.plan.config.differential.depth);
+std::optional<std::string> lambda_word(std::string_view word, const PlannedStep& of) {
     if (word == "init") return json_number(of.plan.lambda_init());
     return word == "rest" ? std::optional(json_number(1 - of.plan.lambda_init())) : std::nullopt;
 }
@@ -34,11 +33,6 @@ Step lambda_card() {
         .rule = texts({"lambda_full[i] = exp(sum f: lambda_q1[f] * lambda_k1[f]) - "
                        "exp(sum f: lambda_q2[f] * lambda_k2[f]) + {init}"},
                       lambda_word),
-        .code = field_lines(
-            {"lambda_init = 0.8 - 0.6 * math.exp(-0.3 * {depth})\n"
-             "lambda_full = {np}.exp((lambda_q1 * lambda_k1).sum(-1, {keepdim}=True)) - "
-             "{np}.exp((lambda_q2 * lambda_k2).sum(-1, {keepdim}=True)) + lambda_init"},
-            lambda_word),
     };
 }
 
@@ -92,7 +86,6 @@ Step scaled_context_card() {
         .reads = these({Chain::contexts}),
         .outline = head_context_outline,
         .rule = texts({"scaled_context[q,f] = contexts[q,f] * {rest}"}, lambda_word),
-        .code = field_lines({"scaled_context = {contexts} * (1 - lambda_init)"}),
     };
 }
 

@@ -46,7 +46,6 @@ StepTable mask_cards() {
             .outline = mask_outline,
             .rule = mask_rule,
             .compute = compute_mask,
-            .code = mask_code,
         },
         with_loop(
             {
@@ -57,8 +56,6 @@ StepTable mask_cards() {
                 .reads = these({Chain::scores, "mask"}),
                 .outline = score_outline,
                 .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
-                .code = field_lines({{"masked_scores = {scores}.masked_fill(mask, float(\"-inf\"))",
-                                      "masked_scores = np.where(mask, -np.inf, {scores})"}}),
             },
             []<class T>(const LoopInputs<T>& in) {
                 const auto step = in.twin(loop::apply_mask<T>, vectorized::apply_mask<T>);

@@ -11,11 +11,10 @@ namespace {
 
 bool is_rms(const Plan& plan) { return *plan.config.x_norm == NormKind::rms; }
 
-std::optional<std::string> norm_word(std::string_view word, const StepLines& of) {
+std::optional<std::string> norm_word(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
     if (word == "eps") return json_number(plan.config.x_norm_eps);
     const bool has_bias = plan.config.parameters.has("b_x");
-    if (word == "bias") return has_bias ? "b_x" : "None";
     if (word == "gained") return has_bias ? " * g_x[c] + b_x[c]" : " * g_x[c]";
     return std::nullopt;
 }
@@ -49,10 +48,6 @@ StepTable norm_cards() {
                            {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "
                             "sqrt((mean j: (x[t,j] - (mean i: x[t,i])) ^ 2) + {eps}){gained}"}},
                           norm_word),
-                .code = field_lines(
-                    {{is_rms, nullptr, nullptr},
-                     {"normed_x = F.layer_norm(x, g_x.shape, g_x, {bias}, {eps})", nullptr}},
-                    norm_word),
             },
             []<class T>(const LoopInputs<T>& in) {
                 const WalkConfig& config = in.plan.config;
@@ -117,15 +112,6 @@ std::string normed_rule(const NormedPart& normed, const PlannedStep& of) {
            over + "[f]";
 }
 
-std::optional<std::string> normed_word(std::string_view word, const StepLines& of) {
-    return word == "eps" ? std::optional(json_number(norm_of(of.plan).eps)) : std::nullopt;
-}
-
-/// PyTorch's function does not round between its operations, as a walk in 16 bits does.
-bool is_plain_l2(const Plan& plan) {
-    return norm_of(plan).over == NormOver::l2 && !is_16_bit(plan.compute_dtype);
-}
-
 Step gain_card(const NormedPart& normed) {
     return drawn_card(normed.gain(), "the gain of the norm of the " + normed.part.name,
                       &Plan::has_gains);
@@ -151,9 +137,6 @@ Step normed_card(const NormedPart& normed) {
                                                        normed.part.heads(plan))};
                 },
             .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
-            .code = field_lines(
-                {{is_plain_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
-                normed_word),
         },
         [part = normed.part]<class T>(const LoopInputs<T>& in) {
             const QkNorm& how = norm_of(in.plan);

@@ -133,10 +133,8 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     };
     step.rule = [told](const PlannedStep&) { return told; };
     step.formula = nullptr;
-    step.code = [told](const StepLines& lines) {
-        const Outline made = lines.step.outline(lines.plan);
-        return rule_lines(completed(told, made, rule_names(lines)), lines, made);
-    };
+    step.code = nullptr;
+    step.follows_rule = true;
 }
 
 void show_parts(Step& step, StepTable& table, const Plan& plan) {

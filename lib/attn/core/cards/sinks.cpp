@@ -53,8 +53,6 @@ Step sink_weight_card() {
         .exponentiates = true,
         .rule = texts({{has_heads, "sink_weight[h,q] = exp(sink[h] - row_max[h,q]) / row_sum[h,q]"},
                        {"sink_weight[q] = exp(sink[0] - row_max[q]) / row_sum[q]"}}),
-        .code = field_lines({{"sink_weight = F.softmax(with_sink, dim=-1)[..., -1]",
-                              "sink_weight = shares[..., -1]"}}),
     };
     // The rule reads the parts of softmax, which a walk may leave out.
     card.compute = [its_rule = by_rule(card), parts = softmax_part_cards()](const Plan& plan,

@@ -41,32 +41,18 @@ struct SoftmaxIndices {
     std::string along, cell, row;
 };
 
-/// The cells that softmax runs over and the one number for all of them, its axis, the sink; in
-/// Python the softmax of NumPy, which has none.
-std::optional<std::string> softmax_word(std::string_view word, const StepLines& of) {
+/// The cells that softmax runs over and the one number for all of them, its axis, the sink.
+std::optional<std::string> softmax_word(std::string_view word, const PlannedStep& of) {
     const SoftmaxIndices at(of);
     if (word == "along") return at.along;
     if (word == "cell") return at.cell;
     if (word == "row") return at.row;
     if (word == "sink") return sink_cell(of.plan);
-    if (word == "sinks") return of.plan.has_head ? "sink[:, None, None]" : "sink";
-    if (word == "axis") {
-        return at.along == "k" ? "-1" : at.along == "q" ? "-2" : at.along == "h" ? "-3" : "0";
-    }
     if (word == "over") return softmax_axis(of.plan);
-    const bool rounds = type_within(of) != of.plan.compute_dtype;
-    if (word == "open") return rounds ? "(" : "";
-    if (word == "close") return rounds ? filled("){narrow}", of) : "";
-    if (word == "exponential") {
-        const bool are_users = find_step(of.table, "exponentials").of_user;
-        return filled(are_users ? "exponentials[{cell}]" : "exp(scores[{cell}] - row_max[{row}])",
-                      of, softmax_word);
-    }
-    if (word != "softmax") return std::nullopt;
-    return filled(
-        "exponentials = np.exp({scores}{wide} - {scores}.max(axis={axis}, keepdims=True))\n"
-        "weights = {open}exponentials / exponentials.sum(axis={axis}, keepdims=True){close}",
-        of, softmax_word);
+    if (word != "exponential") return std::nullopt;
+    const bool are_users = find_step(of.table, "exponentials").of_user;
+    return filled(are_users ? "exponentials[{cell}]" : "exp(scores[{cell}] - row_max[{row}])", of,
+                  softmax_word);
 }
 
 /// The axis that softmax goes along, of what is read first.
@@ -110,26 +96,6 @@ Step weights_card() {
                         "softmax({scores}, sink) over the {over} axis, without the sink's own"},
                        {"softmax({scores}) over the {over} axis"}},
                       softmax_word),
-            .code = field_lines(
-                {{adds_sink,
-                  "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], "
-                  "dim=-1)\n"
-                  "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
-                  "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
-                  "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
-                  "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
-                  "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
-                  "weights = shares[..., :-1]"},
-                 {is_sigmoid, nullptr, nullptr},
-                 {zeroes_empty_rows,
-                  "weights = F.softmax({scores}, dim={axis})\n"
-                  "weights = weights.masked_fill({scores}.amax(dim={axis}, keepdim=True) == "
-                  "float(\"-inf\"), 0)",
-                  "{softmax}\n"
-                  "weights = np.where({scores}.max(axis={axis}, keepdims=True) == -np.inf, 0, "
-                  "weights)"},
-                 {"weights = F.softmax({scores}, dim={axis})", "{softmax}"}},
-                softmax_word),
         },
         []<class T>(const LoopInputs<T>& in) {
             const auto step = in.twin(loop::softmax<T>, vectorized::softmax<T>);

@@ -19,7 +19,6 @@ StepTable joined(std::initializer_list<Cards> parts) {
     StepTable all;
     for (const Cards cards : parts) {
         for (Step& card : cards()) {
-            if (card.rule && !card.code) card.code = lines_by_rule;
             if (card.rule && !card.compute) card.compute = by_rule(card);
             all.push_back(std::move(card));
         }

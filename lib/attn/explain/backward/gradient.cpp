@@ -1,4 +1,4 @@
-#include "attn/core/rules/gradient.hpp"
+#include "attn/explain/backward/gradient.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "attn/core/rules/indices.hpp"
 #include "attn/core/rules/print.hpp"
-#include "attn/core/rules/python_frame.hpp"
+#include "attn/explain/codegen/python_frame.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {

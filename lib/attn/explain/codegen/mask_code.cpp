@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
+#include "attn/explain/codegen/field_lines.hpp"
 
 namespace attn {
 namespace {
@@ -20,7 +20,7 @@ std::optional<std::string> mask_word(std::string_view word, const StepLines& of)
     if (word == "end") return std::to_string(first + static_cast<std::ptrdiff_t>(plan.query_len));
     if (word == "lengths") {
         const std::string list = fmt::format("{}", fmt::join(plan.config.lengths, ", "));
-        return plan.has_batch ? filled("{array}([" + list + "])[:, None]", of) : list;
+        return plan.has_batch ? written("{array}([" + list + "])[:, None]", of) : list;
     }
     if (word == "padding") {
         const auto* tokens =
@@ -29,7 +29,7 @@ std::optional<std::string> mask_word(std::string_view word, const StepLines& of)
         const bool has_pad = tokens != nullptr && tokens->pad_id;
         if (has_pad) ids += std::to_string(*tokens->pad_id);
         if (plan.config.lengths.empty()) return ids;
-        const std::string after = filled("{np}.arange({Tk}) >= {lengths}", of, mask_word);
+        const std::string after = written("{np}.arange({Tk}) >= {lengths}", of, mask_word);
         return has_pad ? "(" + ids + ") | (" + after + ")" : after;
     }
     for (const MaskKind& kind : mask_kinds()) {
@@ -52,7 +52,7 @@ std::string mask_code(const StepLines& of) {
         if (!kind.chosen(of.plan.config.mask)) continue;
         const std::string variable(kind.variable);
         lines +=
-            variable + " = " + filled(of.torch() ? kind.torch : kind.numpy, of, mask_word) + "\n";
+            variable + " = " + written(of.torch() ? kind.torch : kind.numpy, of, mask_word) + "\n";
         all += (all.empty() ? "" : " | ") + variable;
     }
     return lines + "mask = " + all;

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "attn/core/rules/python_frame.hpp"
 #include "attn/core/rules/rule.hpp"
+#include "attn/explain/codegen/python_frame.hpp"
 
 namespace attn::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "attn/core/walk/bounds.hpp"
+#include "attn/explain/bounds/bounds.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "attn/core/rules/gradient.hpp"
+#include "attn/explain/backward/gradient.hpp"
 
 #include <doctest/doctest.h>
 

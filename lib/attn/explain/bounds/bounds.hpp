@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "attn/core/rules/radius.hpp"
 #include "attn/core/walk/step.hpp"
+#include "attn/explain/bounds/radius.hpp"
 
 namespace attn {
 
@@ -14,7 +14,7 @@ struct Ball {
     Tensor radius;  ///< float64, the same axes; infinite where the type has no such number
 };
 
-/// Works out what rounding allows of each step, by its own rule (attn/core/rules/radius.hpp).
+/// Works out what rounding allows of each step, by its own rule (attn/explain/bounds/radius.hpp).
 class Bounds {
 public:
     /// `used` are the tensors that code has used: they count as they are. What it lacks is a ball

@@ -1,4 +1,4 @@
-#include "attn/core/rules/python_frame.hpp"
+#include "attn/explain/codegen/python_frame.hpp"
 
 #include <algorithm>
 #include <cmath>

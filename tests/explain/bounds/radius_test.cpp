@@ -1,4 +1,4 @@
-#include "attn/core/rules/radius.hpp"
+#include "attn/explain/bounds/radius.hpp"
 
 #include <doctest/doctest.h>
 

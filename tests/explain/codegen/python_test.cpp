@@ -4,7 +4,7 @@
 #include <map>
 
 #include "attn/core/rules/complete.hpp"
-#include "attn/core/rules/print.hpp"
+#include "attn/explain/codegen/python.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 using namespace attn;

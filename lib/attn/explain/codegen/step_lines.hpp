@@ -1,9 +1,9 @@
 #pragma once
 #include <string>
 
-#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/rule.hpp"
 #include "attn/core/walk/step.hpp"
+#include "attn/explain/codegen/python.hpp"
 
 namespace attn {
 
@@ -47,8 +47,15 @@ DType type_within(const StepLines& of);
 /// The lines of Python that make the tensor of a completed rule in the type of the walk.
 std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made);
 
-/// The same of the step's own rule; nothing without one.
+/// The lines of the step's own rule; empty without one.
 std::string lines_by_rule(const StepLines& of);
+
+/// The lines that make the step: its own (Step::code), the field's, or its rule's.
+std::string lines_of(const StepLines& of);
+/// The lines that make the step if it has none of its own.
+std::string card_lines(const StepLines& of);
+/// True if there are lines that make the step.
+inline bool has_lines(const Step& step) { return step.code || step.rule; }
 
 /// The sizes as arguments: `2, 4, 8`.
 std::string size_list(const Shape& shape);

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "attn/core/rules/print.hpp"
-#include "attn/core/rules/python_frame.hpp"
 #include "attn/core/rules/rule.hpp"
+#include "attn/explain/codegen/python.hpp"
+#include "attn/explain/codegen/python_frame.hpp"
 
 namespace attn::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "attn/core/rules/radius.hpp"
+#include "attn/explain/bounds/radius.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "attn/core/rules/functions.hpp"
-#include "attn/core/rules/gradient.hpp"
 #include "attn/core/rules/products.hpp"
+#include "attn/explain/backward/gradient.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/number_text.hpp"
 

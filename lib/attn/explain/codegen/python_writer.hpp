@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "attn/core/rules/complete.hpp"
-#include "attn/core/rules/print.hpp"
-#include "attn/core/rules/python_frame.hpp"
+#include "attn/explain/codegen/python.hpp"
+#include "attn/explain/codegen/python_frame.hpp"
 
 namespace attn::python {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/core/rules/gradient.hpp"
+#include "attn/explain/backward/gradient.hpp"
 
 namespace attn {
 namespace {

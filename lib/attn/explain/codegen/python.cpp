@@ -6,9 +6,10 @@
 #include <fmt/format.h>
 
 #include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/products.hpp"
-#include "attn/core/rules/python_writer.hpp"
 #include "attn/core/rules/rule.hpp"
+#include "attn/explain/codegen/python_writer.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 

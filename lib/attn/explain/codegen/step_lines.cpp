@@ -1,11 +1,11 @@
-#include "attn/core/cards/step_lines.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "attn/core/cards/field_lines.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/codegen/field_lines.hpp"
 #include "attn/ground/text/number_text.hpp"
 
 namespace attn {
@@ -35,7 +35,21 @@ std::string lines_by_rule(const StepLines& of) {
     if (!rule) return {};
     const std::string lines = rule_lines(*rule, of, of.step.outline(of.plan));
     if (of.step.in_float32 || type_within(of) == of.plan.compute_dtype) return lines;
-    return lines + filled("\n{step} = {step}{narrow}", of);
+    return lines + written("\n{step} = {step}{narrow}", of);
+}
+
+std::string card_lines(const StepLines& of) {
+    const Step& step = of.step;
+    if (!step.follows_rule) return field_lines(of);
+    const std::optional<Rule> rule = rule_of(of);
+    if (!rule) return {};
+    const Prose& remark = of.torch() ? step.torch_remark : step.numpy_remark;
+    return (remark.empty() ? "" : "# " + remark.visible() + "\n") +
+           rule_lines(*rule, of, step.outline(of.plan));
+}
+
+std::string lines_of(const StepLines& of) {
+    return of.step.code ? of.step.code(of) : card_lines(of);
 }
 
 namespace {
