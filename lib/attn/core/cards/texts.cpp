@@ -18,7 +18,7 @@ std::string meaning_of(const std::string& word, const PlannedStep& of) {
     return json_number(setting->second);
 }
 
-std::string filled(std::string_view text, const PlannedStep& of, Words own) {
+std::string filled(std::string_view text, const PlannedStep& of, CardWords own) {
     return filled(text, [&](std::string_view word) {
         std::optional<std::string> meant = own ? own(word, of) : std::nullopt;
         return meant ? std::move(meant) : meaning_of(std::string(word), of);

@@ -14,7 +14,7 @@ namespace attn {
 // chain, and words of the card's own.
 
 /// Returns the meaning of a word of the card's own, nothing for other words.
-using Words = std::optional<std::string> (*)(std::string_view word, const PlannedStep& of);
+using CardWords = std::optional<std::string> (*)(std::string_view word, const PlannedStep& of);
 
 /// The condition of a text: on a plan, or on a step in its table.
 class When {
@@ -38,7 +38,7 @@ inline const When always_meant{[](const Plan&) { return true; }};
 std::string meaning_of(const std::string& word, const PlannedStep& of);
 
 /// Fills the braces of a text.
-std::string filled(std::string_view text, const PlannedStep& of, Words own = nullptr);
+std::string filled(std::string_view text, const PlannedStep& of, CardWords own = nullptr);
 
 /// A text and the plans that it is for.
 struct PlannedText {
@@ -52,7 +52,7 @@ struct PlannedText {
 /// The first text whose condition holds, filled, for a card; an empty one if none does.
 template <std::size_t N>
 std::function<std::string(const PlannedStep&)> texts(const PlannedText (&rows)[N],
-                                                     Words own = nullptr) {
+                                                     CardWords own = nullptr) {
     return [rows = std::to_array(rows), own](const PlannedStep& of) {
         for (const PlannedText& row : rows) {
             if (row.when.holds(of)) return filled(row.text, of, own);

@@ -15,6 +15,7 @@ namespace attn {
 
 struct Step;
 struct StepLines;
+struct CardText;
 namespace notes {
 struct Subject;
 }
@@ -147,6 +148,9 @@ struct Step {
     std::string file{};         ///< the attention file that says it
     bool of_user = false;       ///< it follows a rule of the user, or of an attention file
     bool follows_rule = false;  ///< its rule replaced that of its card
+    /// Its paragraphs in the text of attention (attn/core/cards/card_text.hpp); null if it is
+    /// written in C++, or no longer follows them.
+    const CardText* text = nullptr;
     /// Whether what attn/explain/notes has under its name is true of its numbers.
     bool is_told = true;
     /// What its attention file says of them, and what there is to say of a rule of the user.

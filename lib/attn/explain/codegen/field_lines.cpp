@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attn/core/cards/card_text.hpp"
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/cards/starts.hpp"
 #include "attn/core/walk/step_rule.hpp"
@@ -80,10 +81,6 @@ std::optional<std::string> norm_word(std::string_view word, const StepLines& of)
     return of.plan.config.parameters.has("b_x") ? "b_x" : "None";
 }
 
-std::optional<std::string> qk_norm_word(std::string_view word, const StepLines& of) {
-    return word == "eps" ? std::optional(json_number(of.plan.config.qk_norm.eps)) : std::nullopt;
-}
-
 /// The features that rotate, one after the other: `4:8:2`.
 std::optional<std::string> rotated_word(std::string_view word, const StepLines& of) {
     const bool is_key = of.step.chain == Chain::keys;
@@ -100,6 +97,17 @@ std::optional<std::string> rotated_word(std::string_view word, const StepLines& 
     return std::nullopt;
 }
 
+/// The weights with a sink, which is one column more while softmax is taken.
+constexpr const char* torch_sink =
+    "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], dim=-1)\n"
+    "weights = F.softmax(with_sink, dim=-1)[..., :-1]";
+constexpr const char* numpy_sink =
+    "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
+    "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
+    "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
+    "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
+    "weights = shares[..., :-1]";
+
 /// The axis of softmax, the sink's logits along it, and the softmax of NumPy, which has none.
 std::optional<std::string> softmax_lines_word(std::string_view word, const StepLines& of) {
     if (word == "sinks") return of.plan.has_head ? "sink[:, None, None]" : "sink";
@@ -113,6 +121,8 @@ std::optional<std::string> softmax_lines_word(std::string_view word, const StepL
     const bool rounds = type_within(of) != of.plan.compute_dtype;
     if (word == "open") return rounds ? "(" : "";
     if (word == "close") return rounds ? written("){narrow}", of) : "";
+    if (word == "with_sink")
+        return written(of.torch() ? torch_sink : numpy_sink, of, softmax_lines_word);
     if (word != "softmax") return std::nullopt;
     return written(
         "exponentials = np.exp({scores}{wide} - {scores}.max(axis={axis}, keepdims=True))\n"
@@ -136,19 +146,12 @@ bool stretches_as(const Plan& plan) {
     return scaling && scaling->kind == kind;
 }
 bool is_rms(const Plan& plan) { return *plan.config.x_norm == NormKind::rms; }
-/// PyTorch's function does not round between its operations, as a walk in 16 bits does.
-bool is_plain_l2(const Plan& plan) {
-    return plan.config.qk_norm.over == NormOver::l2 && !is_16_bit(plan.compute_dtype);
-}
 bool rotates_neighbours(const Plan& plan) {
     return plan.config.rotary.pairing == Pairing::interleaved;
 }
 bool rotates_some(const Plan& plan) {
     return rotates_neighbours(plan) && 2 * plan.rotary_pairs() < plan.head_dim;
 }
-bool adds_sink(const PlannedStep& of) { return of.has("sink"); }
-bool is_sigmoid(const Plan& plan) { return plan.config.sigmoid; }
-bool zeroes_empty_rows(const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }
 
 /// A line of both languages, or of each. A language without one has that of the rule.
 struct FieldLine {
@@ -189,9 +192,6 @@ const std::vector<FieldLines>& all_lines() {
          {{is_rms, nullptr, nullptr},
           {"normed_x = F.layer_norm(x, g_x.shape, g_x, {bias}, {eps})", nullptr}},
          norm_word},
-        {{"normed_query", "normed_key"},
-         {{is_plain_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
-         qk_norm_word},
         {{"positions", "memory_positions"}, {"{step} = {places}"}, position_word},
         {{"inverse_frequencies"},
          {{stretches_as<Kind::longrope>,
@@ -228,39 +228,8 @@ const std::vector<FieldLines>& all_lines() {
            "{step} = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
            "{sin}), axis=-1).reshape({before}.shape)"}},
          rotated_word},
-        {{"repeated_key", "repeated_value"},
-         {{"{step} = {before}.repeat_interleave({group}, dim=-3)",
-           "{step} = np.repeat({before}, {group}, axis=-3)"}}},
-        {{"masked_scores"},
-         {{"masked_scores = {scores}.masked_fill(mask, float(\"-inf\"))",
-           "masked_scores = np.where(mask, -np.inf, {scores})"}}},
-        {{"weights"},
-         {{adds_sink,
-           "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], dim=-1)\n"
-           "weights = F.softmax(with_sink, dim=-1)[..., :-1]",
-           "column = np.broadcast_to({sinks}, {scores}.shape[:-1] + (1,))\n"
-           "with_sink = np.concatenate([{scores}, column], axis=-1)\n"
-           "shares = np.exp(with_sink{wide} - with_sink.max(axis=-1, keepdims=True))\n"
-           "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
-           "weights = shares[..., :-1]"},
-          {is_sigmoid, nullptr, nullptr},
-          {zeroes_empty_rows,
-           "weights = F.softmax({scores}, dim={axis})\n"
-           "weights = weights.masked_fill({scores}.amax(dim={axis}, keepdim=True) == "
-           "float(\"-inf\"), 0)",
-           "{softmax}\n"
-           "weights = np.where({scores}.max(axis={axis}, keepdims=True) == -np.inf, 0, weights)"},
-          {"weights = F.softmax({scores}, dim={axis})", "{softmax}"}},
-         softmax_lines_word},
-        {{"sink_weight"},
-         {{"sink_weight = F.softmax(with_sink, dim=-1)[..., -1]",
-           "sink_weight = shares[..., -1]"}}},
-        {{"lambda_full"},
-         {"lambda_init = 0.8 - 0.6 * math.exp(-0.3 * {depth})\n"
-          "lambda_full = {np}.exp((lambda_q1 * lambda_k1).sum(-1, {keepdim}=True)) - "
-          "{np}.exp((lambda_q2 * lambda_k2).sum(-1, {keepdim}=True)) + lambda_init"},
-         depth_word},
-        {{"scaled_context"}, {"scaled_context = {contexts} * (1 - lambda_init)"}},
+        {{"weights"}, {}, softmax_lines_word},
+        {{"lambda_full"}, {}, depth_word},
     };
     return all;
 }
@@ -279,14 +248,26 @@ std::string field_lines(const StepLines& of) {
     if (step == "mask") return mask_code(of);
     if (step == "buckets") return buckets_code(of);
     if (step == "position_bias") return position_bias_code(of);
-    for (const FieldLines& each : all_lines()) {
-        if (std::ranges::find(each.steps, step) == each.steps.end()) continue;
-        for (const FieldLine& line : each.lines) {
-            const char* const text = of.torch() ? line.torch : line.numpy;
-            if (line.when.holds(of)) {
-                return text == nullptr ? lines_by_rule(of) : written(text, of, each.words);
-            }
-        }
+    const auto known = std::ranges::find_if(all_lines(), [&](const FieldLines& each) {
+        return std::ranges::find(each.steps, step) != each.steps.end();
+    });
+    const PythonWords words = known == all_lines().end() ? nullptr : known->words;
+    if (of.step.text != nullptr) {
+        const Way* const way = of.step.text->way(of);
+        const std::string said =
+            way == nullptr ? std::string() : way->said(of.torch() ? "torch" : "numpy");
+        if (said.empty()) return lines_by_rule(of);
+        return filled(said, [&](std::string_view word) {
+            std::optional<std::string> meant = words ? words(word, of) : std::nullopt;
+            if (!meant && way->words) meant = way->words(word, of);
+            return meant ? std::move(meant) : python_meaning(std::string(word), of);
+        });
+    }
+    if (known == all_lines().end()) return lines_by_rule(of);
+    for (const FieldLine& line : known->lines) {
+        if (!line.when.holds(of)) continue;
+        const char* const text = of.torch() ? line.torch : line.numpy;
+        return text == nullptr ? lines_by_rule(of) : written(text, of, words);
     }
     return lines_by_rule(of);
 }
