@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "app/commands/commands.hpp"
@@ -9,6 +10,7 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/cards/walk_text.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/files/io/output_files.hpp"
@@ -141,6 +143,24 @@ void write_fresh(const Arguments& arguments, const std::string& path) {
     report_note("wrote " + path + ": edit it, and walk it with attn-explain --attention " + shown);
 }
 
+/// Shows the text that the walk is made of, or that of one of its variants: `standard/sink`.
+void write_walk_text(const Arguments& arguments, const std::string& name) {
+    const std::string text = attn::text_of_walk(name);
+    std::string variants;
+    if (name == attn::walk_texts().front()) {
+        variants =
+            "\n# Its variants are texts of their own: attn-explain attentions standard/sink\n#\n";
+        for (const std::string& each : attn::walk_texts()) {
+            if (each != name) variants += "#   " + each + "\n";
+        }
+    }
+    write_text_or_json(
+        arguments, [&] { return text + variants; },
+        [&] {
+            return attn::JsonText{{"name", name}, {"text", text}}.text;
+        });
+}
+
 int run_attentions(const Arguments& arguments) {
     if (const std::string path = fresh_file(arguments); !path.empty()) {
         write_fresh(arguments, path);
@@ -155,7 +175,13 @@ int run_attentions(const Arguments& arguments) {
         write_attentions(arguments);
         return 0;
     }
-    const auto file = attention_of(arguments[flags::name]);
+    const std::string name = arguments[flags::name];
+    const std::vector<std::string> of_walk = attn::walk_texts();
+    if (std::ranges::find(of_walk, name) != of_walk.end() && !arguments.has(flags::forms)) {
+        write_walk_text(arguments, name);
+        return 0;
+    }
+    const auto file = attention_of(name);
     if (arguments.has(flags::forms)) return write_forms(arguments, *file);
     write_text_or_json(
         arguments, [&] { return file->text; }, [&] { return json_of(*file).text; });
@@ -165,14 +191,16 @@ int run_attentions(const Arguments& arguments) {
 }  // namespace
 
 Command attentions_command() {
-    return {"attentions",
-            "list attentions, show one, or compare its forms",
-            {attentions_flags, json_flags, walk_flags, config_flags},
-            run_attentions,
-            {{"attn-explain attentions", "Lists what --attention knows."},
-             {"attn-explain attentions retention", "Shows its file."},
-             {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
-             {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"}}};
+    return {
+        "attentions",
+        "list attentions, show one, or compare its forms",
+        {attentions_flags, json_flags, walk_flags, config_flags},
+        run_attentions,
+        {{"attn-explain attentions", "Lists what --attention knows."},
+         {"attn-explain attentions standard", "Shows the text that the walk itself is made of."},
+         {"attn-explain attentions retention", "Shows its file."},
+         {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
+         {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"}}};
 }
 
 }  // namespace app

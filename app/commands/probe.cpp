@@ -12,9 +12,9 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/explain/backward/backward.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/text/json.hpp"
@@ -67,8 +67,10 @@ std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
                       (learns ? ".requires_grad_()" : "") + "\n";
             if (learns) leaves += (leaves.empty() ? "" : ", ") + step.name + "=" + step.name;
         }
-        if (given.has(step.name) || step.kind != attn::Step::Kind::computed || !step.code) continue;
-        steps += step.code({{plan, table, step}, language}) + "\n";
+        if (given.has(step.name) || step.kind != attn::Step::Kind::computed ||
+            !attn::has_lines(step))
+            continue;
+        steps += attn::lines_of({{plan, table, step}, language}) + "\n";
         names += (names.empty() ? "" : ", ") + step.name + "=" + step.name;
     }
     std::string back;  // from the gradient of the output to those of the inputs

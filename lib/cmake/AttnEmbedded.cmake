@@ -35,13 +35,25 @@ attn_lay(${page}/page.S ${page_files} ${live}/core.wasm.gz ${live}/program.wasm.
 set(pages ${lib}/learn/notebooks/pages)
 file(GLOB page_files CONFIGURE_DEPENDS ${pages}/*.txt)
 attn_lay(${pages}/pages.S ${page_files})
+# Attention as the program walks it: the first that applies to a step counts, so that variants come
+# in this order.
+set(standard ${PROJECT_SOURCE_DIR}/data/attentions/standard.attn)
+foreach(idea scale fused sigmoid sink softmax differential cache shared-heads qk-norm)
+    list(APPEND standard ${PROJECT_SOURCE_DIR}/data/attentions/standard/${idea}.attn)
+endforeach()
+set(standard_text ${CMAKE_CURRENT_BINARY_DIR}/standard.txt)
+add_custom_command(OUTPUT ${standard_text} DEPENDS ${standard} VERBATIM
+    COMMAND sh -c "cat \"$@\" >standard.txt" sh ${standard}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+attn_lay(${lib}/core/cards/standard.S ${standard_text})
 # What other code calls the steps, what families of models are, what lint teaches; and the
 # attentions of data/attentions, one after the other.
 file(GLOB attentions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/attentions/*.attn)
+list(REMOVE_ITEM attentions ${PROJECT_SOURCE_DIR}/data/attentions/standard.attn)
 set(attentions_text ${CMAKE_CURRENT_BINARY_DIR}/attentions.txt)
 add_custom_command(OUTPUT ${attentions_text} DEPENDS ${attentions} VERBATIM
     COMMAND sh -c "cat \"$@\" >attentions.txt" sh ${attentions}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-add_custom_target(attentions DEPENDS ${attentions_text})
+add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text})
 attn_lay(${lib}/data.S ${lib}/judge/diagnose/names.txt ${lib}/models/families.json
          ${lib}/judge/lint/rules.txt ${attentions_text})

@@ -22,9 +22,50 @@ std::string wing_in(const std::string& path) {
     return end == std::string::npos ? "" : path.substr(begin, end - begin);
 }
 
+/// The floor of each room of the wings whose rooms are in order.
+const std::map<std::string, std::map<std::string, int>> rooms{
+    {"core",
+     {{"rules", 0},
+      {"steps", 0},
+      {"fused", 0},
+      {"plan", 1},
+      {"settings", 2},
+      {"walk", 2},
+      {"cards", 3}}},
+    {"explain",
+     {{"codegen", 0}, {"notes", 0}, {"why", 1}, {"backward", 2}, {"bounds", 3}, {"document", 4}}}};
+
+/// The room in `attn/WING/ROOM/...`.
+std::string room_in(const std::string& path) {
+    const std::size_t begin = path.find('/', path.find("attn/") + 5) + 1;
+    return path.substr(begin, path.find('/', begin) - begin);
+}
+
 }  // namespace
 
 TEST_SUITE("house") {
+    TEST_CASE("no include of core or explain goes up to another room") {
+        const std::string begin = "#include \"attn/";
+        for (const auto& [wing, floor_of] : rooms) {
+            const std::string folder = ATTN_SOURCE_DIR "/lib/attn/" + wing;
+            for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+                const std::string path = entry.path().string();
+                if (!path.ends_with("pp")) continue;
+                const std::string room = room_in(path.substr(path.rfind("/lib/attn/") + 5));
+                INFO(path);
+                REQUIRE(floor_of.contains(room));
+                std::ifstream file(path);
+                for (std::string line; std::getline(file, line);) {
+                    if (!line.starts_with(begin) || wing_in(line) != wing) continue;
+                    const std::string other = room_in(line);
+                    INFO(line);
+                    REQUIRE(floor_of.contains(other));
+                    CHECK((other == room || floor_of.at(other) < floor_of.at(room)));
+                }
+            }
+        }
+    }
+
     TEST_CASE("no include of the library goes up a floor") {
         const std::string begin = "#include \"attn/";
         std::size_t includes = 0;

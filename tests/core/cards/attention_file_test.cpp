@@ -79,6 +79,64 @@ TEST_SUITE("attention files") {
         CHECK_FALSE(ledger.has("scores"));  // nobody reads them any more
         CHECK_FALSE(ledger.has("row_max"));
     }
+    TEST_CASE("when: the first step of a name whose conditions hold is the one that is walked") {
+        const std::string text =
+            "attention a\n"
+            "step weights[h,q,k] = scores[h,q,k]\n  when not causal\n"
+            "step weights[h,q,k] = 2 * scores[h,q,k]\n  when causal, not sink\n"
+            "step extra[h,q] = sum k: weights[h,q,k]\n  when sink\n"
+            "step context[h,q,f] = sum k: weights[h,q,k] * values[h,k,f]\n";
+        WalkConfig config = config_of(text);
+        const Ledger causal = walked(config);
+        CHECK(causal["weights"].at(0) == 2 * causal["masked_scores"].at(0));
+        CHECK_FALSE(causal.has("extra"));
+        config.mask.causal = false;
+        const Ledger open = walked(config);
+        CHECK(open["weights"].at(1) == open["scaled_scores"].at(1));
+        CHECK(refusal("attention a\nstep weights[h,q,k] = 1\n  when causl\n") ==
+              "mine.attn:3: there is no condition 'causl'; did you mean causal?");
+        CHECK(refusal("attention a\nstep weights[h,q,k] = 1\n  when causal\n"
+                      "step weights[h,q,k] = 2\n  when causal\n") ==
+              "mine.attn:2: two steps make weights");
+    }
+    TEST_CASE("loop: the step is made by the hand-written function, to the bit") {
+        const auto last = [](const std::string& loop) {
+            WalkConfig config = config_of(
+                "attention a\nstep scores[h,q,k] = sum f: queries[h,q,f] * keys[h,k,f]\n" + loop);
+            config.dtype = config.compute_dtype = DType::float32;
+            return config;
+        };
+        WalkConfig plain = last("");
+        plain.attentions.clear();
+        CHECK(walked(last("  loop scores\n"))["scores"].numbers() ==
+              walked(plain)["scores"].numbers());
+        CHECK(refusal("attention a\nstep scores[h,q,k] = 1\n  loop score\n") ==
+              "mine.attn:2: there is no loop 'score'; did you mean scores?");
+    }
+    TEST_CASE("at once: in 16 bits a step is rounded when it is done") {
+        const std::string step = "attention a\nstep context[h,q,f] = exp(values[h,q,f]) / 3 + 1\n";
+        const auto made = [](const std::string& text) {
+            WalkConfig config = config_of(text);
+            config.dtype = config.compute_dtype = DType::bfloat16;
+            return walked(config);
+        };
+        const Ledger once = made(step + "  at once\n"), often = made(step);
+        const Tensor &value = once["value"], &context = once["context"];
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            const auto exact =
+                static_cast<float>(std::exp(static_cast<float>(value.at(i)))) / 3.0F + 1.0F;
+            CHECK(std::abs(context.at(i) - exact) <= std::abs(exact) / 256);
+        }
+        CHECK(context.numbers() != often["context"].numbers());
+    }
+    TEST_CASE("detail: a step that is shown on request") {
+        const WalkConfig config = config_of(
+            "attention a\nstep part[h,q] = max k: scores[h,q,k]\n  detail\n"
+            "step weights[h,q,k] = scores[h,q,k] - part[h,q]\n");
+        const Plan plan = resolve(config);
+        CHECK_FALSE(find_step(step_table(plan), "part").shown);
+        CHECK(walk(plan, draw(plan)).has("part"));
+    }
     TEST_CASE("parameters are drawn after the walk's own, which stay as they are") {
         WalkConfig config = config_of(
             "attention a\naxis o < H * 3\nsetting twice = 2\n"

@@ -7,8 +7,8 @@
 
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/evaluate.hpp"
-#include "attn/core/rules/gradient.hpp"
 #include "attn/core/rules/print.hpp"
+#include "attn/explain/backward/gradient.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {

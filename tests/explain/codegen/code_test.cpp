@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/show/render/render.hpp"
 

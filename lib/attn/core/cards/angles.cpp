@@ -10,14 +10,6 @@
 namespace attn {
 namespace {
 
-/// Whether they are 0, 1, 2, ...
-bool counts_from_zero(const std::vector<std::int64_t>& positions) {
-    for (std::size_t t = 0; t < positions.size(); ++t) {
-        if (positions[t] != static_cast<std::int64_t>(t)) return false;
-    }
-    return true;
-}
-
 /// Whole numbers along an index, in runs that count up by one: `if t < 2 then t + 5 else t - 2`.
 std::string listed_rule(const std::string& index, const std::vector<std::int64_t>& numbers) {
     std::string text;
@@ -41,20 +33,6 @@ using Kind = RopeScaling::Kind;
 const RopeScaling* stretching(const Plan& plan) {
     const std::optional<RopeScaling>& scaling = plan.config.rotary.scaling;
     return scaling && scaling->kind != Kind::dynamic ? &*scaling : nullptr;
-}
-
-// positions: where the tokens are.
-
-std::optional<std::string> position_word(std::string_view word, const StepLines& of) {
-    const Standing standing{of.step.tokens == "key"};
-    if (word == "positions" || word == "angles") return standing.name(std::string(word));
-    if (word != "places") return std::nullopt;
-    const std::vector<std::int64_t>& positions = standing.positions(of.plan);
-    if (counts_from_zero(positions)) {
-        return of.module() + ".arange(" + std::to_string(positions.size()) + ")";
-    }
-    return fmt::format("{}([{}])", of.torch() ? "torch.tensor" : "np.array",
-                       fmt::join(positions, ", "));
 }
 
 }  // namespace
@@ -83,7 +61,6 @@ Step positions_card(bool of_memory) {
             std::copy(positions.begin(), positions.end(), numbers.data());
             return {{"token"}, std::move(numbers)};
         },
-        .code = field_lines({"{step} = {places}"}, position_word),
     };
 }
 
@@ -98,8 +75,9 @@ bool stretched_as(const Plan& plan) {
     return stretching(plan) != nullptr && stretching(plan)->kind == kind;
 }
 
-/// The numbers of a stretching, and `1 / theta ^ (2 * i / R)` in a rule and in Python.
-std::optional<std::string> frequency_word(std::string_view word, const StepLines& of) {
+}  // namespace
+
+std::optional<std::string> frequency_word(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::size_t width = 2 * plan.rotary_pairs();
     if (word == "base") return json_number(plan.rotary_base());
@@ -131,6 +109,8 @@ std::optional<std::string> frequency_word(std::string_view word, const StepLines
     return word == "range" ? std::optional(json_number(high - low)) : std::nullopt;
 }
 
+namespace {
+
 Step inverse_frequencies_card() {
     Step card{
         .name = "inverse_frequencies",
@@ -148,20 +128,6 @@ Step inverse_frequencies_card() {
                         "{step}[i] = {power} / {factor} * ({share}) + {power} * (1 - ({share}))"},
                        {"{step}[i] = {power}"}},
                       frequency_word),
-        .code = field_lines(
-            {{stretched_as<Kind::longrope>,
-              "pair_factors = {array}([{factors}], dtype={type})\n"
-              "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})"
-              " / pair_factors"},
-             {stretched_as<Kind::llama3>,
-              "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})\n"
-              "share = 1 - (({length} / (2 * math.pi / {step}) - {low}) / {range}).clip(0, 1)\n"
-              "{step} = {step} / {factor} * share + {step} * (1 - share)"},
-             {stretched_as<Kind::yarn>,
-              "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})\n"
-              "share = (({np}.arange({width} // 2, dtype={type}) - {low}) / {range}).clip(0, 1)\n"
-              "{step} = {step} / {factor} * share + {step} * (1 - share)"}},
-            frequency_word),
     };
     card.compute = [stretched = by_rule(card)](const Plan& plan, const Ledger& ledger) -> Tensor {
         if (is_stretched(plan)) return stretched(plan, ledger);
@@ -192,8 +158,6 @@ Step angles_card(const Standing& standing) {
             .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
             .in_float32 = true,
             .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
-            .code = field_lines({"{step} = {positions}{as_type}[:, None] * inverse_frequencies"},
-                                position_word),
         },
         []<class T>(const LoopInputs<T>& in) { return attn::angles(in.whole(0), in[1]); });
 }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "attn/core/cards/attention_axes.hpp"
+#include "attn/core/cards/card_text.hpp"
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
@@ -31,7 +32,7 @@ bool reads(const RuleNode& node, const std::string& name, bool in_index) {
 class Builder {
 public:
     Builder(StepTable& table, const Plan& plan, const std::shared_ptr<const AttentionFile>& file)
-        : table_(table), plan_(plan), file_(file), steps_(file->steps_of(plan.config.form)) {}
+        : table_(table), plan_(plan), file_(file), steps_(file->steps_of(plan)) {}
 
     void build() {
         const bool makes_mask = std::ranges::any_of(steps_, [](const AttentionStep& each) {
@@ -51,6 +52,7 @@ public:
                       [&] { with_heads_in_mind([&] { replaces ? replace(i) : add(i); }); });
             put_in_ = replaces ? std::string() : name;
         }
+        if (is_shipped()) return;  // its mistakes are checked by the tests
         for (const AttentionMistake& each : file_->mistakes) {
             file_->at(each.line, [&] { check(each); });
         }
@@ -61,6 +63,7 @@ private:
         return static_cast<std::size_t>(std::ranges::find(table_, name, &Step::name) -
                                         table_.begin());
     }
+    bool is_shipped() const { return file_->label == file_->name; }
     bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
 
     /// A file without a letter for heads may be of lengths that heads have not: says so where a
@@ -201,25 +204,23 @@ private:
 
     /// What a card says beside its rule, and what it is made of.
     void finish(Step& step, const AttentionStep& said) {
-        follow_rule(step, {plan_, table_, step}, said.rule);
+        const Rule whole = follow_rule(step, {plan_, table_, step}, said.rule);
         step.file = file_->name;
         step.of_user = true;
         if (!said.title.empty()) step.title = said.title;
         step.is_told = false;
         step.file_note = said.note;
+        if (said.at_once) step.at_once = always_so;
+        if (said.is_detail) step.shown = false;
+        if (!said.loop.empty()) step.compute = loop_called(said.loop).compute(step);
         const Outline made = step.outline(plan_);
-        const Rule whole = completed(said.rule, made, rule_names({plan_, table_, step}));
         const bool in_float32 = plan_.compute_dtype == DType::float32;
         std::vector<std::string> remarks = remarks_on(whole, made, in_float32);
         // A shipped file is read as it is printed, with the names of the steps.
-        const bool is_shipped = file_->label == file_->name;
-        if (!is_shipped) add_chain_remarks(said.rule, {plan_, table_, step}, remarks);
+        if (!is_shipped()) add_chain_remarks(said.rule, {plan_, table_, step}, remarks);
         step.remarks = joined(remarks, " ");
-        step.code = [torch = Prose(said.torch), numpy = Prose(said.numpy),
-                     by_rule = step.code](const StepLines& of) {
-            const Prose& line = of.torch() ? torch : numpy;
-            return (line.empty() ? "" : "# " + line.visible() + "\n") + by_rule(of);
-        };
+        step.torch_remark = said.torch;
+        step.numpy_remark = said.numpy;
         step.compute = [file = file_, line = said.line, by_rule = step.compute](
                            const Plan& plan, const Ledger& ledger) {
             return file->at(line, [&] { return by_rule(plan, ledger); });
@@ -389,7 +390,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
         if (leaves) step.applies = [](const Plan&) { return false; };
     }
     for (const auto& file : plan.config.attentions) {
-        for (const AttentionStep& said : file->steps_of(plan.config.form)) {
+        for (const AttentionStep& said : file->steps_of(plan)) {
             require_reader(*file, said, needed,
                            *std::ranges::find(table, said.rule.step, &Step::name));
         }

@@ -30,10 +30,6 @@ std::vector<double> sink_logits(const Ledger& ledger) {
     return logits;
 }
 
-std::size_t block_count(const Plan& plan) {
-    return (plan.key_len + plan.key_block() - 1) / plan.key_block();
-}
-
 /// The numbers of one block that a step shows, from those of all.
 using Pick = std::vector<double> FusedBlock::*;
 
@@ -79,69 +75,26 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
     return result;
 }
 
-/// The step of one number for each query and block.
-template <Pick pick>
-Tensor compute_running(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        return {plan.per_head_axes("query", "block"), gathered<T>(plan, ledger, pick, false)};
-    });
+}  // namespace
+
+std::size_t block_count(const Plan& plan) {
+    return (plan.key_len + plan.key_block() - 1) / plan.key_block();
 }
 
-Outline partial_context_outline(const Plan& plan) {
-    Outline outline{plan.per_head_axes("query", "feature"),
-                    plan.per_head_shape(plan.query_len, plan.value_dim)};
-    outline.axes.insert(outline.axes.end() - 2, "block");
-    outline.shape.insert(outline.shape.end() - 2, block_count(plan));
-    return outline;
-}
-
-Tensor compute_partial_context(const Plan& plan, const Ledger& ledger) {
-    const Axes axes = partial_context_outline(plan).axes;
-    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-        return {axes, gathered<T>(plan, ledger, &FusedBlock::context, true)};
-    });
-}
-
-/// A card of one number for each query and block.
-Step running_card(std::string name, std::string title, Step::Compute compute) {
-    return {
-        .name = std::move(name),
-        .title = std::move(title),
-        .applies = [](const Plan& plan) { return plan.traces_blocks(); },
-        .reads = these({Chain::queries, Chain::keys, Chain::values}),
-        .outline =
-            [](const Plan& plan) {
-                return Outline{plan.per_head_axes("query", "block"),
-                               plan.per_head_shape(plan.query_len, block_count(plan))};
-            },
-        .compute = std::move(compute),
+Step::Compute running_number(Pick number) {
+    return [number](const Plan& plan, const Ledger& ledger) -> Tensor {
+        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
+            return {plan.per_head_axes("query", "block"), gathered<T>(plan, ledger, number, false)};
+        });
     };
 }
 
-/// The index of the head where a rule has to name it, the keys up to the end of block `j`.
-std::optional<std::string> block_word(std::string_view word, const StepLines& of) {
-    if (word == "h") return of.plan.has_head ? "h," : "";
-    if (word == "sink") return sink_cell(of.plan);
-    if (word == "last") return std::to_string(block_count(of.plan) - 1);
-    if (word != "keys") return std::nullopt;
-    return "0..min((j + 1) * " + std::to_string(of.plan.key_block()) + ", Tk)";
-}
-
-bool zeroes_rows(const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }
-bool traces_no_blocks(const Plan& plan) { return !plan.traces_blocks(); }
-bool gathers_sink(const PlannedStep& of) { return of.has("sink"); }
-
-}  // namespace
-
-std::string blockwise_context_rule(const PlannedStep& of) {
-    static const auto rule =
-        texts({{traces_no_blocks, "context[q,f] = sum k: weights[q,k] * values[k,f]"},
-               {zeroes_rows,
-                "context[{h}q,f] = if running_max[{h}q,{last}] == -inf then 0 else "
-                "partial_context[{h}{last},q,f] / running_sum[{h}q,{last}]"},
-               {"context[{h}q,f] = partial_context[{h}{last},q,f] / running_sum[{h}q,{last}]"}},
-              block_word);
-    return rule(of);
+Tensor partial_context(const Plan& plan, const Ledger& ledger) {
+    Axes axes = plan.per_head_axes("query", "feature");
+    axes.insert(axes.end() - 2, "block");
+    return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
+        return {axes, gathered<T>(plan, ledger, &FusedBlock::context, true)};
+    });
 }
 
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
@@ -159,44 +112,6 @@ Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
             bias.view());
         return {plan.per_head_axes("query", "feature"), std::move(context)};
     });
-}
-
-StepTable block_cards() {
-    Step running_max =
-        running_card("running_max", "the largest score that each query has met, block by block",
-                     compute_running<&FusedBlock::maximum>);
-    running_max.rule = texts(
-        {{gathers_sink, "running_max[{h}q,j] = max((max k in {keys}: scores[{h}q,k]), {sink})"},
-         {"running_max[{h}q,j] = max k in {keys}: scores[{h}q,k]"}},
-        block_word);
-    Step correction = running_card("correction", "the factor that rescales running sum and context",
-                                   compute_running<&FusedBlock::correction>);
-    correction.rule = texts(
-        {{gathers_sink,
-          "correction[{h}q,j] = if j == 0 then exp({sink} - running_max[{h}q,0]) else if "
-          "running_max[{h}q,j - 1] == -inf then 0 else exp(running_max[{h}q,j - 1] - "
-          "running_max[{h}q,j])"},
-         {"correction[{h}q,j] = if j == 0 then 0 else if running_max[{h}q,j - 1] == -inf then 0 "
-          "else exp(running_max[{h}q,j - 1] - running_max[{h}q,j])"}},
-        block_word);
-    Step running_sum =
-        running_card("running_sum", "the exponentials that each query has met, added up",
-                     compute_running<&FusedBlock::sum>);
-    running_sum.rule = texts(
-        {{gathers_sink,
-          "running_sum[{h}q,j] = (sum k in {keys}: exp(scores[{h}q,k] - running_max[{h}q,j])) + "
-          "exp({sink} - running_max[{h}q,j])"},
-         {"running_sum[{h}q,j] = if running_max[{h}q,j] == -inf then 0 else sum k in {keys}: "
-          "exp(scores[{h}q,k] - running_max[{h}q,j])"}},
-        block_word);
-    Step partial_context = running_card(
-        "partial_context", "the values, mixed so far, not yet divided", compute_partial_context);
-    partial_context.outline = partial_context_outline;
-    partial_context.rule =
-        texts({"partial_context[{h}j,q,f] = if running_max[{h}q,j] == -inf then 0 else sum k in "
-               "{keys}: exp(scores[{h}q,k] - running_max[{h}q,j]) * values[{h}k,f]"},
-              block_word);
-    return {running_max, correction, running_sum, partial_context};
 }
 
 }  // namespace attn

@@ -2,7 +2,8 @@
 #include <span>
 #include <string>
 
-#include "attn/core/cards/field_lines.hpp"
+#include "attn/core/cards/texts.hpp"
+#include "attn/core/fused/fused_attention.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/plan/projected.hpp"
 #include "attn/core/steps/sink.hpp"
@@ -15,39 +16,30 @@ namespace attn {
 // The step table is written in parts, one file for each group of steps, in the order of the walk.
 StepTable input_cards();
 StepTable norm_cards();
-StepTable parameter_cards();
 StepTable latent_cards();
 StepTable projection_cards();
-StepTable head_cards();
-StepTable normed_cards();
 StepTable angle_cards();
 StepTable rotary_cards();
 StepTable absorbed_cards();
-StepTable cache_cards();
-StepTable repeated_cards();
-StepTable score_cards();
-Step softcap_card();
 StepTable slope_cards();
 StepTable bias_cards();
-StepTable mask_cards();
-StepTable sink_cards();
-StepTable softmax_part_cards();
-StepTable softmax_cards();
-StepTable block_cards();
-StepTable difference_cards();
-StepTable context_cards();
-StepTable difference_context_cards();
 StepTable expanded_cards();
-StepTable merged_cards();
 
 /// Where the tokens of x are, or those of the memory.
 Step positions_card(bool of_memory);
+
+/// Returns the numbers of a stretching of frequencies, and `1 / theta ^ (2 * i / R)`.
+std::optional<std::string> frequency_word(std::string_view word, const PlannedStep& of);
 
 /// The vectors added to the tokens of x for their positions, and x as the sum, under the title of
 /// `x`.
 Step position_table_card();
 Step position_embedding_card();
 Step position_sum_card(const Step& x);
+
+/// Completes the steps of the projections, whose text says how most walks make them: in one
+/// product, with a matrix for each head, of latents, or without a matrix.
+void complete_projections(StepTable& table);
 
 /// Two cards of one step: the first where `meant` says so, the second elsewhere. Title and kind are
 /// those of the second.
@@ -68,18 +60,13 @@ inline Step called(Step card, std::string names) {
 /// A parameter that the list of draws has a row for.
 Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies);
 
-/// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
-Step parameter_card(const std::string& part, bool bias);
+// Attention block by block.
 
-/// The lines that make the mask: each kind, and all of them together.
-std::string mask_code(const StepLines& of);
-
-/// The share of the sink, after the weights.
-Step sink_weight_card();
-
-/// Attention block by block, for the card of the context.
+std::size_t block_count(const Plan& plan);
+/// The context, the values mixed after each block, and one number of each query after each block.
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
-std::string blockwise_context_rule(const PlannedStep& of);
+Tensor partial_context(const Plan& plan, const Ledger& ledger);
+Step::Compute running_number(std::vector<double> FusedBlock::*number);
 
 /// The tokens of x, or those of the memory, and the names of the steps on their positions.
 struct Standing {
@@ -142,8 +129,10 @@ bool is_t5(const Plan& plan);
 /// The heads that take every slope of a power of two; the others take every second of the next.
 std::size_t regular_heads(const Plan& plan);
 
-/// The lines that make the buckets.
-std::string buckets_code(const StepLines& of);
+/// The numbers and conditions in the rule of the buckets.
+std::optional<std::string> bucket_word(std::string_view word, const PlannedStep& of);
+/// Whether later keys have buckets of their own.
+bool looks_both_ways(const Plan& plan);
 
 Step buckets_card();
 
@@ -206,12 +195,12 @@ struct LoopInputs {
     }
 };
 
-/// The card with its loop: `make` gives the numbers of what is read, and the outline their axes, or
-/// a tensor with axes of its own.
+/// What a card computes by a loop: `make` gives the numbers of what is read, and the outline their
+/// axes, or a tensor with axes of its own.
 template <class Make>
-Step with_loop(Step card, Make make) {
-    card.compute = [name = card.name, reads = card.reads, outline = card.outline, make](
-                       const Plan& plan, const Ledger& ledger) {
+Step::Compute in_loops(const Step& card, Make make) {
+    return [name = card.name, reads = card.reads, outline = card.outline, make](
+               const Plan& plan, const Ledger& ledger) -> Tensor {
         const std::vector<Input> inputs = reads(plan);
         return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
             auto made = make(LoopInputs<T>{plan, ledger, name, inputs});
@@ -222,6 +211,12 @@ Step with_loop(Step card, Make make) {
             }
         });
     };
+}
+
+/// The card with its loop.
+template <class Make>
+Step with_loop(Step card, Make make) {
+    card.compute = in_loops(card, make);
     return card;
 }
 
@@ -271,8 +266,6 @@ inline std::size_t width_in_head(const Plan& plan, bool is_key) {
 
 // Questions of the cards of softmax about the sink.
 
-inline bool has_sink(const Plan& plan) { return plan.has_sink(); }
-
 /// The logits of the sink, one for each head; empty without one.
 template <class T>
 std::span<const T> sink_of(const LoopInputs<T>& in) {
@@ -280,9 +273,6 @@ std::span<const T> sink_of(const LoopInputs<T>& in) {
     const Array<T>& logits = in.ledger["sink"].template as<T>();
     return {logits.data(), logits.size()};
 }
-
-/// The inputs of row_sum.
-std::vector<Input> summed_with_sink(const Plan& plan);
 
 /// Its cell in a rule.
 std::string sink_cell(const Plan& plan);

@@ -4,8 +4,6 @@
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
-namespace {}  // namespace
-
 Step position_table_card() {
     return {
         .name = "position_table",
@@ -38,13 +36,6 @@ Step position_embedding_card() {
             {{learns_positions, "position_embedding[t,c] = position_table[positions[t], c]"},
              {"position_embedding[t,c] = if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
               "else cos(positions[t] / 10000 ^ ((c - 1) / C))"}}),
-        .code = field_lines(
-            {{learns_positions, nullptr, nullptr},
-             {"angles_of_positions = positions{as_type}[:, None] * "
-              "(1 / 10000 ** ({np}.arange(0, {C}, 2, dtype={type}) / {C}))\n"
-              "position_embedding = {np}.empty(({shape}), dtype={stored_type})\n"
-              "position_embedding[:, 0::2] = {np}.sin(angles_of_positions)\n"
-              "position_embedding[:, 1::2] = {np}.cos(angles_of_positions[:, :{C} // 2])"}}),
     };
 }
 
@@ -52,7 +43,6 @@ Step position_sum_card(const Step& x) {
     Step sum = x;
     sum.reads = these({"token_embedding", "position_embedding"});
     sum.rule = always("x[t,c] = token_embedding[t,c] + position_embedding[t,c]");
-    sum.code = lines_by_rule;
     return sum;
 }
 
@@ -77,7 +67,6 @@ Step either(bool (*meant)(const Plan&), const Step& first, const Step& second) {
     }
     step.rule = choose(first.rule, second.rule, its_plan);
     step.formula = choose(first.formula, second.formula, its_plan);
-    step.code = choose(first.code, second.code, its_plan);
     return step;
 }
 

@@ -1,5 +1,7 @@
 #include "attn/core/steps/heads.hpp"
 
+#include <algorithm>
+
 #include "attn/core/cards/cards.hpp"
 
 namespace attn {
@@ -42,9 +44,6 @@ std::string part_rule(const Plan& plan, const Projected& part) {
     const std::string h = plan.has_head ? "h" : "";
     const std::string left = part.name + (plan.has_head ? "[h,t,f]" : "[t,f]");
     if (one_product(plan)) return left + " = qkv[t, " + fused_index(plan, part, h) + "]";
-    if (splits_projected(plan)) {
-        return left + " = projected_" + part.name + "[t, " + split_index(part, plan, h) + "]";
-    }
     if (projects(plan)) {
         return projection_rule(plan, part, left, plan.head_axis_on_weight() ? "h,f" : "f");
     }
@@ -60,36 +59,50 @@ std::vector<Input> part_inputs(const Plan& plan, const Projected& part) {
     return {};
 }
 
-Step part_card(const Projected& part) {
-    static constexpr std::array titles{"what each token looks for", "what a query is compared with",
-                                       "what each token contributes when it is attended to"};
-    static constexpr std::array chains{Chain::queries, Chain::keys, Chain::values};
-    return {
-        .name = part.name,
-        .title = titles[part.number],
-        .chain = chains[part.number],
-        .reads = [part](const Plan& plan) { return part_inputs(plan, part); },
-        .outline =
-            [part](const Plan& plan) {
-                return Outline{
-                    plan.per_head_axes(part.axis(plan), "feature"),
-                    plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
-            },
-        .rule = [part](const PlannedStep& of) { return part_rule(of.plan, part); },
-        .formula = [part](const PlannedStep& of) { return part_formula(of.plan, part); },
-        .compute = [part](const Plan& plan,
-                          const Ledger& ledger) { return compute_part(plan, ledger, part); },
+/// Whether the text says how the part is made: of x alone, by a matrix of its own.
+bool is_as_written(const Plan& plan) {
+    return splits_projected(plan) || (projects(plan) && !plan.has_head && !plan.one_weight());
+}
+
+void complete_part(Step& step, const Projected& part) {
+    step.reads = [part](const Plan& plan) { return part_inputs(plan, part); };
+    step.outline = [part](const Plan& plan) {
+        return Outline{plan.per_head_axes(part.axis(plan), "feature"),
+                       plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
+    };
+    step.rule = [part, as_written = step.rule](const PlannedStep& of) -> Rule {
+        if (is_as_written(of.plan)) return as_written(of);
+        return part_rule(of.plan, part);
+    };
+    step.formula = [part](const PlannedStep& of) { return part_formula(of.plan, part); };
+    step.compute = [part](const Plan& plan, const Ledger& ledger) {
+        return compute_part(plan, ledger, part);
+    };
+}
+
+void complete_projected(Step& step, const Projected& part) {
+    step.reads = [part](const Plan& plan) { return projection_inputs(plan, part); };
+    step.outline = [part](const Plan& plan) {
+        return Outline{plan.per_batch_axes(part.axis(plan), "feature"),
+                       plan.per_batch_shape(part.length(plan), part.all_features(plan))};
+    };
+    step.rule = [part, as_written = step.rule](const PlannedStep& of) -> Rule {
+        if (!of.plan.one_weight()) return as_written(of);
+        return projection_rule(of.plan, part, of.step.name + "[t,o]", "o");
+    };
+    step.formula = [part](const PlannedStep& of) { return projection_formula(of.plan, part); };
+    step.compute = [part](const Plan& plan, const Ledger& ledger) {
+        return project_part(plan, ledger, part, plan.per_batch_axes(part.axis(plan), "feature"));
     };
 }
 
 }  // namespace
 
-StepTable head_cards() {
-    StepTable cards;
+void complete_projections(StepTable& table) {
     for (const Projected& part : query_key_value()) {
-        cards.push_back(part_card(part));
+        complete_part(*std::ranges::find(table, part.name, &Step::name), part);
+        complete_projected(*std::ranges::find(table, "projected_" + part.name, &Step::name), part);
     }
-    return cards;
 }
 
 }  // namespace attn

@@ -23,12 +23,6 @@ std::string start_formula(const Start& start, const Plan& plan) {
     return name + " as given";
 }
 
-std::optional<std::string> start_word(std::string_view word, const StepLines& of) {
-    const Start& start = starts[of.step.tokens == "key" ? 1 : 0];
-    if (word == "ids") return start.ids;
-    return word == "embedding" ? std::optional(start.embedding) : std::nullopt;
-}
-
 Step ids_card(const Start& start) {
     return {
         .name = start.ids,
@@ -99,9 +93,6 @@ Step start_card(const Start& start) {
             },
         .rule = [start](const PlannedStep& of) { return start_rule(start, of.plan); },
         .formula = [start](const PlannedStep& of) { return start_formula(start, of.plan); },
-        .code = field_lines({{x_is_embedded, nullptr, nullptr},
-                             {"{step} = F.embedding({ids}, {embedding})", nullptr}},
-                            start_word),
     };
 }
 

@@ -94,10 +94,6 @@ void take_from_latents(StepTable& table) {
         const Projected& part = projected_of(letter);
         Step& card = card_of(part.name);
         card = either(has_latents, latent_part_card(part, card), card);
-        Step& projected = card_of("projected_" + part.name);
-        projected.applies = [applies = projected.applies](const Plan& plan) {
-            return applies(plan) && !has_latents(plan);
-        };
     }
 }
 

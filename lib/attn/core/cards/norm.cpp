@@ -4,18 +4,16 @@
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/steps/norm.hpp"
-#include "attn/core/steps/qk_norm.hpp"
 
 namespace attn {
 namespace {
 
 bool is_rms(const Plan& plan) { return *plan.config.x_norm == NormKind::rms; }
 
-std::optional<std::string> norm_word(std::string_view word, const StepLines& of) {
+std::optional<std::string> norm_word(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
     if (word == "eps") return json_number(plan.config.x_norm_eps);
     const bool has_bias = plan.config.parameters.has("b_x");
-    if (word == "bias") return has_bias ? "b_x" : "None";
     if (word == "gained") return has_bias ? " * g_x[c] + b_x[c]" : " * g_x[c]";
     return std::nullopt;
 }
@@ -49,10 +47,6 @@ StepTable norm_cards() {
                            {"normed_x[t,c] = (x[t,c] - (mean i: x[t,i])) / "
                             "sqrt((mean j: (x[t,j] - (mean i: x[t,i])) ^ 2) + {eps}){gained}"}},
                           norm_word),
-                .code = field_lines(
-                    {{is_rms, nullptr, nullptr},
-                     {"normed_x = F.layer_norm(x, g_x.shape, g_x, {bias}, {eps})", nullptr}},
-                    norm_word),
             },
             []<class T>(const LoopInputs<T>& in) {
                 const WalkConfig& config = in.plan.config;
@@ -86,88 +80,6 @@ Step rms_card(const RmsStep& rms) {
         [eps = rms.eps]<class T>(const LoopInputs<T>& in) {
             return in.like_first(norm(in[0], in[1], Array<T>(), NormKind::rms, eps));
         });
-}
-
-namespace {
-
-/// Query or key, and the gain of its norm.
-struct NormedPart {
-    Projected part;
-    Chain chain;
-
-    std::string step() const { return "normed_" + part.name; }
-    std::string gain() const { return "g_" + part.name; }
-};
-
-const QkNorm& norm_of(const Plan& plan) { return plan.config.qk_norm; }
-
-std::string normed_rule(const NormedPart& normed, const PlannedStep& of) {
-    const std::string before = of.latest(normed.chain);
-    const std::string eps = json_number(norm_of(of.plan).eps);
-    if (norm_of(of.plan).over == NormOver::l2) {
-        return normed.step() + "[t,f] = " + before + "[t,f] / max(sqrt(sum g: " + before +
-               "[t,g] ^ 2), " + eps + ")";
-    }
-    const std::string over = " ^ 2) + " + eps + ") * " + normed.gain();
-    if (norm_of(of.plan).over == NormOver::all && of.plan.has_head) {
-        return normed.step() + "[h,t,f] = " + before + "[h,t,f] / sqrt((mean i: mean g: " + before +
-               "[i,t,g]" + over + "[h * D + f]";
-    }
-    return normed.step() + "[t,f] = " + before + "[t,f] / sqrt((mean g: " + before + "[t,g]" +
-           over + "[f]";
-}
-
-std::optional<std::string> normed_word(std::string_view word, const StepLines& of) {
-    return word == "eps" ? std::optional(json_number(norm_of(of.plan).eps)) : std::nullopt;
-}
-
-/// PyTorch's function does not round between its operations, as a walk in 16 bits does.
-bool is_plain_l2(const Plan& plan) {
-    return norm_of(plan).over == NormOver::l2 && !is_16_bit(plan.compute_dtype);
-}
-
-Step gain_card(const NormedPart& normed) {
-    return drawn_card(normed.gain(), "the gain of the norm of the " + normed.part.name,
-                      &Plan::has_gains);
-}
-
-Step normed_card(const NormedPart& normed) {
-    return with_loop(
-        {
-            .name = normed.step(),
-            .title = "the " + normed.part.name + ", every row brought to one length",
-            .chain = normed.chain,
-            .applies = [](const Plan& plan) { return plan.norms(); },
-            .reads =
-                [normed](const Plan& plan) {
-                    std::vector<Input> inputs{normed.chain};
-                    if (plan.has_gains()) inputs.push_back(normed.gain());
-                    return inputs;
-                },
-            .outline =
-                [normed](const Plan& plan) {
-                    return Outline{plan.per_head_axes(normed.part.axis(plan), "feature"),
-                                   plan.per_head_shape(normed.part.length(plan), plan.head_dim,
-                                                       normed.part.heads(plan))};
-                },
-            .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
-            .code = field_lines(
-                {{is_plain_l2, "{step} = F.normalize({before}, dim=-1, eps={eps})", nullptr}},
-                normed_word),
-        },
-        [part = normed.part]<class T>(const LoopInputs<T>& in) {
-            const QkNorm& how = norm_of(in.plan);
-            return in.like_first(normalise(in[0], in.or_none(1), *how.over, how.eps,
-                                           in.plan.has_head ? part.heads(in.plan) : 1));
-        });
-}
-
-}  // namespace
-
-StepTable normed_cards() {
-    const NormedPart query{projected_of('q'), Chain::queries};
-    const NormedPart key{projected_of('k'), Chain::keys};
-    return {gain_card(query), gain_card(key), normed_card(query), normed_card(key)};
 }
 
 }  // namespace attn

@@ -53,20 +53,6 @@ std::string position_bias_rule(const PlannedStep& of) {
     return left + "-abs(q + offset - k) * slopes[" + h + "]";
 }
 
-std::optional<std::string> position_bias_word(std::string_view word, const StepLines& of) {
-    if (word == "given") {
-        return tensor_literal(*of.plan.config.position_bias->given, of.plan.compute_dtype,
-                              of.language);
-    }
-    if (word == "by_rule") return lines_by_rule(of);
-    if (word == "of_heads") return of.plan.has_head ? "[:, None, None]" : "";
-    if (word == "end") {
-        return std::to_string(causal_offset(of.plan) +
-                              static_cast<std::ptrdiff_t>(of.plan.query_len));
-    }
-    return word == "buckets" ? std::optional(buckets_code(of)) : std::nullopt;
-}
-
 // biased_scores: the scores with it.
 
 bool adds_bias(const Plan& plan) { return keeps_scores(plan) && plan.biases(); }
@@ -110,11 +96,6 @@ StepTable bias_cards() {
             .varies_where_hidden = true,
             .rule = position_bias_rule,
             .compute = compute_position_bias,
-            .code = field_lines({{is_file, "position_bias = {given}"},
-                                 {is_t5, "{buckets}\n{by_rule}"},
-                                 {"position_bias = -{np}.abs({np}.arange({offset}, {end})[:, None] "
-                                  "- {np}.arange({Tk})) * slopes{of_heads}"}},
-                                position_bias_word),
         },
         {
             .name = "biased_scores",
@@ -138,7 +119,7 @@ bool has_kind(const Plan& plan, PositionBias::Kind kind) {
 
 // slopes of ALiBi, one for each head.
 
-std::optional<std::string> slope_word(std::string_view word, const StepLines& of) {
+std::optional<std::string> slope_word(std::string_view word, const PlannedStep& of) {
     if (word == "regular") return std::to_string(regular_heads(of.plan));
     return word == "next" ? std::optional(std::to_string(2 * regular_heads(of.plan)))
                           : std::nullopt;
@@ -160,7 +141,9 @@ Tensor compute_buckets(const Plan& plan, const Ledger&) {
     return {{"query", "key"}, std::move(buckets)};
 }
 
-std::optional<std::string> bucket_word(std::string_view word, const StepLines& of) {
+}  // namespace
+
+std::optional<std::string> bucket_word(std::string_view word, const PlannedStep& of) {
     const BucketRule rule = bucket_rule(of.plan);
     const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
     if (word == "exact") return std::to_string(rule.exact());
@@ -168,10 +151,6 @@ std::optional<std::string> bucket_word(std::string_view word, const StepLines& o
     if (word == "furthest") return std::to_string(rule.max_distance);
     if (word == "half") return std::to_string(half);
     if (word == "last") return std::to_string(half - 1);
-    if (word == "end") {
-        return std::to_string(causal_offset(of.plan) +
-                              static_cast<std::ptrdiff_t>(of.plan.query_len));
-    }
     if (word == "n") return rule.bidirectional ? "abs(k - q - offset)" : "max(q + offset - k, 0)";
     if (word != "sorted") return std::nullopt;
     return filled(
@@ -182,31 +161,9 @@ std::optional<std::string> bucket_word(std::string_view word, const StepLines& o
 
 bool looks_both_ways(const Plan& plan) { return bucket_rule(plan).bidirectional; }
 
-}  // namespace
-
 std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 bool is_alibi(const Plan& plan) { return has_kind(plan, PositionBias::Kind::alibi); }
 bool is_t5(const Plan& plan) { return has_kind(plan, PositionBias::Kind::t5); }
-
-std::string buckets_code(const StepLines& of) {
-    const bool both = looks_both_ways(of.plan);
-    std::string lines = "distance = {np}.arange({Tk}) - {np}.arange({offset}, {end})[:, None]\n";
-    if (of.torch()) {
-        lines += both ? "n = distance.abs()\n" : "n = (-distance).clamp(min=0)\n";
-        lines +=
-            "large = {exact} + (torch.log(n.clamp(min={exact}).float() / {exact}) / "
-            "math.log({furthest} / {exact}) * {beyond}).long()\n"
-            "buckets = torch.where(n < {exact}, n, large.clamp(max={last}))";
-    } else {
-        lines += both ? "n = np.abs(distance)\n" : "n = np.maximum(-distance, 0)\n";
-        lines +=
-            "large = {exact} + (np.log(np.maximum(n, {exact}).astype(np.float32) / "
-            "np.float32({exact})) / np.float32(math.log({furthest} / {exact})) * "
-            "np.float32({beyond})).astype(np.int64)\n"
-            "buckets = np.where(n < {exact}, n, np.minimum(large, {last}))";
-    }
-    return filled(lines + (both ? " + (distance > 0) * {half}" : ""), of, bucket_word);
-}
 
 StepTable slope_cards() {
     return {
@@ -254,7 +211,6 @@ Step buckets_card() {
                        {"buckets[q,k] = {sorted}"}},
                       bucket_word),
         .compute = compute_buckets,
-        .code = buckets_code,
     };
 }
 

@@ -28,31 +28,6 @@ std::vector<Input> product_inputs(const Plan& plan, const std::string& source,
     return inputs;
 }
 
-Step projected_card(const Projected& part) {
-    const std::string name = "projected_" + part.name;
-    return {
-        .name = name,
-        .title = "the " + part.name + " of all heads, side by side",
-        .applies = splits_projected,
-        .reads = [part](const Plan& plan) { return projection_inputs(plan, part); },
-        .outline =
-            [part](const Plan& plan) {
-                return Outline{plan.per_batch_axes(part.axis(plan), "feature"),
-                               plan.per_batch_shape(part.length(plan), part.all_features(plan))};
-            },
-        .rule =
-            [part, name](const PlannedStep& of) {
-                return projection_rule(of.plan, part, name + "[t,o]", "o");
-            },
-        .formula = [part](const PlannedStep& of) { return projection_formula(of.plan, part); },
-        .compute =
-            [part](const Plan& plan, const Ledger& ledger) {
-                return project_part(plan, ledger, part,
-                                    plan.per_batch_axes(part.axis(plan), "feature"));
-            },
-    };
-}
-
 Step qkv_card() {
     return product_card({
         .name = "qkv",
@@ -178,12 +153,7 @@ std::string projection_formula(const Plan& plan, const Projected& part) {
                            plan.config.bias ? bias : "");
 }
 
-StepTable projection_cards() {
-    StepTable cards;
-    for (const Projected& part : query_key_value()) cards.push_back(projected_card(part));
-    cards.push_back(qkv_card());
-    return cards;
-}
+StepTable projection_cards() { return {qkv_card()}; }
 
 std::string learned(const PlannedStep& of) {
     const DrawList list = draw_list(of.plan);
@@ -215,28 +185,6 @@ Step drawn_card(std::string name, std::string title, std::function<bool(const Pl
         .outline = drawn_outline(name),
         .formula = learned,
     };
-}
-
-Step parameter_card(const std::string& part, bool bias) {
-    const std::string whose = part == "qkv" ? "query, key and value" : part;
-    return drawn_card(
-        (bias ? "b_" : "w_") + part,
-        (bias ? "the bias of the " : "the weight matrix of the ") + whose + " projection",
-        [part, bias](const Plan& plan) {
-            const WalkConfig& config = plan.config;
-            if (part == "output") return config.output_projection && (!bias || config.output_bias);
-            const bool is_one = part == "qkv";
-            return projects(plan) && is_one == plan.one_weight() && (!bias || config.bias) &&
-                   (!plan.has_latent() || (part == "query" && !bias));
-        });
-}
-
-StepTable parameter_cards() {
-    StepTable cards;
-    for (const char* part : {"query", "key", "value", "qkv"}) {
-        for (const bool bias : {false, true}) cards.push_back(parameter_card(part, bias));
-    }
-    return cards;
 }
 
 }  // namespace attn

@@ -48,29 +48,6 @@ std::string rotated_rule(const Rotated& rotated, const PlannedStep& of) {
            turned(" - ", " + ") + " else " + turned(" + ", " - ");
 }
 
-/// The features that rotate, one after the other: `4:8:2`.
-std::optional<std::string> rotated_word(std::string_view word, const StepLines& of) {
-    const bool is_key = of.step.chain == Chain::keys;
-    const std::size_t all = projected_of(is_key ? 'k' : 'q').width(of.plan);
-    const std::size_t first = of.plan.first_rotated(all);
-    const std::size_t end = first + 2 * of.plan.rotary_pairs();
-    const Standing standing{is_key && of.plan.has_memory};
-    if (word == "cos" || word == "sin") return standing.name(std::string(word));
-    if (word == "width") return std::to_string(end - first);
-    if (word == "firsts") return fmt::format("{}:{}:2", first, end);
-    if (word == "seconds") return fmt::format("{}:{}:2", first + 1, end);
-    if (word == "still") return first > 0 ? fmt::format("{}[..., :{}], ", of.before(), first) : "";
-    if (word == "rest") return end < all ? fmt::format(", {}[..., {}:]", of.before(), end) : "";
-    return std::nullopt;
-}
-
-bool has_pairs_of_neighbours(const Plan& plan) {
-    return plan.config.rotary.pairing == Pairing::interleaved;
-}
-bool rotates_some(const Plan& plan) {
-    return has_pairs_of_neighbours(plan) && 2 * plan.rotary_pairs() < plan.head_dim;
-}
-
 Step rotated_card(const Rotated& rotated) {
     return with_loop(
         {
@@ -92,24 +69,6 @@ Step rotated_card(const Rotated& rotated) {
                         plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
                 },
             .rule = [rotated](const PlannedStep& of) { return rotated_rule(rotated, of); },
-            .code = field_lines(
-                {{rotates_some,
-                  "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
-                  "rotated = torch.stack((first * {cos} - second * {sin}, second * {cos} + first * "
-                  "{sin}), dim=-1).flatten(-2)\n"
-                  "{step} = torch.cat(({still}rotated{rest}), dim=-1)",
-                  "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
-                  "rotated = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
-                  "{sin}), axis=-1).reshape({before}.shape[:-1] + ({width},))\n"
-                  "{step} = np.concatenate(({still}rotated{rest}), axis=-1)"},
-                 {has_pairs_of_neighbours,
-                  "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
-                  "{step} = torch.stack((first * {cos} - second * {sin}, second * {cos} + first * "
-                  "{sin}), dim=-1).flatten(-2)",
-                  "first, second = {before}[..., {firsts}], {before}[..., {seconds}]\n"
-                  "{step} = np.stack((first * {cos} - second * {sin}, second * {cos} + first * "
-                  "{sin}), axis=-1).reshape({before}.shape)"}},
-                rotated_word),
         },
         []<class T>(const LoopInputs<T>& in) {
             return in.like_first(rotate(in[0], in[1], in[2], *in.plan.config.rotary.pairing,

@@ -47,10 +47,14 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
 bool overlooks_rules(const PlannedStep& of) {
     const bool is_computed = of.step.rule && of.step.compute && of.step.applies(of.plan);
     if (!is_computed || of.step.of_user) return false;
-    const std::optional<Rule> rule = rule_of(of);
-    return rule && std::ranges::any_of(tensors_read(*rule), [&](const std::string& name) {
-               return find_step(of.table, name).of_user && !of.reads(name);
-           });
+    // As it is written: the latest of a chain is always among what the step reads.
+    const Rule rule = of.step.rule(of);
+    if (rule.value == nullptr) return false;
+    return std::ranges::any_of(tensors_read(rule), [&](const std::string& name) {
+        if (chain_called(name) != Chain::none) return false;
+        const auto read = std::ranges::find(of.table, name, &Step::name);
+        return read != of.table.end() && read->of_user && !of.reads(name);
+    });
 }
 
 /// The numbers of a step that counts, as positions do.
@@ -102,7 +106,7 @@ void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std:
     }
 }
 
-void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
+Rule follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     require_whole_rule(told);
     const bool is_mask = step.holds == RuleType::truth;
     if (gives_truth(*told.value) != is_mask) {
@@ -111,7 +115,8 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
                                          : " is a number, and this is a truth: say if ... then 1 "
                                            "else 0"));
     }
-    require_order(completed(told, step.outline(of.plan), rule_names(of)));
+    Rule whole = completed(told, step.outline(of.plan), rule_names(of));
+    require_order(whole);
     const bool by_chain = !step.names_steps();
     std::vector<Input> inputs;
     for (const std::string& name : tensors_read(told)) {
@@ -133,10 +138,10 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     };
     step.rule = [told](const PlannedStep&) { return told; };
     step.formula = nullptr;
-    step.code = [told](const StepLines& lines) {
-        const Outline made = lines.step.outline(lines.plan);
-        return rule_lines(completed(told, made, rule_names(lines)), lines, made);
-    };
+    step.code = nullptr;
+    step.follows_rule = true;
+    step.text = nullptr;
+    return whole;
 }
 
 void show_parts(Step& step, StepTable& table, const Plan& plan) {
@@ -165,14 +170,13 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
             refuse_rule(told.text, 0, "two rules make " + step.name + ": leave one out");
         }
         require_own_letters(told, step.outline(plan));
-        follow_rule(step, {plan, table, step}, told);
+        const Rule whole = follow_rule(step, {plan, table, step}, told);
         step.replaces_given = true;
         step.is_told = false;
         step.mistake_ids = users_rule;
         step.of_user = true;
         step.mistake = "Your rule makes this step and what follows from it.";
         const Outline made = step.outline(plan);
-        const Rule whole = completed(told, made, rule_names({plan, table, step}));
         const bool in_float32 = plan.compute_dtype == DType::float32;
         std::vector<std::string> remarks = remarks_on(whole, made, in_float32);
         add_chain_remarks(told, {plan, table, step}, remarks);
@@ -183,6 +187,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
 }
 
 void let_parts_follow(StepTable& table, const Plan& plan) {
+    if (std::ranges::none_of(table, &Step::of_user)) return;
     for (Step& step : table) {
         const PlannedStep of{plan, table, step};
         const bool overlooks = overlooks_rules(of);

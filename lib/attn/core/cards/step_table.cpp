@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "attn/core/cards/card_text.hpp"
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/walk/step_rule.hpp"
@@ -15,37 +16,39 @@ namespace {
 
 using Cards = StepTable (*)();
 
-StepTable joined(std::initializer_list<Cards> parts) {
-    StepTable all;
-    for (const Cards cards : parts) {
-        for (Step& card : cards()) {
-            if (card.rule && !card.code) card.code = lines_by_rule;
-            if (card.rule && !card.compute) card.compute = by_rule(card);
-            all.push_back(std::move(card));
+/// Cards that are written in C++, and the step of the text that they stand in front of.
+struct Group {
+    std::string_view before;
+    Cards cards;
+};
+constexpr Group cards_in_code[]{
+    {"w_query", input_cards},     {"w_query", norm_cards},   {"projected_query", latent_cards},
+    {"query", projection_cards},  {"past_key", angle_cards}, {"past_key", rotary_cards},
+    {"past_key", absorbed_cards}, {"scores", slope_cards},   {"mask", bias_cards},
+    {"merged", expanded_cards}};
+
+StepTable whole_table() {
+    StepTable written = cards_of_text(), table;
+    complete_projections(written);
+    table.reserve(2 * written.size());
+    const Group* next = std::begin(cards_in_code);
+    for (Step& step : written) {
+        for (; next != std::end(cards_in_code) && next->before == step.name; ++next) {
+            for (Step& card : next->cards()) {
+                if (card.rule && !card.compute) card.compute = by_rule(card);
+                table.push_back(std::move(card));
+            }
         }
+        table.push_back(std::move(step));
     }
-    return all;
+    take_from_latents(table);
+    return table;
 }
 
 }  // namespace
 
 const StepTable& step_table() {
-    static const StepTable& table = *[] {
-        StepTable all = joined({input_cards,      norm_cards,
-                                parameter_cards,  latent_cards,
-                                projection_cards, head_cards,
-                                normed_cards,     angle_cards,
-                                rotary_cards,     absorbed_cards,
-                                cache_cards,      repeated_cards,
-                                slope_cards,      score_cards,
-                                bias_cards,       mask_cards,
-                                sink_cards,       softmax_cards,
-                                difference_cards, block_cards,
-                                context_cards,    difference_context_cards,
-                                expanded_cards,   merged_cards});
-        take_from_latents(all);
-        return new StepTable(std::move(all));
-    }();
+    static const StepTable& table = *new StepTable(whole_table());
     return table;
 }
 
@@ -90,7 +93,7 @@ const StepTable& step_table(const Plan& plan) {
     const auto known = tables.find(key);
     if (known != tables.end()) return known->second;
     StepTable made = config.attentions.empty() ? table : with_attentions(table, plan);
-    made = with_rules(std::move(made), plan, config.rules);
+    if (!config.rules.empty()) made = with_rules(std::move(made), plan, config.rules);
     return tables.emplace(std::move(key), std::move(made)).first->second;
 }
 

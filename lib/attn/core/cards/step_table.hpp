@@ -27,8 +27,8 @@ Ledger walk(const Plan& plan, const Ledger& given);
 /// its formula, its code and where its cells come from. `of` is the step in its table.
 ///
 /// Errors  ConfigError with a caret, of names that are not there, and of a truth where a number is
-///         due.
-void follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
+///         due.  Returns the rule, completed.
+Rule follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
 
 /// Where letters stand for axes, each stands for its own: `b` cannot be the head.
 /// Errors  ConfigError with a caret.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "attn/core/plan/conditions.hpp"
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -18,10 +19,11 @@ const std::vector<std::string>& note_facts() {
 }
 
 const std::vector<std::string>& attention_words() {
-    static const std::vector<std::string> words{
-        "attention", "title",   "source", "begins",  "setting", "parameter", "axis",
-        "step",      "form",    "same",   "mistake", "note",    "torch",     "numpy",
-        "called",    "extends", "after",  "rule",    "effect",  "lesson",    "fix"};
+    static const std::vector<std::string> words{"attention", "title", "source", "begins", "setting",
+                                                "parameter", "axis",  "step",   "form",   "same",
+                                                "mistake",   "note",  "torch",  "numpy",  "called",
+                                                "extends",   "after", "when",   "loop",   "at",
+                                                "detail",    "rule",  "effect", "lesson", "fix"};
     return words;
 }
 
@@ -104,6 +106,8 @@ private:
             if (word == "called") return &step_->called;
             if (word == "extends") return &step_->extends;
             if (word == "after") return &step_->after;
+            if (word == "when") return &step_->when;
+            if (word == "loop") return &step_->loop;
             return nullptr;
         }
         if (parameter_ != nullptr && word == "title") return &parameter_->title;
@@ -120,6 +124,11 @@ private:
             if (!text->empty()) refuse(word + " is said twice: leave one out");
             if (word == "begins") file_.begins_line = line_.number;
             if (word == "note") check_facts(line_.says);
+            if (word == "when") {
+                for (const ConditionWord& each : condition_words(line_.says)) {
+                    if (find_condition(each.name) == nullptr) refuse_condition(each.name);
+                }
+            }
             if (word == "attention" || word == "extends" || word == "after") {
                 *text = name_in(line_.says);
             } else {
@@ -146,6 +155,10 @@ private:
             leave();
             file_.steps.push_back({parse_rule(line_.says), line_.number, form_});
             step_ = &file_.steps.back();
+        } else if (word == "detail" && step_ != nullptr && line_.says.empty()) {
+            step_->is_detail = true;
+        } else if (word == "at" && step_ != nullptr && line_.says == "once") {
+            step_->at_once = true;
         } else if (word == "mistake") {
             read_mistake();
         } else if (word == "rule" && mistake_ != nullptr) {
@@ -323,7 +336,8 @@ private:
             for (const AttentionStep& other : file_.steps) {
                 const bool meet =
                     other.form.empty() || step.form.empty() || other.form == step.form;
-                same += other.rule.step == step.rule.step && meet ? 1 : 0;
+                const bool may = step.when == other.when;
+                same += other.rule.step == step.rule.step && meet && may ? 1 : 0;
             }
             if (same > 1) file_.refuse(step.line, "two steps make " + step.rule.step);
         }
@@ -399,11 +413,14 @@ std::string AttentionFile::walked_form(const std::string& asked) const {
     return has_it ? asked : forms.empty() ? std::string() : forms.front();
 }
 
-std::vector<AttentionStep> AttentionFile::steps_of(const std::string& form) const {
+std::vector<AttentionStep> AttentionFile::steps_of(const Plan& plan) const {
     std::vector<AttentionStep> chosen;
-    const std::string meant = walked_form(form);
+    const std::string meant = walked_form(plan.config.form);
     for (const AttentionStep& step : steps) {
-        if (step.form.empty() || step.form == meant) chosen.push_back(step);
+        const bool is_there = std::ranges::any_of(
+            chosen, [&](const AttentionStep& other) { return other.rule.step == step.rule.step; });
+        const bool is_walked = step.form.empty() || step.form == meant;
+        if (is_walked && !is_there && conditions_hold(step.when, plan)) chosen.push_back(step);
     }
     return chosen;
 }
@@ -413,6 +430,7 @@ AttentionFile parse_attention(const std::string& text, const std::string& label)
 }
 
 double number_of(const RuleTree& expression, const std::map<std::string, double>& settings) {
+    if (expression->kind == RuleNode::Kind::number) return expression->number;
     const RuleScope scope{[](const std::string& name) -> const Tensor& {
                               throw ConfigError("no tensor stands here, as " + name + " is");
                           },

@@ -21,9 +21,13 @@ const std::vector<std::string>& note_facts();
 struct AttentionStep {
     Rule rule;
     std::size_t line = 0;
-    std::string form{};     ///< that it is a part of; empty: of all
-    std::string extends{};  ///< a chain: `scores`
-    std::string after{};    ///< the step before it
+    std::string form{};      ///< that it is a part of; empty: of all
+    std::string extends{};   ///< a chain: `scores`
+    std::string after{};     ///< the step before it
+    std::string when{};      ///< conditions on the walk: `masked, not sink`
+    std::string loop{};      ///< the hand-written function that makes it
+    bool at_once = false;    ///< in 16 bits it is rounded once
+    bool is_detail = false;  ///< shown on request
     std::string title{}, note{}, torch{}, numpy{}, called{};
 };
 
@@ -68,8 +72,8 @@ struct AttentionFile {
 
     /// The form that is walked: the first where it has none of that name.
     std::string walked_form(const std::string& asked) const;
-    /// The steps of that form and those of all.
-    std::vector<AttentionStep> steps_of(const std::string& form) const;
+    /// The steps of the walked form and those of all whose conditions hold: the first of each name.
+    std::vector<AttentionStep> steps_of(const Plan& plan) const;
     /// Calls `make`; what it refuses is said with the file and the line.
     template <class Make>
     auto at(std::size_t line, Make make) const {
@@ -96,7 +100,7 @@ const std::vector<std::string>& attention_words();
 ///                 | parameter cell ~ distribution | parameter cell = expression
 ///                 | form NAME | same NAME { NAME } | step rule | mistake NAME at STEP
 ///     of a step   title TEXT | note TEXT | torch TEXT | numpy TEXT | called TEXT
-///                 | extends CHAIN | after STEP
+///                 | extends CHAIN | after STEP | when CONDITIONS | loop NAME | at once | detail
 ///     mistake     rule rule | title TEXT | effect TEXT | lesson TEXT | fix torch: TEXT
 ///
 /// Errors  InputError with the label, the line and a caret, for a text above 64 KB too, and for

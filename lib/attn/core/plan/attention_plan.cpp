@@ -136,7 +136,7 @@ namespace {
 /// contexts with a letter for heads; `known` if its file declares no such axis.
 std::size_t merged_size(const Plan& plan, std::size_t from_end, std::size_t known) {
     for (const auto& file : plan.config.attentions) {
-        for (const AttentionStep& step : file->steps_of(plan.config.form)) {
+        for (const AttentionStep& step : file->steps_of(plan)) {
             const std::vector<std::string>& letters = step.rule.indices;
             const bool has_heads = letters.size() > 2 && letters[letters.size() - 3] != "b";
             if (step.extends != "contexts" || !has_heads || !is_sized(plan)) continue;

@@ -15,8 +15,9 @@ std::string_view shipped(std::string_view all, std::string_view name) {
     const std::string begin = "attention  ";
     for (std::size_t at = 0; at < all.size();) {
         const std::size_t next = std::min(all.find("\n" + begin, at), all.size() - 1) + 1;
-        std::string_view file = all.substr(at, next - at);
-        if (trimmed(file.substr(begin.size(), file.find('\n') - begin.size())) == name) return file;
+        std::string_view found = all.substr(at, next - at);
+        if (trimmed(found.substr(begin.size(), found.find('\n') - begin.size())) == name)
+            return found;
         at = next;
     }
     return {};

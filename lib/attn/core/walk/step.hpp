@@ -15,6 +15,7 @@ namespace attn {
 
 struct Step;
 struct StepLines;
+struct CardText;
 namespace notes {
 struct Subject;
 }
@@ -146,14 +147,19 @@ struct Step {
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
     std::string file{};         ///< the attention file that says it
     bool of_user = false;       ///< it follows a rule of the user, or of an attention file
+    bool follows_rule = false;  ///< its rule replaced that of its card
+    /// Its paragraphs in the text of attention (attn/core/cards/card_text.hpp); null if it is
+    /// written in C++, or no longer follows them.
+    const CardText* text = nullptr;
     /// Whether what attn/explain/notes has under its name is true of its numbers.
     bool is_told = true;
     /// What its attention file says of them, and what there is to say of a rule of the user.
     Prose file_note{};
+    Prose torch_remark{}, numpy_remark{};
     std::string remarks{};
     /// One or two sentences on the numbers of a step that a walk alone has, as a gradient.
     CardFunction<std::string(const notes::Subject&)> note{};
-    /// The lines of Python that make it (attn/core/cards/step_lines.hpp).
+    /// The lines of Python that make it, in the place of those that attn/explain/codegen writes.
     CardFunction<std::string(const StepLines&)> code{};
 };
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
-#include "attn/core/rules/gradient.hpp"
+#include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/indices.hpp"
+#include "attn/explain/backward/gradient.hpp"
 #include "attn/explain/backward/graph.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/explain/notes/attention_rows.hpp"
 #include "attn/ground/tensor/error.hpp"
 
@@ -61,8 +62,8 @@ private:
                 line += ".index_fill(0, torch.tensor([" + std::to_string(*row->zero_row) +
                         "]), 0)  # Embedding learns nothing for padding";
             }
-            step.code = [line, by_rule = step.code](const StepLines& of) {
-                return goes_back_by_itself(of.table, of.language) ? line : by_rule(of);
+            step.code = [line](const StepLines& of) {
+                return goes_back_by_itself(of.table, of.language) ? line : card_lines(of);
             };
         }
         Step& loss = *std::ranges::find(table_, "loss", &Step::name);

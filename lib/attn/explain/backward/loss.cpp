@@ -1,7 +1,7 @@
 #include "attn/explain/backward/graph.hpp"
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/explain/notes/notes.hpp"
 #include "attn/explain/why/why.hpp"
 #include "attn/ground/tensor/error.hpp"

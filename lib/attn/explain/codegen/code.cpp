@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -133,9 +133,9 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
         if (!step.applies(plan)) continue;
         std::string code = draw_code(list, step.name, plan, language, gradients);
         if (records) code += recording(list, step, plan, table);
-        if (step.code && (step.replaces_given || !find_drawn(list, step.name))) {
+        if (has_lines(step) && (step.replaces_given || !find_drawn(list, step.name))) {
             const StepLines of{{plan, table, step}, language};
-            code += (code.empty() ? "" : "\n") + step.code(of);
+            code += (code.empty() ? "" : "\n") + lines_of(of);
             const bool goes_back = records && has_step(table, plan, "d_" + step.name);
             if (goes_back && is_another_name(of.name(), code)) code += ".clone()";
             if (goes_back &&

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/text/number_text.hpp"
 
 namespace attn {

@@ -1,6 +1,6 @@
 #include "attn/explain/codegen/code.hpp"
 
-#include "attn/core/cards/step_lines.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/text/json.hpp"
 
 namespace attn {

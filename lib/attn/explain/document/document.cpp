@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "attn/core/rules/print.hpp"
-#include "attn/core/walk/bounds.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/core/walk/walk.hpp"
+#include "attn/explain/bounds/bounds.hpp"
 #include "attn/explain/notes/findings.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/explain/notes/notes.hpp"
@@ -133,7 +133,8 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
         // What was drawn or given in the place of a computed step has no rule either.
         const bool starts = !rule && of.step.kind != Step::Kind::parameter;
         section.kind = starts ? "input" : kinds.at(static_cast<std::size_t>(of.step.kind));
-        const RoundedAt rounds = is_16_bit(plan.compute_dtype) ? rounded_at(of) : RoundedAt::nothing;
+        const RoundedAt rounds =
+            is_16_bit(plan.compute_dtype) ? rounded_at(of) : RoundedAt::nothing;
         if (rounds != RoundedAt::nothing) {
             section.rounded = rounds == RoundedAt::result ? "once" : "operation";
         }

@@ -50,10 +50,10 @@ struct Section {
     /// How it is made of a walk's ledger where it is not the part itself.
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
     Remake remake{};
-    std::string rule{};    ///< the formula so that all it needs is in it; may be empty
-    std::string kind{};    ///< `input`, `parameter`, `computed`, `detail`; set with the rule
+    std::string rule{};     ///< the formula so that all it needs is in it; may be empty
+    std::string kind{};     ///< `input`, `parameter`, `computed`, `detail`; set with the rule
     std::string rounded{};  ///< in 16 bits: `once` or after each `operation`; empty for copies
-    bool changed = false;  ///< no longer what its notebook printed: other settings made it
+    bool changed = false;   ///< no longer what its notebook printed: other settings made it
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};
 
@@ -61,8 +61,8 @@ struct Section {
     /// are hidden.
     std::optional<Tensor> scores{};
 
-    /// How far right code may be from each of its cells (attn/core/walk/bounds.hpp), where asked
-    /// for.
+    /// How far right code may be from each of its cells (attn/explain/bounds/bounds.hpp), where
+    /// asked for.
     std::optional<Tensor> bound{};
 
     /// The axis that counts the same things in other steps: `query` or `key` for `token`.

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "attn/core/cards/step_lines.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 
 namespace attn {
 namespace {

@@ -171,6 +171,8 @@ std::vector<std::string> visible_characters(std::string_view text) {
 }
 
 std::string visible(std::string_view text) {
+    const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
+    if (std::ranges::all_of(text, is_plain)) return std::string(text);
     const std::vector<std::string> characters = visible_characters(text);
     return joined(characters, "");
 }

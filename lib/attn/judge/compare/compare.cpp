@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "attn/core/walk/bounds.hpp"
+#include "attn/explain/bounds/bounds.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/tensor/tensor.hpp"

@@ -5,8 +5,8 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
-#include "attn/core/rules/radius.hpp"
-#include "attn/core/walk/bounds.hpp"
+#include "attn/explain/bounds/bounds.hpp"
+#include "attn/explain/bounds/radius.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 

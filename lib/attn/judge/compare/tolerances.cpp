@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "attn/core/cards/step_table.hpp"
-#include "attn/core/walk/bounds.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/core/walk/walk.hpp"
+#include "attn/explain/bounds/bounds.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 

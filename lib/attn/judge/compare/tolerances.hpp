@@ -17,7 +17,8 @@ struct StepTolerance {
 };
 
 /// The tolerances of all steps of this walk, in its type and for these inputs: no cell of right
-/// code is further off (attn/core/walk/bounds.hpp), the expected numbers rounded in the same way.
+/// code is further off (attn/explain/bounds/bounds.hpp), the expected numbers rounded in the same
+/// way.
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given);
 
 /// What passes a test of a step with that tolerance all the same.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attn/core/cards/step_table.hpp"
-#include "attn/core/walk/bounds.hpp"
+#include "attn/explain/bounds/bounds.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 

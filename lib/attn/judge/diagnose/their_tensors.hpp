@@ -9,8 +9,8 @@
 #include "attn/core/plan/ledger.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/rules/rule.hpp"
-#include "attn/core/walk/bounds.hpp"
 #include "attn/core/walk/walk.hpp"
+#include "attn/explain/bounds/bounds.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 

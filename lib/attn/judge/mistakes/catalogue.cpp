@@ -3,8 +3,8 @@
 #include <cmath>
 #include <memory>
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
@@ -93,12 +93,12 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
     const auto right = std::make_shared<const StepTable>(without);
     for (std::size_t i = 0; i < table.size(); ++i) {
         Step& step = table[i];
-        if (!step.code) continue;
+        if (!has_lines(step)) continue;
         step.code = [wrong = step.code, right, i, title](const StepLines& lines) {
-            const std::string code = wrong(lines);
+            const std::string code = wrong ? wrong(lines) : card_lines(lines);
             const Step& before = (*right)[i];
             const StepLines of{{lines.plan, *right, before}, lines.language};
-            const bool differs = !before.code || code != before.code(of);
+            const bool differs = !has_lines(before) || code != lines_of(of);
             return differs ? "# a mistake: " + visible(title) + "\n" + code : code;
         };
     }

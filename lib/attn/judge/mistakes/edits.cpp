@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/completed_rule.hpp"
 #include "attn/core/rules/rule.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {
@@ -22,7 +22,7 @@ bool reads_tensor(const Rule& rule, const std::string& name) {
 }
 
 std::string lines_of(const Step& step, const StepLines& of) {
-    return step.code ? step.code({{of.plan, of.table, step}, of.language}) : std::string();
+    return attn::lines_of({{of.plan, of.table, step}, of.language});
 }
 
 /// The names in a rule of this step, which may name itself: as it is in `right`.
@@ -305,12 +305,12 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
                 return right->formula({altered(of.plan), of.table, *right});
             };
         }
-        if (step.code) {
+        if (has_lines(step)) {
             step.code = [right, altered](const StepLines& of) {
                 // What it reads is as long as that plan says too.
                 const Plan other = altered(of.plan);
                 const StepTable table = with_own_outlines(of.table);
-                return right->code({{other, table, *right}, of.language});
+                return attn::lines_of({{other, table, *right}, of.language});
             };
         }
     });

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <map>
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/tensor/xtensor.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"

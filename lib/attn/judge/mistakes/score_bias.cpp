@@ -1,12 +1,12 @@
 #include <bit>
 
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/score_bias.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
 namespace attn {
@@ -77,7 +77,7 @@ std::string lines_with_bias_of_t5(const StepLines& of, const std::string& right)
     const Step& bias = find_step(of.table, "position_bias");
     return right + "\nrelative_attention_bias = " +
            tensor_literal(*table_of_t5(of.plan), of.plan.compute_dtype, of.language) + "\n" +
-           bias.code({{other, of.table, bias}, of.language}) + "\nscores = scores + position_bias";
+           lines_of({{other, of.table, bias}, of.language}) + "\nscores = scores + position_bias";
 }
 
 /// The rule of T5's bias, of the distance from the key to the query.

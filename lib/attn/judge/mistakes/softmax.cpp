@@ -5,11 +5,11 @@
 #include <span>
 
 #include "attn/core/cards/cards.hpp"
-#include "attn/core/cards/step_lines.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
@@ -121,7 +121,7 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan, bool softmaxe
     const auto lines = [right](const StepLines& of, const std::string&) {
         const Step& context = find_step(*right, "context");
         return "shown, weights = weights, right_weights\n" +
-               context.code({{of.plan, *right, context}, of.language}) + "\nweights = shown";
+               lines_of({{of.plan, *right, context}, of.language}) + "\nweights = shown";
     };
     const auto averaged_lines = [softmaxed](const StepLines& of, const std::string& code) {
         const std::string axis = of.torch() ? "dim" : "axis";

@@ -1,0 +1,78 @@
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/core/cards/texts.hpp"
+#include "attn/core/walk/step.hpp"
+
+namespace attn {
+
+// Attention as a text: data/attentions/standard.attn and the files of its variants beside it. Each
+// paragraph begins with a step and its rule; the lines below it say the rest of the card.
+// app/attentions.md lists the words.
+
+/// `when causal`, `when not sink`: a word of the table of conditions.
+struct Condition {
+    When when = always_meant;
+    bool negated = false;
+
+    bool holds(const PlannedStep& of) const { return when.holds(of) != negated; }
+};
+
+/// A line below a rule: `loop softmax`.
+struct CardLine {
+    std::string_view word, says;
+};
+
+/// One paragraph: how a step is made under some conditions.
+struct Way {
+    std::string_view rule;  ///< empty for what is drawn or given
+    std::vector<CardLine> lines{};
+    std::vector<Condition> conditions{};
+    CardWords words = nullptr;  ///< of the file that it is in
+
+    bool is_meant(const PlannedStep& of) const;
+    bool has(std::string_view word) const;
+    /// The text after a word, one line for each time that it is there.
+    std::string said(std::string_view word) const;
+};
+
+/// The paragraphs of one step: those of variants first.
+struct CardText {
+    std::vector<Way> ways;
+
+    /// The first way whose conditions hold; null if none does.
+    const Way* way(const PlannedStep& of) const;
+    /// The same, before there is a table.
+    const Way* way(const Plan& plan) const;
+};
+
+/// Reads `CONDITION, not CONDITION`.
+///
+/// Errors  ConfigError for a word that is no condition.
+std::vector<Condition> conditions_in(std::string_view list);
+
+/// Hand-written functions of both variants, by the word that `loop` says.
+struct NamedLoop {
+    std::string_view name;
+    Step::Compute (*compute)(const Step& step);
+};
+std::span<const NamedLoop> named_loops();
+/// Errors  ConfigError for a word that is no loop.
+const NamedLoop& loop_called(std::string_view name);
+
+/// The axes and lengths that a line `shape batch head query key` says.
+///
+/// Errors  ConfigError for a word that is no axis, or no size after its colon.
+std::function<Outline(const Plan&)> outline_in(std::string_view text);
+
+/// The words in braces that a file knows beside those of all cards; null for none.
+CardWords words_of_file(std::string_view name);
+
+/// The steps of the text, in the order in which it has them.
+StepTable cards_of_text();
+
+}  // namespace attn

@@ -1,0 +1,149 @@
+#include <algorithm>
+
+#include "attn/core/cards/card_text.hpp"
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/conditions.hpp"
+#include "attn/core/plan/mask_kinds.hpp"
+#include "attn/core/plan/merged.hpp"
+#include "attn/core/plan/words.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+// The words that attention files may say after `when` and `shape`.
+
+namespace attn {
+namespace {
+
+bool has_own_exponentials(const PlannedStep& of) {
+    const auto step = std::ranges::find(of.table, "exponentials", &Step::name);
+    return step != of.table.end() && step->of_user;
+}
+
+/// Without a table, whether the plan has one.
+bool adds_sink(const PlannedStep& of) {
+    return of.table.empty() ? of.plan.has_sink() : of.has("sink");
+}
+
+/// One number for each row that softmax runs over.
+Outline row_outline(const Plan& plan) {
+    Outline outline = score_outline(plan);
+    const auto axis = std::ranges::find(outline.axes, word(plan.config.softmax_axis));
+    outline.shape.erase(outline.shape.begin() + (axis - outline.axes.begin()));
+    outline.axes.erase(axis);
+    return outline;
+}
+
+bool goes_over_keys(const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; }
+bool has_plain_rows(const PlannedStep& of) { return goes_over_keys(of.plan) && !adds_sink(of); }
+bool is_plain_softmax(const PlannedStep& of) {
+    return has_plain_rows(of) && !has_own_exponentials(of);
+}
+
+/// Conditions on a step in its table, which only the text of the walk names.
+struct StepCondition {
+    std::string_view name;
+    bool (*holds)(const PlannedStep&);
+};
+constexpr StepCondition step_conditions[]{
+    {"plain rows", has_plain_rows}, {"plain softmax", is_plain_softmax}, {"sink", adds_sink}};
+
+/// A size of the plan by its name.
+struct NamedSize {
+    std::string_view name;
+    std::size_t (*of)(const Plan&);
+};
+const NamedSize named_sizes[]{
+    {"1", [](const Plan&) { return std::size_t{1}; }},
+    {"context_heads", [](const Plan& plan) { return plan.context_heads(); }},
+    {"D", [](const Plan& plan) { return plan.head_dim; }},
+    {"key_dim", [](const Plan& plan) { return plan.key_dim(); }},
+    {"G", [](const Plan& plan) { return plan.kv_heads; }},
+    {"H", [](const Plan& plan) { return plan.heads; }},
+    {"blocks", block_count},
+    {"merged", [](const Plan& plan) { return merged_heads(plan) * merged_width(plan); }},
+    {"mixed_dim", [](const Plan& plan) { return plan.mixed_dim(); }},
+    {"new_keys", [](const Plan& plan) { return plan.new_keys(); }},
+    {"output_dim", [](const Plan& plan) { return plan.output_dim; }},
+    {"P", [](const Plan& plan) { return plan.past_len; }},
+    {"Tk", [](const Plan& plan) { return plan.key_len; }},
+    {"Tq", [](const Plan& plan) { return plan.query_len; }},
+    {"Dv", [](const Plan& plan) { return plan.value_dim; }},
+    {"value_heads", [](const Plan& plan) { return plan.value_heads(); }},
+};
+
+/// The length that an axis has if a shape says no other.
+constexpr std::pair<std::string_view, std::string_view> axis_lengths[]{
+    {"batch", ""},   {"head", "H"},    {"query", "Tq"},     {"key", "Tk"},
+    {"token", "Tq"}, {"feature", "D"}, {"block", "blocks"}, {"new_key", "new_keys"}};
+
+[[noreturn]] void refuse(const std::string& what, std::string_view word,
+                         const std::vector<std::string>& known) {
+    throw ConfigError("there is no " + what + " '" + std::string(word) + "'" +
+                      did_you_mean(std::string(word), known, ": there are " + joined(known, ", ")));
+}
+
+}  // namespace
+
+std::vector<Condition> conditions_in(std::string_view list) {
+    std::vector<Condition> all;
+    for (const ConditionWord& word : condition_words(list)) {
+        const auto of_step = std::ranges::find(step_conditions, word.name, &StepCondition::name);
+        if (of_step != std::end(step_conditions)) {
+            all.push_back({of_step->holds, word.negated});
+        } else if (const auto of_plan = find_condition(word.name)) {
+            all.push_back({of_plan, word.negated});
+        } else {
+            refuse_condition(word.name);
+        }
+    }
+    return all;
+}
+
+std::function<Outline(const Plan&)> outline_in(std::string_view text) {
+    if (text == "softmax rows") return row_outline;
+    if (text == "mask") {
+        return [](const Plan& plan) { return Outline{mask_axes(plan), mask_shape(plan)}; };
+    }
+    struct Axis {
+        std::string_view name;
+        std::size_t (*length)(const Plan&);
+    };
+    std::vector<Axis> all;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' '), text.size());
+        const std::string_view part = text.substr(0, end);
+        text = trimmed(text.substr(end));
+        const std::size_t colon = std::min(part.find(':'), part.size());
+        const std::string_view name = part.substr(0, colon);
+        const auto axis =
+            std::ranges::find(axis_lengths, name, [](const auto& each) { return each.first; });
+        if (axis == std::end(axis_lengths)) {
+            std::vector<std::string> names;
+            for (const auto& each : axis_lengths) names.emplace_back(each.first);
+            refuse("axis", name, names);
+        }
+        const std::string_view size = colon == part.size() ? axis->second : part.substr(colon + 1);
+        const auto length = std::ranges::find(named_sizes, size, &NamedSize::name);
+        if (length == std::end(named_sizes) && name != "batch") {
+            std::vector<std::string> names;
+            for (const NamedSize& each : named_sizes) names.emplace_back(each.name);
+            refuse("size", size, names);
+        }
+        all.push_back({axis->first, name == "batch" ? nullptr : length->of});
+    }
+    return [all](const Plan& plan) {
+        Outline outline;
+        for (const Axis& axis : all) {
+            // Batch and head are axes of walks that have several.
+            if (axis.length == nullptr && !plan.has_batch) continue;
+            if (axis.name == "head" && !plan.has_head) continue;
+            // The keys that x makes are all keys, unless a past stands in front of them.
+            const bool is_new = axis.name == "new_key";
+            outline.axes.emplace_back(!is_new ? axis.name : plan.past_len > 0 ? "token" : "key");
+            outline.shape.push_back(axis.length == nullptr ? plan.batch : axis.length(plan));
+        }
+        return outline;
+    };
+}
+
+}  // namespace attn

@@ -1,0 +1,64 @@
+#pragma once
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "attn/core/walk/step.hpp"
+
+namespace attn {
+
+// Texts of cards, in which a word in braces stands for a number or a name of the walk: a setting of
+// rules (`{D}`), the latest of a chain (`{scores}`), `{step}` itself, the one `{before}` it in its
+// chain, and words of the card's own.
+
+/// Returns the meaning of a word of the card's own, nothing for other words.
+using CardWords = std::optional<std::string> (*)(std::string_view word, const PlannedStep& of);
+
+/// The condition of a text: on a plan, or on a step in its table.
+class When {
+public:
+    When(bool (*of_plan)(const Plan&)) : of_plan_(of_plan) {}
+    When(bool (*of_step)(const PlannedStep&)) : of_step_(of_step) {}
+
+    bool holds(const PlannedStep& of) const {
+        return of_plan_ != nullptr ? of_plan_(of.plan) : of_step_(of);
+    }
+
+private:
+    bool (*of_plan_)(const Plan&) = nullptr;
+    bool (*of_step_)(const PlannedStep&) = nullptr;
+};
+inline const When always_meant{[](const Plan&) { return true; }};
+
+/// Returns the meaning of a word that every card knows.
+///
+/// Errors  std::logic_error for another word.
+std::string meaning_of(const std::string& word, const PlannedStep& of);
+
+/// Fills the braces of a text.
+std::string filled(std::string_view text, const PlannedStep& of, CardWords own = nullptr);
+
+/// A text and the plans that it is for.
+struct PlannedText {
+    PlannedText(const char* always) : text(always) {}
+    PlannedText(When meant, const char* then) : when(meant), text(then) {}
+
+    When when = always_meant;
+    const char* text;
+};
+
+/// The first text whose condition holds, filled, for a card; an empty one if none does.
+template <std::size_t N>
+std::function<std::string(const PlannedStep&)> texts(const PlannedText (&rows)[N],
+                                                     CardWords own = nullptr) {
+    return [rows = std::to_array(rows), own](const PlannedStep& of) {
+        for (const PlannedText& row : rows) {
+            if (row.when.holds(of)) return filled(row.text, of, own);
+        }
+        return std::string();
+    };
+}
+
+}  // namespace attn

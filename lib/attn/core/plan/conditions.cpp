@@ -1,0 +1,108 @@
+#include "attn/core/plan/conditions.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+using By = ScaleChoice::By;
+
+bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
+bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Operation::divide; }
+
+/// Whether scores are divided by the root of a size, as in most attentions.
+bool divides_by_root(const Plan& plan, By by, std::size_t size) {
+    const double root = std::sqrt(static_cast<double>(size)) / plan.score_factor();
+    return plan.config.scale.by == by && divides(plan) &&
+           std::abs(plan.scale.number - root) <= 1e-12 * root;
+}
+
+struct NamedCondition {
+    std::string_view name;
+    bool (*holds)(const Plan&);
+};
+constexpr NamedCondition conditions[]{
+    {"16 bits", [](const Plan& plan) { return is_16_bit(plan.compute_dtype); }},
+    {"bias", [](const Plan& plan) { return plan.config.bias; }},
+    {"blocks followed", [](const Plan& plan) { return plan.traces_blocks(); }},
+    {"capped", [](const Plan& plan) { return plan.caps(); }},
+    {"causal", [](const Plan& plan) { return plan.config.mask.is_causal(); }},
+    {"differential", [](const Plan& plan) { return plan.differs(); }},
+    {"empty rows 0", [](const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }},
+    {"fused", [](const Plan& plan) { return plan.fused(); }},
+    {"gains of norms", [](const Plan& plan) { return plan.has_gains(); }},
+    {"latents", [](const Plan& plan) { return plan.has_latent(); }},
+    {"masked", [](const Plan& plan) { return plan.masks(); }},
+    {"merged", [](const Plan& plan) { return plan.has_head && plan.merges; }},
+    {"norms of query and key", [](const Plan& plan) { return plan.norms(); }},
+    {"norms over all heads",
+     [](const Plan& plan) { return plan.config.qk_norm.over == NormOver::all && plan.has_head; }},
+    {"norms to length 1",
+     [](const Plan& plan) { return plan.config.qk_norm.over == NormOver::l2; }},
+    {"one head",
+     [](const Plan& plan) { return projects(plan) && !plan.has_head && !plan.one_weight(); }},
+    {"one weight", [](const Plan& plan) { return projects(plan) && plan.one_weight(); }},
+    {"output bias", [](const Plan& plan) { return plan.config.output_bias; }},
+    {"output projection", [](const Plan& plan) { return plan.config.output_projection; }},
+    {"past", [](const Plan& plan) { return plan.past_len > 0; }},
+    {"scaled", [](const Plan& plan) { return plan.scales(); }},
+    {"scaled by a divisor", divides},
+    {"scaled by sqrt(C)",
+     [](const Plan& plan) { return divides_by_root(plan, By::embed_dim, plan.embed_dim); }},
+    {"scaled by sqrt(D)",
+     [](const Plan& plan) { return divides_by_root(plan, By::head_dim, plan.head_dim); }},
+    {"separate weights", [](const Plan& plan) { return projects(plan) && !plan.one_weight(); }},
+    {"several heads", [](const Plan& plan) { return plan.has_head; }},
+    {"shared heads", [](const Plan& plan) { return plan.shares_keys(); }},
+    {"sigmoid", [](const Plan& plan) { return plan.config.sigmoid; }},
+    {"sink", [](const Plan& plan) { return plan.has_sink(); }},
+    {"softmax over keys",
+     [](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; }},
+    {"split heads",
+     [](const Plan& plan) {
+         return projects(plan) && plan.has_head && !plan.head_axis_on_weight() &&
+                (!plan.one_weight() || plan.has_memory);
+     }},
+    {"stretched", [](const Plan& plan) { return plan.score_factor() != 1; }},
+};
+
+}  // namespace
+
+std::vector<ConditionWord> condition_words(std::string_view list) {
+    std::vector<ConditionWord> all;
+    while (!list.empty()) {
+        const std::size_t end = std::min(list.find(','), list.size());
+        std::string_view word = trimmed(list.substr(0, end));
+        list.remove_prefix(std::min(end + 1, list.size()));
+        const bool negated = word.starts_with("not ");
+        all.push_back({negated ? trimmed(word.substr(4)) : word, negated});
+    }
+    return all;
+}
+
+bool (*find_condition(std::string_view name))(const Plan&) {
+    const auto known = std::ranges::find(conditions, name, &NamedCondition::name);
+    return known == std::end(conditions) ? nullptr : known->holds;
+}
+
+void refuse_condition(std::string_view name) {
+    std::vector<std::string> names;
+    for (const NamedCondition& each : conditions) names.emplace_back(each.name);
+    throw ConfigError("there is no condition '" + std::string(name) + "'" +
+                      did_you_mean(std::string(name), names, ": there are " + joined(names, ", ")));
+}
+
+bool conditions_hold(std::string_view list, const Plan& plan) {
+    const std::vector<ConditionWord> words = condition_words(list);
+    return std::ranges::all_of(words, [&](const ConditionWord& each) {
+        const auto holds = find_condition(each.name);
+        if (holds == nullptr) refuse_condition(each.name);
+        return holds(plan) != each.negated;
+    });
+}
+
+}  // namespace attn

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <utility>
+
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/print.hpp"
+#include "attn/core/rules/rule.hpp"
+#include "attn/explain/codegen/python_writer.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn::python {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+/// The variable of a loop: what is written of it is its name.
+RuleTree variable(const std::string& name) {
+    return tree_of({.kind = Kind::cell,
+                    .word = name,
+                    .type = RuleType::whole,
+                    .outline = std::make_shared<const Outline>()});
+}
+
+/// Whether an expression is made of the loop's variable and numbers alone.
+bool is_of_loop(const RuleNode& node, const std::string& name) {
+    if (node.kind == Kind::number) return true;
+    if (node.kind == Kind::cell) return node.word == name && node.parts.empty();
+    return node.kind != Kind::name && node.kind != Kind::reduce &&
+           std::ranges::all_of(node.parts,
+                               [&](const RuleTree& part) { return is_of_loop(*part, name); });
+}
+
+}  // namespace
+
+std::string variable_name(const std::string& index) {
+    return index.size() == 1 && index != "x" ? index : index + "_";
+}
+
+RuleTree Writer::at_place(const RuleTree& tree) {
+    if (tree->kind == Kind::name && tree->word == loop_->index) return variable(loop_->index);
+    RuleNode node = *tree;
+    for (RuleTree& part : node.parts) part = at_place(part);
+    if (node.kind != Kind::cell || node.parts.empty()) return tree_of(std::move(node));
+    std::vector<std::string> places;
+    std::vector<RuleTree> left;
+    Outline outline;
+    for (std::size_t axis = 0; axis < node.parts.size(); ++axis) {
+        const bool is_one = node.parts[axis]->kind != Kind::number &&
+                            is_of_loop(*node.parts[axis], loop_->index) &&
+                            node.outline->shape[axis] > 1;
+        places.emplace_back(":");
+        if (is_one) {
+            places.back() = written(*node.parts[axis], {}, true)->text;
+            // A side of `where` that is not taken is read all the same.
+            const std::size_t last = node.outline->shape[axis] - 1;
+            const auto span = bounds_in_loop(*node.parts[axis], {});
+            if (span && span->last > static_cast<double>(last)) {
+                places.back() = "min(" + places.back() + ", " + std::to_string(last) + ")";
+            }
+            continue;
+        }
+        left.push_back(node.parts[axis]);
+        outline.axes.push_back(node.outline->axes[axis]);
+        outline.shape.push_back(node.outline->shape[axis]);
+    }
+    if (left.size() == node.parts.size()) return tree_of(std::move(node));
+    node.word = python_name(node.word) + taken(places);
+    node.parts = std::move(left);
+    node.outline = std::make_shared<const Outline>(std::move(outline));
+    return tree_of(std::move(node));
+}
+
+std::string Writer::loop(const Rule& rule, const RuleOrder& order) {
+    Frame frame;
+    for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
+        frame.push_back({rule.indices[axis], static_cast<std::int64_t>(with_.made[axis])});
+    }
+    const std::string whole = sizes_text(frame) + (frame.size() == 1 ? "," : "");
+    loop_ = frame[order.axis];
+    frame.erase(frame.begin() + static_cast<std::ptrdiff_t>(order.axis));
+    const RuleTree value = at_place(rule.value);
+    effort_ = exchanged;
+    Written text = written(*value, frame);
+    if (!text) {
+        effort_ = looked_up;
+        text = written(*value, frame);
+    }
+    if (!text) throw ConfigError("Python has no line for this rule: " + rule_text(rule));
+    const std::string last = std::to_string(loop_->length - 1);
+    const std::string range = order.backwards ? last + ", -1, -1" : std::to_string(loop_->length);
+    std::vector<std::string> places(rule.indices.size(), ":");
+    places[order.axis] = variable_name(loop_->index);
+    const bool is_typed = torch_ ? needs_type() : with_.type != "float64";
+    const std::string made = python_name(rule.step), counter = places[order.axis];
+    // What is read of a row by later ones goes back through the tensor as it was then.
+    const std::string rows = made + "_rows";
+    const std::string kept = with_.records ? "\n    " + rows + "[" + counter + "] = " + made +
+                                                 ".requires_grad_()\n    " + made + ".retain_grad()"
+                                           : "";
+    const std::string begin =
+        with_.records ? rows + " = [None] * " + std::to_string(loop_->length) + "\n" : "";
+    return begin + made + " = " + module_ + "zeros((" + whole + ")" + (is_typed ? of_type() : "") +
+           ")\nfor " + counter + " in range(" + range + "):\n" +
+           (with_.records
+                ? "    new_row = " + text->text + "\n    " + made + " = " + made + ".clone()\n"
+                : "") +
+           "    " + made + taken(places) + " = " + (with_.records ? "new_row" : text->text) + kept;
+}
+
+Written Writer::choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index) {
+    if (!loop_) return std::nullopt;
+    const bool turns = node.parts[0]->word == "not";
+    const RuleTree& asked = turns ? node.parts[0]->parts[0] : node.parts[0];
+    const Written condition = written(*asked, frame, in_index);
+    const bool decides = condition && condition->is_number && !known_text(*condition);
+    if (!decides) return std::nullopt;
+    const auto side = [&](std::size_t i) {
+        // A number has no sum.
+        return sums_ > 0 ? filling(*node.parts[i], frame, in_index)
+                         : written(*node.parts[i], frame, in_index);
+    };
+    const Written yes = side(turns ? 2 : 1), no = side(turns ? 1 : 2);
+    if (!yes || !no) return std::nullopt;
+    return Text{"(" + yes->text + " if " + condition->text + " else " + no->text + ")",
+                Binds::single, yes->along | no->along, false, yes->is_number || no->is_number};
+}
+
+std::optional<IndexSpan> Writer::bounds_in_loop(const RuleNode& node, const Frame& frame) const {
+    if (!loop_) return bounds_of(node, frame);
+    Frame with_loop = frame;
+    with_loop.push_back(*loop_);
+    const RuleTree tree = changed(tree_of(node), [&](const RuleNode& each) -> RuleTree {
+        const bool is_it = each.kind == Kind::cell && is_of_loop(each, loop_->index);
+        return is_it ? name_node(loop_->index) : nullptr;
+    });
+    return bounds_of(*tree, with_loop);
+}
+
+}  // namespace attn::python

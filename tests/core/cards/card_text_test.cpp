@@ -1,0 +1,96 @@
+#include "attn/core/cards/card_text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/cards/walk_text.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/settings.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+using namespace attn;
+
+namespace {
+
+std::ptrdiff_t lines_of(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+std::string refusal_of(const std::string& list) {
+    try {
+        conditions_in(list);
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_SUITE("cards: the text of attention") {
+    TEST_CASE("it can be read in one sitting: 250 lines, and 800 with all variants") {
+        std::ptrdiff_t all = 0;
+        for (const std::string& name : walk_texts()) all += lines_of(text_of_walk(name));
+        CHECK(lines_of(text_of_walk("standard")) <= 250);
+        CHECK(all <= 800);
+        CHECK(walk_texts().front() == "standard");
+        CHECK(text_of_walk("standard").starts_with("# Attention"));
+        CHECK(text_of_walk("standard/sink").starts_with("attention  sink\n"));
+        CHECK(text_of_walk("sink").empty());
+    }
+
+    TEST_CASE("its rules run: the walk's steps are made of its lines") {
+        const std::string text = text_of_walk("standard");
+        const StepTable& table = step_table();
+        const Plan plan = resolve(configured("heads 2, mask causal, output-projection"));
+        std::size_t written = 0;
+        for (const Step& step : table) {
+            if (step.text == nullptr || !step.applies(plan)) continue;
+            const Way* const way = step.text->way({plan, table, step});
+            REQUIRE(way != nullptr);
+            if (way->rule.empty()) continue;
+            INFO(step.name);
+            CHECK(text.find("step  " + std::string(way->rule)) != std::string::npos);
+            CHECK(step.rule({plan, table, step}).step == step.name);
+            ++written;
+        }
+        CHECK(written == 17);
+    }
+
+    TEST_CASE("the first way whose conditions hold counts, the card's own if no other does") {
+        const StepTable& table = step_table();
+        const auto rule = [&](const char* settings) {
+            const Plan plan = resolve(configured(settings));
+            return told_rule({plan, table, find_step(table, "weights")});
+        };
+        CHECK(rule("heads 2") ==
+              "weights[q,k] = exp(scaled_scores[q,k] - row_max[q]) / row_sum[q]");
+        CHECK(rule("heads 2, weights-by sigmoid") == "weights[q,k] = sigmoid(scaled_scores[q,k])");
+        CHECK(rule("heads 2, softmax-axis query") ==
+              "weights[q,k] = exp(scaled_scores[q,k] - row_max[k]) / row_sum[k]");
+        CHECK(rule("heads 2, sink zero") ==
+              "weights[h,q,k] = exp(scaled_scores[h,q,k] - row_max[h,q]) / row_sum[h,q]");
+    }
+
+    TEST_CASE("a word that is no condition, loop, axis or size is refused with those there are") {
+        CHECK(refusal_of("masked, not fusd") ==
+              "there is no condition 'fusd'; did you mean fused?");
+        CHECK(conditions_in("masked, not fused").size() == 2);
+        CHECK(loop_called("softmax").name == "softmax");
+        CHECK_THROWS_AS(loop_called("sofmax"), ConfigError);
+        CHECK_THROWS_AS(outline_in("batch heed"), ConfigError);
+        CHECK_THROWS_AS(outline_in("batch head:X"), ConfigError);
+    }
+
+    TEST_CASE("a shape has the axes that the walk has") {
+        const auto outline = outline_in("batch head:G key feature:Dv");
+        const Outline one = outline(resolve(configured("seq-len 3, embed-dim 4")));
+        CHECK(one.axes == Axes{"key", "feature"});
+        CHECK(one.shape == Shape{3, 4});
+        const Outline many =
+            outline(resolve(configured("batch 2, seq-len 3, embed-dim 8, heads 4, kv-heads 2")));
+        CHECK(many.axes == Axes{"batch", "head", "key", "feature"});
+        CHECK(many.shape == Shape{2, 2, 3, 2});
+    }
+}
