@@ -81,6 +81,8 @@ def gallery() -> list[str]:
     """Each attention of the gallery in each of its forms, as flags."""
     lines = []
     for file in sorted((ROOT / "data" / "attentions").glob("*.attn")):
+        if file.stem == "standard":  # the walk itself
+            continue
         forms = re.findall(r"^form (\S+)", file.read_text(), re.M)
         lines += [f"--attention {file.stem} {each}" for each in map("--form {}".format, forms)]
         lines += [] if forms else [f"--attention {file.stem}"]

@@ -5,6 +5,7 @@
 #include "attn/core/plan/conditions.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/merged.hpp"
+#include "attn/core/plan/visibility.hpp"
 #include "attn/core/plan/words.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
