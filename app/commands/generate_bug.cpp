@@ -28,10 +28,10 @@ Compared compare_with(const Writer& writer, const WrittenText& right, const Mode
     Compared compared{&mistake, writer.write(&mistake)};
     const TokenIds ids = right.ids();
     const TokenIds others = compared.written.ids();
-    const auto parted = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first;
-    if (ids != others) compared.first_other = static_cast<std::size_t>(parted - ids.begin());
+    const auto differs = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first;
+    if (ids != others) compared.first_other = static_cast<std::size_t>(differs - ids.begin());
     TokenIds read = right.prompt;
-    read.insert(read.end(), ids.begin(), parted);
+    read.insert(read.end(), ids.begin(), differs);
     compared.parting = first_parting(writer.precise(), &mistake, read, right.prompt.size());
     return compared;
 }
@@ -89,9 +89,9 @@ attn::JsonText bug_json(const Model& model, const Compared& compared) {
     return with_text(json, model, compared.written);
 }
 
-void refuse(const Arguments& arguments, const Name& flag, const std::string& but) {
+void refuse(const Arguments& arguments, const Name& flag, const std::string& except) {
     if (!arguments.has(flag)) return;
-    throw attn::ConfigError(std::string(flag) + " has no effect on texts with a mistake" + but +
+    throw attn::ConfigError(std::string(flag) + " has no effect on texts with a mistake" + except +
                             ": leave it out");
 }
 
@@ -100,8 +100,8 @@ void refuse(const Arguments& arguments, const Name& flag, const std::string& but
 void generate_with_bug(const Arguments& arguments, Model& model) {
     const ModelMistake mistake = attn::models::find_model_mistake(arguments[flags::bug], model);
     const auto text = [&] {
-        refuse(arguments, flags::likeliest, ", but for --json's");
-        refuse(arguments, flags::no_notes, ", but for --json's");
+        refuse(arguments, flags::likeliest, ", except in --json");
+        refuse(arguments, flags::no_notes, ", except in --json");
         const Writer writer(arguments, model);
         const WrittenText right = writer.write();
         return bug_text(model, right, compare_with(writer, right, mistake));

@@ -41,6 +41,11 @@ struct NamedNotebook {
     bool corrected;
 
     const attn::Document& page() const { return page_of(notebook, corrected); }
+    std::vector<attn::NotebookWalk> walks() const {
+        attn::ReplayOptions replay;
+        replay.corrected = corrected;
+        return notebook.walks(replay);
+    }
 };
 
 std::optional<NamedNotebook> named(const Arguments& arguments) {
@@ -235,9 +240,7 @@ void put_notebook_under(Arguments& arguments) {
     const std::optional<NamedNotebook> said = named(arguments);
     if (!said) return;
     arguments.drop_implied();
-    attn::ReplayOptions replay;
-    replay.corrected = said->corrected;
-    const std::vector<attn::NotebookWalk> walks = said->notebook.walks(replay);
+    const std::vector<attn::NotebookWalk> walks = said->walks();
     const std::string name = meant_walk(arguments, *said);
     put_walk_under(arguments, name.empty() ? walks.front() : attn::find_walk(walks, name));
 }
@@ -253,12 +256,11 @@ std::map<std::string, std::string> put_walk_of_tensors_under(Arguments& argument
                               section->parts.find_first_of("[,") == std::string::npos;
         if (is_whole && attn::known_steps(name).empty()) steps[name] = section->parts;
     }
-    attn::ReplayOptions replay;
-    replay.corrected = said->corrected;
-    const std::vector<attn::NotebookWalk> walks = said->notebook.walks(replay);
-    const auto fitting = [&](const attn::NotebookWalk& walk) {
+    const std::vector<attn::NotebookWalk> walks = said->walks();
+    std::vector<std::ptrdiff_t> fitting;
+    for (const attn::NotebookWalk& walk : walks) {
         const attn::Plan plan = attn::resolve(walk.config);
-        return std::ranges::count_if(tensors.entries(), [&](const attn::Ledger::Entry& each) {
+        const auto fits = [&](const attn::Ledger::Entry& each) {
             std::vector<std::string> may_be = attn::steps_called(each.name, plan);
             if (steps.contains(each.name)) may_be = {steps.at(each.name)};
             return std::ranges::any_of(may_be, [&](const std::string& step) {
@@ -266,9 +268,10 @@ std::map<std::string, std::string> put_walk_of_tensors_under(Arguments& argument
                 return attn::has_step(table, plan, step) &&
                        attn::find_step(table, step).outline(plan).shape == each.tensor.shape();
             });
-        });
-    };
-    const auto best = std::ranges::max_element(walks, {}, fitting);
+        };
+        fitting.push_back(std::ranges::count_if(tensors.entries(), fits));
+    }
+    const auto best = walks.begin() + (std::ranges::max_element(fitting) - fitting.begin());
     if (best == walks.begin()) return steps;
     const auto cell = std::ranges::find_if(said->page().sections, [&](const attn::Section& each) {
         return each.walk == best->name && tensors.has(each.name);

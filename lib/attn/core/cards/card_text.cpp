@@ -4,6 +4,7 @@
 
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/cards/walk_text.hpp"
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -14,25 +15,12 @@ extern "C" const char attn_standard[];
 namespace attn {
 namespace {
 
-/// Takes the next line off a text, without its remark: `#` at its begin or after a blank.
+/// Takes the next line off a text, without its remark.
 std::string_view next_line(std::string_view& text) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
+    const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.starts_with('#')) return {};
-    if (const std::size_t remark = line.find(" #"); remark != line.npos) {
-        line = line.substr(0, remark);
-    }
-    return line;
-}
-
-/// Takes the first word off a line, and the blanks around it.
-std::string_view next_word(std::string_view& line) {
-    line = trimmed(line);
-    const std::size_t end = std::min(line.find(' '), line.size());
-    const std::string_view word = line.substr(0, end);
-    line = trimmed(line.substr(end));
-    return word;
+    return without_remark(line);
 }
 
 /// The lines below a rule, up to the next that is not indented, which `text` then begins with.
@@ -41,21 +29,11 @@ std::vector<CardLine> take_lines(std::string_view& text) {
     lines.reserve(10);
     while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) {
         std::string_view line = next_line(text);
-        if (const std::string_view word = next_word(line); !word.empty()) {
+        if (const std::string_view word = taken_word(line); !word.empty()) {
             lines.push_back({word, line});
         }
     }
     return lines;
-}
-
-/// Calls `use` for each part of a list.
-template <class Use>
-void each_part(std::string_view list, std::string_view between, Use use) {
-    while (!list.empty()) {
-        const std::size_t end = std::min(list.find(between), list.size());
-        if (const std::string_view part = trimmed(list.substr(0, end)); !part.empty()) use(part);
-        list.remove_prefix(std::min(end + between.size(), list.size()));
-    }
 }
 
 Input input_called(std::string_view name) {
@@ -81,8 +59,10 @@ std::vector<Input> inputs_of_rule(std::string_view rule) {
 std::vector<Input> inputs_of(const Way& way) {
     if (!way.has("reads")) return inputs_of_rule(way.rule);
     std::vector<Input> inputs;
-    each_part(way.said("reads"), " ",
-              [&](std::string_view name) { inputs.push_back(input_called(name)); });
+    const std::string names = way.said("reads");
+    for (std::string_view rest = names; !rest.empty();) {
+        inputs.push_back(input_called(taken_word(rest)));
+    }
     return inputs;
 }
 
@@ -194,7 +174,7 @@ public:
         while (!text.empty()) {
             std::string_view line = next_line(text);
             if (line.empty() || line.front() == ' ') continue;
-            const std::string_view word = next_word(line);
+            const std::string_view word = taken_word(line);
             if (word == "attention") words = words_of_file(line);
             if (word != "step" && word != "parameter" && word != "given") continue;
             add(word, line, take_lines(text), words);

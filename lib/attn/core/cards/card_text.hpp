@@ -1,6 +1,5 @@
 #pragma once
 #include <array>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +49,9 @@ struct CardText {
     const Way* way(const Plan& plan) const;
 };
 
+/// True if a rule of the user makes the exponentials, of which softmax is then made.
+bool has_own_exponentials(const PlannedStep& of);
+
 /// Reads `CONDITION, not CONDITION`.
 ///
 /// Errors  ConfigError for a word that is no condition.
@@ -60,7 +62,6 @@ struct NamedLoop {
     std::string_view name;
     Step::Compute (*compute)(const Step& step);
 };
-std::span<const NamedLoop> named_loops();
 /// Errors  ConfigError for a word that is no loop.
 const NamedLoop& loop_called(std::string_view name);
 

@@ -4,6 +4,7 @@
 
 #include "attn/core/cards/texts.hpp"
 #include "attn/core/fused/fused_attention.hpp"
+#include "attn/core/plan/conditions.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/plan/projected.hpp"
 #include "attn/core/steps/sink.hpp"
@@ -153,11 +154,6 @@ inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }
 /// Whether the loop twins are asked for.
 inline bool is_loop(const Plan& plan) { return plan.config.variant == Variant::loop; }
 
-/// Whether scores are divided by their scale, not multiplied.
-inline bool divides(const Plan& plan) {
-    return plan.scale.operation == ScaleFactor::Operation::divide;
-}
-
 /// Of two twins the one that the plan asks for.
 template <class Function>
 Function twin(const Plan& plan, Function in_loops, Function in_arrays) {
@@ -256,12 +252,9 @@ inline std::size_t still_dim(const Plan& plan) { return plan.head_dim - 2 * plan
 /// Features of key and value of one head side by side.
 inline std::size_t pair_width(const Plan& plan) { return still_dim(plan) + plan.value_dim; }
 
-/// Where key (or value) of a head begins among these, and how many there are.
+/// Where key (or value) of a head begins among these.
 inline std::size_t first_in_head(const Plan& plan, bool is_key) {
     return is_key ? 0 : still_dim(plan);
-}
-inline std::size_t width_in_head(const Plan& plan, bool is_key) {
-    return is_key ? still_dim(plan) : plan.value_dim;
 }
 
 // Questions of the cards of softmax about the sink.
@@ -280,17 +273,6 @@ std::string sink_cell(const Plan& plan);
 
 /// The formula of a parameter: where it comes from.
 std::string learned(const PlannedStep& of);
-
-/// True when the plan makes query, key and value from x.
-inline bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
-
-/// True when all three come out of a single product, x times w_qkv.
-inline bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
-
-/// True when a projection gives all heads side by side, so that they still have to be split.
-inline bool splits_projected(const Plan& plan) {
-    return projects(plan) && plan.has_head && !plan.head_axis_on_weight() && !one_product(plan);
-}
 
 /// x (or memory) times the weight of one part, plus its bias.
 Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes);

@@ -5,6 +5,7 @@
 #include "attn/core/plan/conditions.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/merged.hpp"
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/core/plan/visibility.hpp"
 #include "attn/core/plan/words.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -14,11 +15,6 @@
 
 namespace attn {
 namespace {
-
-bool has_own_exponentials(const PlannedStep& of) {
-    const auto step = std::ranges::find(of.table, "exponentials", &Step::name);
-    return step != of.table.end() && step->of_user;
-}
 
 /// Without a table, whether the plan has one.
 bool adds_sink(const PlannedStep& of) {
@@ -85,6 +81,11 @@ constexpr std::pair<std::string_view, std::string_view> axis_lengths[]{
 
 }  // namespace
 
+bool has_own_exponentials(const PlannedStep& of) {
+    const auto step = std::ranges::find(of.table, "exponentials", &Step::name);
+    return step != of.table.end() && step->of_user;
+}
+
 std::vector<Condition> conditions_in(std::string_view list) {
     std::vector<Condition> all;
     for (const ConditionWord& word : condition_words(list)) {
@@ -111,9 +112,7 @@ std::function<Outline(const Plan&)> outline_in(std::string_view text) {
     };
     std::vector<Axis> all;
     while (!text.empty()) {
-        const std::size_t end = std::min(text.find(' '), text.size());
-        const std::string_view part = text.substr(0, end);
-        text = trimmed(text.substr(end));
+        const std::string_view part = taken_word(text);
         const std::size_t colon = std::min(part.find(':'), part.size());
         const std::string_view name = part.substr(0, colon);
         const auto axis =

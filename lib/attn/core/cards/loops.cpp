@@ -178,8 +178,6 @@ const NamedLoop all_loops[]{
 
 }  // namespace
 
-std::span<const NamedLoop> named_loops() { return all_loops; }
-
 const NamedLoop& loop_called(std::string_view name) {
     const auto known = std::ranges::find(all_loops, name, &NamedLoop::name);
     if (known != std::end(all_loops)) return *known;

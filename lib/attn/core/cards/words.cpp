@@ -107,10 +107,9 @@ std::optional<std::string> softmax_word(std::string_view word, const PlannedStep
     }
     if (word == "over") return std::string(attn::word(of.plan.config.softmax_axis));
     if (word != "exponential") return std::nullopt;
-    const auto step = std::ranges::find(of.table, "exponentials", &Step::name);
-    const bool are_users = step != of.table.end() && step->of_user;
-    return filled(are_users ? "exponentials[{cell}]" : "exp(scores[{cell}] - row_max[{row}])", of,
-                  softmax_word);
+    return filled(
+        has_own_exponentials(of) ? "exponentials[{cell}]" : "exp(scores[{cell}] - row_max[{row}])",
+        of, softmax_word);
 }
 
 /// The index of the head if a rule has to name it, the keys up to the end of block `j`.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "attn/core/plan/conditions.hpp"
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -37,22 +38,6 @@ struct Line {
     std::string word, says;
 };
 
-/// The line without its remark: `#` at its begin or after a blank.
-std::string_view without_remark(std::string_view line) {
-    for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
-        if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
-    }
-    return line;
-}
-
-/// The first word of a text, which goes on after it.
-std::string taken_word(std::string& text) {
-    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
-    std::string word = text.substr(0, end);
-    text = trimmed(text.substr(end));
-    return word;
-}
-
 class Reader {
 public:
     Reader(const std::string& text, const std::string& label) {
@@ -78,8 +63,9 @@ public:
                 file_.refuse(number, "there is a character that nobody sees: leave it out");
             }
             line_.number = number;
-            line_.word = taken_word(says);
-            line_.says = says;
+            std::string_view rest = says;
+            line_.word = taken_word(rest);
+            line_.says = rest;
             file_.at(number, [&] { read(); });
         }
         if (file_.name.empty()) {
@@ -148,8 +134,8 @@ private:
             form_.clear();
             file_.same_line = line_.number;
             if (line_.says.empty()) refuse("same names what all forms make, as in same context");
-            for (std::string rest = line_.says; !rest.empty();) {
-                file_.same.push_back(name_in(taken_word(rest)));
+            for (std::string_view rest = line_.says; !rest.empty();) {
+                file_.same.push_back(name_in(std::string(taken_word(rest))));
             }
         } else if (word == "step") {
             leave();
@@ -169,8 +155,8 @@ private:
                        mistake_->rule.step);
             }
         } else if (word == "fix" && mistake_ != nullptr) {
-            std::string rest = line_.says;
-            const std::string language = taken_word(rest);
+            std::string_view rest = line_.says;
+            const std::string_view language = taken_word(rest);
             if (language != "torch:" && language != "numpy:") {
                 refuse("a fix is one of torch: or numpy:, as in fix torch: w = w / scale");
             }
@@ -292,11 +278,11 @@ private:
 
     void read_mistake() {
         leave();
-        std::string rest = line_.says;
-        AttentionMistake made{taken_word(rest), {}};
+        std::string_view rest = line_.says;
+        AttentionMistake made{std::string(taken_word(rest)), {}};
         const bool says_place = taken_word(rest) == "at" && !rest.empty();
         if (!says_place) refuse("a mistake says its step, as in mistake forget-late at state");
-        made.step = name_in(rest);
+        made.step = name_in(std::string(rest));
         made.line = line_.number;
         for (const AttentionMistake& each : file_.mistakes) {
             if (each.id == made.id) refuse("two mistakes are called " + made.id);

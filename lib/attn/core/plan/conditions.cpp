@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -10,9 +11,6 @@ namespace attn {
 namespace {
 
 using By = ScaleChoice::By;
-
-bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
-bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Operation::divide; }
 
 /// Whether scores are divided by the root of a size, as in most attentions.
 bool divides_by_root(const Plan& plan, By by, std::size_t size) {
@@ -62,11 +60,7 @@ constexpr NamedCondition conditions[]{
     {"sink", [](const Plan& plan) { return plan.has_sink(); }},
     {"softmax over keys",
      [](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; }},
-    {"split heads",
-     [](const Plan& plan) {
-         return projects(plan) && plan.has_head && !plan.head_axis_on_weight() &&
-                (!plan.one_weight() || plan.has_memory);
-     }},
+    {"split heads", splits_projected},
     {"stretched", [](const Plan& plan) { return plan.score_factor() != 1; }},
 };
 
@@ -75,9 +69,7 @@ constexpr NamedCondition conditions[]{
 std::vector<ConditionWord> condition_words(std::string_view list) {
     std::vector<ConditionWord> all;
     while (!list.empty()) {
-        const std::size_t end = std::min(list.find(','), list.size());
-        std::string_view word = trimmed(list.substr(0, end));
-        list.remove_prefix(std::min(end + 1, list.size()));
+        const std::string_view word = taken_part(list, ",");
         const bool negated = word.starts_with("not ");
         all.push_back({negated ? trimmed(word.substr(4)) : word, negated});
     }

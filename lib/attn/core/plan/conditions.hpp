@@ -6,6 +6,22 @@
 
 namespace attn {
 
+/// Whether scores are divided by their scale, not multiplied.
+inline bool divides(const Plan& plan) {
+    return plan.scale.operation == ScaleFactor::Operation::divide;
+}
+
+/// True when the plan makes query, key and value from x.
+inline bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
+
+/// True when all three come out of a single product, x times w_qkv.
+inline bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
+
+/// True when a projection gives all heads side by side, so that they still have to be split.
+inline bool splits_projected(const Plan& plan) {
+    return projects(plan) && plan.has_head && !plan.head_axis_on_weight() && !one_product(plan);
+}
+
 // The conditions that `when` names in attention files: `when fused, not capped`.
 
 /// One condition of a list.

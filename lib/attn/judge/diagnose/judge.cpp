@@ -25,22 +25,20 @@ double largest_finite(const Tensor& tensor) {
     return largest;
 }
 
-template <class A, class B>
-Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
-                    const Tolerance& tolerance) {
-    bool within = true;
-    double farthest = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-        const auto x = static_cast<double>(theirs[i]);
-        const auto y = static_cast<double>(expected[i]);
-        if (same_number(x, y)) continue;
-        const bool finite = std::isfinite(x) && std::isfinite(y);
-        const double difference = finite ? std::abs(x - y) : HUGE_VAL;
-        farthest = std::max(farthest, difference);
-        within =
-            within && finite && difference <= tolerance.absolute + tolerance.relative * std::abs(y);
-    }
-    return {within ? Verdict::right : Verdict::wrong, farthest};
+/// Whether `holds(x, y)` for all cells of two tensors of one shape that are not the same number;
+/// the first that is not ends it.
+template <class Holds>
+bool every_difference(const Tensor& theirs, const Tensor& expected, Holds holds) {
+    return std::visit(
+        [&](const auto& a, const auto& b) {
+            for (std::size_t i = 0; i < a.size(); ++i) {
+                const auto x = static_cast<double>(a.data()[i]);
+                const auto y = static_cast<double>(b.data()[i]);
+                if (!same_number(x, y) && !holds(x, y)) return false;
+            }
+            return true;
+        },
+        theirs.values(), expected.values());
 }
 
 /// The size of the sums of products that each cell may be, in each matrix of the last two axes: row
@@ -188,11 +186,16 @@ Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& r
 
 Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance) {
     if (theirs.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
-    return std::visit(
-        [&](const auto& a, const auto& b) {
-            return judged_cells(a.data(), b.data(), a.size(), tolerance);
-        },
-        theirs.values(), expected.values());
+    Judged answer{Verdict::right};
+    every_difference(theirs, expected, [&](double x, double y) {
+        const bool is_finite = std::isfinite(x) && std::isfinite(y);
+        const double difference = is_finite ? std::abs(x - y) : HUGE_VAL;
+        answer.difference = std::max(answer.difference, difference);
+        const double most = tolerance.absolute + tolerance.relative * std::abs(y);
+        if (!is_finite || !(difference <= most)) answer.verdict = Verdict::wrong;
+        return true;
+    });
+    return answer;
 }
 
 Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options,
@@ -354,18 +357,13 @@ bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const T
     const double most = 2 * most_of(rounding);
     const double least = most * usual_size(expected) + rounding.least;
     bool is_finite = true;
-    const bool is_beyond = std::visit(
-        [&](const auto& theirs, const auto& ours) {
-            for (std::size_t i = 0; i < theirs.size(); ++i) {
-                const auto x = static_cast<double>(theirs.data()[i]);
-                const auto y = static_cast<double>(ours.data()[i]);
-                if (std::abs(x - y) <= least + most * std::abs(y) || same_number(x, y)) continue;
-                if (std::isfinite(x) && std::isfinite(y)) return true;
-                is_finite = false;
-            }
-            return false;
-        },
-        tensor.values(), expected.values());
+    const bool is_beyond = !every_difference(tensor, expected, [&](double x, double y) {
+        if (std::isfinite(x) && std::isfinite(y)) {
+            return std::abs(x - y) <= least + most * std::abs(y);
+        }
+        is_finite = false;
+        return true;
+    });
     if (is_beyond || is_finite) return is_beyond;
     const Allowed* const usual = allowed(step, rounding, from_theirs);
     return usual == nullptr || usual->is_finite;

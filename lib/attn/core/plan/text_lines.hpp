@@ -1,0 +1,31 @@
+#pragma once
+#include <algorithm>
+#include <string_view>
+
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+
+// The lines of attention files, those of users and those that the walk is made of.
+
+/// Returns the line without its remark: `#` at its begin or after a blank.
+inline std::string_view without_remark(std::string_view line) {
+    for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
+        if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
+    }
+    return line;
+}
+
+/// Takes the part of a list up to the next `between` off its front, without blanks around it.
+inline std::string_view taken_part(std::string_view& list, std::string_view between) {
+    list = trimmed(list);
+    const std::size_t end = std::min(list.find_first_of(between), list.size());
+    const std::string_view part = trimmed(list.substr(0, end));
+    list = trimmed(list.substr(std::min(end + 1, list.size())));
+    return part;
+}
+
+/// Takes the first word off a text.
+inline std::string_view taken_word(std::string_view& text) { return taken_part(text, " \t"); }
+
+}  // namespace attn
