@@ -198,9 +198,11 @@ std::string mask_reason_of_cell(const WalkView& view) {
         return found == view.place.end() ? std::size_t{0} : found->second;
     };
     const ScoreCell cell{index("batch"), index("head"), index("query"), index("key")};
+    // A mistake may lay the keys of all samples side by side: no kind speaks of those cells.
+    const bool is_of_walk = cell.query < view.plan.query_len && cell.key < view.plan.key_len;
     std::string reason;
     for (const MaskKind& kind : mask_kinds()) {
-        if (!kind.chosen(view.plan.config.mask)) continue;
+        if (!is_of_walk || !kind.chosen(view.plan.config.mask)) continue;
         if (!HiddenCells(kind, view.plan, cell.query, 1).hides(cell)) continue;
         reason += (reason.empty() ? "" : " and ") + kind.reason(view.plan, cell);
     }
