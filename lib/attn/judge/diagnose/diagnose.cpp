@@ -158,10 +158,11 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
             if (samples && *samples != tensor.size() / each) continue;
             samples = tensor.size() / each;
             fits = true;
-            is_told = is_told || std::ranges::none_of(kept_of(step), [&](const std::string& kept) {
-                          const Step& card = find_step(kept_table(plan), kept);
-                          return card.applies(plan) && card.outline(plan).shape == tensor.shape();
-                      });
+            const auto is_kept = [&, &tensor = tensor](const std::string& kept) {
+                const Step& card = find_step(kept_table(plan), kept);
+                return card.applies(plan) && card.outline(plan).shape == tensor.shape();
+            };
+            is_told = is_told || std::ranges::none_of(kept_of(step), is_kept);
         }
         if (!fits) return std::nullopt;
     }

@@ -43,7 +43,7 @@ void bare_parameter(std::string& tight) {
     tight.erase(end, 1).erase(begin - 1, 1);
 }
 
-/// A line of a script without the blanks around signs and the remarks on types between them.
+/// A line of a script without the blanks around signs, the types noted in it and its comment.
 std::string tight_script(std::string_view line) {
     constexpr std::string_view signs = "=<>?:&|(){}[],;*/!+-";
     std::string tight;
@@ -56,6 +56,7 @@ std::string tight_script(std::string_view line) {
             i = end + 2;
             continue;
         }
+        if (quote == 0 && line.substr(i).starts_with("// ")) break;
         if (quote == 0 && c == '/' && !divides(line, i)) return tight.append(line.substr(i));
         if (const ShortWord* shorter = quote == 0 ? shorter_at(line, i) : nullptr) {
             tight += shorter->instead;
@@ -74,14 +75,16 @@ std::string tight_script(std::string_view line) {
         if (quote == 0 && c == '>') bare_parameter(tight);
         if (quote != 0 || !beside_sign) tight += c;
     }
+    while (tight.ends_with(' ')) tight.pop_back();
     return tight;
 }
 
-/// A line of a style sheet without the blank before its bracket or its value.
+/// A line of a style sheet without the blanks before its bracket and its value and after commas.
 std::string tight_style(std::string_view line) {
     std::string tight(line);
-    if (line.ends_with(" {")) return tight.erase(line.size() - 2, 1);
-    const std::size_t value = line.ends_with(';') ? line.find(": ") : line.npos;
+    for (std::size_t at = 0; (at = tight.find(", ", at)) != tight.npos;) tight.erase(at + 1, 1);
+    if (line.ends_with(" {")) return tight.erase(tight.size() - 2, 1);
+    const std::size_t value = line.ends_with(';') ? tight.find(": ") : line.npos;
     if (value != line.npos) tight.erase(value + 1, 1);
     for (std::size_t at = 0; (at = tight.find("0.", at)) != tight.npos;) {
         const bool begins = at > 0 && std::string_view(": (,").find(tight[at - 1]) != line.npos;
@@ -90,9 +93,13 @@ std::string tight_style(std::string_view line) {
     return tight;
 }
 
+bool is_declaration(std::string_view line) {
+    return line.starts_with("let ") && line.ends_with(';');
+}
+
 template <class Tight>
 std::string squeezed(std::string_view text, Tight&& tight) {
-    std::string result;
+    std::string result, tight_before;
     bool in_comment = false;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -102,10 +109,14 @@ std::string squeezed(std::string_view text, Tight&& tight) {
         in_comment |= line.starts_with("/*");
         if (!line.empty() && !in_comment && !line.starts_with("//")) {
             if (line.starts_with('}') && result.ends_with(';')) result.pop_back();
-            result += tight(line);
-            // A line that ends so goes on; one with a remark after it does not.
-            const bool goes_on = std::string_view("{(,[;}").find(line.back()) != line.npos;
-            if (!goes_on || line.find("//") != line.npos) result += '\n';
+            const std::string tight_line = tight(line);
+            // One `let` declares what whole lines declare one after the other.
+            const bool goes_with = is_declaration(tight_before) && is_declaration(tight_line);
+            if (goes_with) result.back() = ',';
+            result += goes_with ? tight_line.substr(4) : tight_line;
+            tight_before = tight_line;
+            // A line that ends so goes on.
+            if (std::string_view("{(,[;}").find(result.back()) == line.npos) result += '\n';
         }
         if (line.ends_with("*/")) in_comment = false;
     }
