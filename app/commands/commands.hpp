@@ -37,6 +37,7 @@ Command tour_command();
 Command notebook_command();
 Command step_command();
 Command why_command();
+Command look_command();
 Command lint_command();
 Command compare_command();
 Command diagnose_command();

@@ -23,22 +23,14 @@
 namespace app {
 namespace {
 
-attn::DiagnoseOptions options_of(const Arguments& arguments, const attn::Ledger& file) {
+attn::DiagnoseOptions said_options(const Arguments& arguments, const attn::Ledger& file) {
     attn::DiagnoseOptions options;
     if (const auto decimals = arguments[flags::decimals]) {
         options.decimals = static_cast<int>(*decimals);
     }
     options.pairs = arguments.has(flags::pairs);
     options.tolerance = tolerance_of(arguments);
-    for (const std::string& entry : arguments[flags::map]) {
-        const std::size_t colon = entry.find(':');
-        const std::string theirs = entry.substr(0, colon);
-        if (colon == std::string::npos || !file.has(theirs)) {
-            throw attn::ConfigError("--map '" + entry +
-                                    "' is not like theirs:ours with a name that the file has");
-        }
-        options.steps[theirs] = entry.substr(colon + 1);
-    }
+    options.steps = mapped_names(arguments, file);
     return options;
 }
 
@@ -375,7 +367,7 @@ int run_diagnose(const Arguments& typed) {
     const attn::Ledger whole = attn::heads_together(read_ledger(arguments[flags::file], true));
     std::map<std::string, std::string> of_page = put_walk_of_tensors_under(arguments, whole);
     const GradientsApart apart = gradients_apart(arguments, whole);
-    attn::DiagnoseOptions options = options_of(arguments, whole);
+    attn::DiagnoseOptions options = said_options(arguments, whole);
     options.steps.merge(of_page);
     const DiagnosedWalk asked = asked_walk(arguments, apart.forward, options.steps);
     options.takes_projections = asked.takes_projections;
@@ -395,11 +387,7 @@ int run_diagnose(const Arguments& typed) {
     check_map(options, plan);
     note_useless_flags(arguments, &plan);
     tell_cost_of_mistakes(plan);
-    attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
-    bool is_open =
-        ask_alignment(arguments, asked, options, diagnosis) ||
-        (!is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis));
-    try_other_forms(arguments, asked, options, diagnosis);
+    auto [diagnosis, is_open] = diagnose_as_it_fits(arguments, asked, plan, options);
     attn::GradientDiagnosis back = diagnose_back(arguments, apart, options, diagnosis);
     if (diagnosis.steps.empty() && !back.right()) {
         is_open = try_other_ways_back(arguments, asked, apart, options, diagnosis, back);
@@ -422,6 +410,21 @@ int run_diagnose(const Arguments& typed) {
     return is_open || left_out ? no_verdict : std::max(code, gradients_code(back));
 }
 
+}  // namespace
+
+FittingDiagnosis diagnose_as_it_fits(const Arguments& arguments, const DiagnosedWalk& asked,
+                                     const attn::Plan& plan, const attn::DiagnoseOptions& options) {
+    FittingDiagnosis fitting{attn::diagnose(plan, attn::draw(plan), asked.theirs, options)};
+    attn::Diagnosis& diagnosis = fitting.diagnosis;
+    fitting.is_open =
+        ask_alignment(arguments, asked, options, diagnosis) ||
+        (!is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis));
+    try_other_forms(arguments, asked, options, diagnosis);
+    return fitting;
+}
+
+namespace {
+
 const std::vector<Flag>& diagnose_flags() {
     const Need a_file{[](const Arguments& arguments) { return !arguments.has(flags::power); },
                       nullptr, "a file to diagnose: leave --power out"};
@@ -429,7 +432,6 @@ const std::vector<Flag>& diagnose_flags() {
         {flags::file, "FILE",
          "what your code computed: .npz, .safetensors, .json or a folder of .npy", file()},
         {flags::given, "FILE", "a file with x and parameters, by their names", file()},
-        Flag{flags::map, "NAMES", "your name for a step: theirs:ours"}.repeatable().needing(a_file),
         Flag{flags::decimals, "N", "your numbers are copies with N decimals", integer(0, 17)}
             .typed_only()
             .needing(a_file),

@@ -8,6 +8,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
 #include "attn/core/walk/walk.hpp"
@@ -104,6 +105,38 @@ attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& 
     }
     if (!unused.empty()) report_note("--given: not used: " + unused);
     return named;
+}
+
+/// Lets a walk begin at scores or weights of theirs, with their value. A scale that their scaled
+/// scores show is taken over, as scores alone do not tell head-dim.
+void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
+                 DiagnosedWalk& asked) {
+    const std::string step = attn::given_beginning(named);
+    attn::Ledger start;
+    for (const std::string& name : {step, std::string("value")}) {
+        const attn::Tensor* tensor = named.find(name);
+        if (tensor != nullptr && tensor->dimension() > 1) start.record(name, *tensor);
+    }
+    attn::take_direct(start, settings, asked.config);
+    attn::Ledger rest;
+    for (const auto& [name, tensor] : asked.theirs.entries()) {
+        const auto is_taken = [&](const auto& entry) {
+            return attn::same_numbers(entry.tensor, tensor) ||
+                   attn::same_numbers(named[entry.name], tensor);
+        };
+        if (std::ranges::none_of(start.entries(), is_taken)) rest.record(name, tensor);
+    }
+    asked.theirs = std::move(rest);
+    for (const auto& [name, tensor] : start.entries()) {
+        asked.config.parameters.record(name, tensor);
+    }
+    if (step != "scores" || asked.config.head_dim) return;
+    const attn::Tensor* scaled = named.find("scaled_scores");
+    const auto ratio = scaled != nullptr && scaled->shape() == named["scores"].shape()
+                           ? attn::ratio_between(*scaled, named["scores"])
+                           : std::nullopt;
+    asked.config.scale = ratio ? attn::ScaleChoice{attn::ScaleChoice::By::number, *ratio}
+                               : attn::ScaleChoice{attn::ScaleChoice::By::none, 1};
 }
 
 /// The names of tensors that are not read, as a line says them.
@@ -224,6 +257,9 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         if (inputs.has("memory")) asked.config.memory.reset();
         attn::take_direct_sizes(named, said_settings(arguments), asked.config);
     }
+    const bool begins_later = x == nullptr && !has_source && !makes_them &&
+                              !says_sizes(arguments) && !attn::given_beginning(named).empty();
+    if (begins_later) begin_later(named, settings, asked);
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
     asked.lacks_parameters = inputs.has(start) && !makes_them && !asked.takes_projections &&
                              !draws_them && asked.config.attentions.empty();

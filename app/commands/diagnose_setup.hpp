@@ -51,6 +51,18 @@ void tell_cost_of_mistakes(const attn::Plan& plan);
 /// Leaves open the steps that a tolerance would let pass if they were all zeros.
 void refuse_wide_tolerance(const attn::DiagnoseOptions& options, attn::Diagnosis& diagnosis);
 
+/// A diagnosis, and whether other settings give another one, so that the user has to say which was
+/// meant.
+struct FittingDiagnosis {
+    attn::Diagnosis diagnosis;
+    bool is_open = false;
+};
+
+/// The diagnosis under the settings of the walk or, where nothing has fixed them, under others that
+/// explain more: another mask, layout, number of heads, or form of an attention file.
+FittingDiagnosis diagnose_as_it_fits(const Arguments& arguments, const DiagnosedWalk& asked,
+                                     const attn::Plan& plan, const attn::DiagnoseOptions& options);
+
 /// Somebody's tensors, those of the way forth and the gradients.
 struct GradientsApart {
     attn::Ledger forward{}, gradients{};

@@ -1,9 +1,14 @@
+#include <cmath>
+
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/given_sizes.hpp"
 #include "attn/files/io/input_file.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/models/hugging_face.hpp"
 
 namespace app {
@@ -51,6 +56,120 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     return parameters;
 }
 
+/// Whether each row of the last axis sums to 1, as far as printed decimals tell.
+bool sums_to_one(const attn::Tensor& tensor) {
+    constexpr double near = 0.02;
+    const std::size_t columns = tensor.dimension() == 0 ? 0 : tensor.shape().back();
+    double sum = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (!(tensor.at(i) >= 0)) return false;
+        sum += tensor.at(i);
+        if ((i + 1) % columns != 0) continue;
+        if (std::abs(sum - 1) > near) return false;
+        sum = 0;
+    }
+    return columns > 0;
+}
+
+bool hides_cells(const attn::Tensor& tensor) {
+    bool hides = false;
+    attn::each_number(tensor, [&](std::size_t, double cell) { hides |= cell == -HUGE_VAL; });
+    return hides;
+}
+
+/// Whether a walk may be given that step.
+bool may_be_given(const std::string& step) {
+    const attn::StepTable& table = attn::step_table();
+    const auto card = std::ranges::find(table, step, &attn::Step::name);
+    if (card == table.end()) return false;
+    attn::Ledger alone;
+    alone.record(step, attn::Tensor());
+    return card->kind == attn::Step::Kind::input || card->kind == attn::Step::Kind::parameter ||
+           step == "query" || step == "key" || step == "value" ||
+           !attn::given_beginning(alone).empty();
+}
+
+}  // namespace
+
+std::string given_as(const std::string& name, const attn::Tensor& tensor) {
+    std::vector<std::string> steps = attn::known_steps(name);
+    std::erase_if(steps, [](const std::string& step) { return !may_be_given(step); });
+    if (name.empty() && sums_to_one(tensor)) return "weights";
+    if (steps.empty() || steps.front() == "mask") return "";  // whose truths may mean either
+    const bool may_be_weights = std::ranges::count(steps, "weights") > 0;
+    if (may_be_weights && sums_to_one(tensor)) return "weights";
+    if (may_be_weights && steps.front() == "weights") {
+        return hides_cells(tensor) ? "masked_scores" : "scores";
+    }
+    return steps.front();
+}
+
+namespace {
+
+/// The tensors of a file under our names, and a sentence on those that were called otherwise.
+attn::Ledger by_our_names(const Arguments& arguments, const attn::Ledger& file,
+                          std::vector<std::string>& notes) {
+    const std::map<std::string, std::string> said = mapped_names(arguments, file);
+    const auto is_ours = [&](const std::string& name) {
+        return std::ranges::any_of(attn::step_table(),
+                                   [&](const attn::Step& step) { return step.name == name; });
+    };
+    attn::Ledger named;
+    std::vector<std::string> assumed;
+    for (const auto& [name, tensor] : file.entries()) {
+        if (const auto mapped = said.find(name); mapped != said.end()) {
+            if (arguments[flags::attentions].empty()) {
+                attn::find_step(attn::step_table(), mapped->second);
+            }
+            named.record(mapped->second, tensor);
+        } else if (is_ours(name)) {
+            named.record(name, tensor);
+        }
+    }
+    std::map<std::string, std::string> taken;
+    for (const auto& [name, tensor] : file.entries()) {
+        if (said.contains(name) || is_ours(name)) continue;
+        const std::string step = given_as(name, tensor);
+        const auto [first, is_first] = taken.try_emplace(step, name);
+        if (!is_first && step.starts_with("w_")) {
+            throw attn::ConfigError("both " + attn::visible(first->second) + " and " +
+                                    attn::visible(name) + " may be " + step +
+                                    ": pass --map NAME:" + step + " for the one you mean");
+        }
+        const bool is_free = !step.empty() && !named.has(step);
+        const std::string theirs = name.empty() ? "the array" : attn::visible(name);
+        if (is_free) assumed.push_back(theirs + " is " + step);
+        named.record(is_free ? step : name, tensor);
+    }
+    if (!assumed.empty()) notes.push_back("assumed: " + attn::joined(assumed));
+    return named;
+}
+
+/// Says what a walk that begins after query and key assumes, and which flags come too late for it.
+void note_beginning(const Arguments& arguments, attn::WalkConfig& config,
+                    std::vector<std::string>& notes) {
+    const std::string beginning = attn::beginning_of(config);
+    if (beginning.empty()) return;
+    if (beginning == "scores" && !arguments.has_any({flags::scale, flags::head_dim})) {
+        config.scale = {attn::ScaleChoice::By::none, 1};
+        notes.emplace_back(
+            "assumed: --scale none, as scores do not tell head-dim: pass --head-dim "
+            "N to divide by its root");
+    }
+    std::vector<Name> late{flags::rope};
+    if (beginning != "scores") late.push_back(flags::scale);
+    if (beginning == "masked_scores" || beginning == "weights") {
+        late.insert(late.end(),
+                    {flags::softcap, flags::position_bias, flags::mask, flags::mask_file});
+    }
+    if (beginning == "weights") late.push_back(flags::sink);
+    for (const Name& flag : late) {
+        if (!arguments.has(flag)) continue;
+        report_note(std::string(flag.text) + " has no effect here: the walk begins at " +
+                    beginning + ", which comes after it");
+    }
+}
+
 /// The parameters of a walk, and which of them a file holds.
 struct WalkParameters {
     std::vector<std::string> needed, drawn{};
@@ -69,7 +188,7 @@ WalkParameters take_parameters(const attn::Ledger& given, attn::WalkConfig& conf
     for (const auto& [name, tensor] : given.entries()) {
         if (std::ranges::find(held.needed, name) != held.needed.end()) {
             config.parameters.record(name, tensor);
-        } else {
+        } else if (name != "x" || !std::holds_alternative<attn::Tensor>(config.input)) {
             held.unused.push_back(name.empty() ? "an array without a name" : name);
         }
     }
@@ -80,6 +199,21 @@ WalkParameters take_parameters(const attn::Ledger& given, attn::WalkConfig& conf
 }
 
 }  // namespace
+
+std::map<std::string, std::string> mapped_names(const Arguments& arguments,
+                                                const attn::Ledger& file) {
+    std::map<std::string, std::string> steps;
+    for (const std::string& entry : arguments[flags::map]) {
+        const std::size_t colon = entry.rfind(':');
+        const std::string theirs = entry.substr(0, colon);
+        if (colon == std::string::npos || !file.has(theirs)) {
+            throw attn::ConfigError("--map '" + entry +
+                                    "' is not like theirs:ours with a name that the file has");
+        }
+        steps[theirs] = entry.substr(colon + 1);
+    }
+    return steps;
+}
 
 attn::SaidSettings said_settings(const Arguments& arguments) {
     return {.heads = arguments.has(flags::heads),
@@ -110,18 +244,25 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
          has_model ? read_model(arguments, config) : attn::read_tensors(weights, report_note)) {
         given.record(each.name, std::move(each.tensor));
     }
+    std::vector<std::string> notes;
+    if (!has_model) given = by_our_names(arguments, attn::heads_together(given), notes);
     const attn::SaidSettings said = said_settings(arguments);
+    const bool draws_x = arguments.has_any({flags::batch, flags::seq_len, flags::embed_dim});
+    if (const attn::Tensor* x = given.find("x"); x != nullptr && !said.source && !draws_x) {
+        config.input = *x;
+    }
     attn::take_names(given, said, config);
     attn::take_direct(given, said, config);
     const auto [needed, drawn, unused] = take_parameters(given, config);
-    if (config.parameters.entries().empty()) {
+    const bool has_x = std::holds_alternative<attn::Tensor>(config.input) && given.has("x");
+    if (config.parameters.entries().empty() && !has_x) {
         throw attn::InputError(label + ": holds none of the parameters of this walk, " +
                                attn::some_of(needed) + ": it has " +
                                (unused.empty() ? "no array" : attn::some_of(unused)) +
                                " (--model gpt2 or bert reads the names of those models)");
     }
     config.weights_file = weights;
-    std::vector<std::string> notes;
+    note_beginning(arguments, config, notes);
     for (const std::string& assumed : attn::take_shapes({}, said, config)) {
         notes.push_back("assumed: " + assumed);
     }

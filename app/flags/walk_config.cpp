@@ -173,21 +173,16 @@ void check_standard_input(const Arguments& arguments) {
     }
 }
 
-/// Whether a mask is one that is added to the scores: 0 where a key may be seen, -inf or a number
-/// that softmax makes 0 of where it may not.
+/// Whether a mask holds numbers to add to the scores: -inf or a number far below 0 where a key may
+/// not be seen, or any other. Zeros and ones alone are truths.
 bool is_additive(const attn::Tensor& mask) {
-    constexpr double surely_hidden = -1e4;
-    bool hides = false;
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-        const double value = mask.at(i);
-        if (value != 0 && !(value <= surely_hidden)) return false;
-        hides = hides || value != 0;
-    }
-    return hides;
+    bool is_added = false;
+    attn::each_number(mask, [&](std::size_t, double cell) { is_added |= cell != 0 && cell != 1; });
+    return is_added;
 }
 
 /// Reads the mask that --mask-file names; --mask-true says what true (or 1) means in it, keep or
-/// drop. A mask of 0 and -inf (or -1e4 and below), which is added to scores, needs no such word.
+/// drop. One of other numbers is added to the scores, as PyTorch does.
 void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     const std::string spec = arguments[flags::mask_file];
     const std::string mask_true = arguments[flags::mask_true];
@@ -196,24 +191,24 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     }
     if (spec.empty()) return;
     const attn::Tensor read = attn::read_tensor(spec, report_note);
-    const bool additive = is_additive(read);
-    if (additive && !mask_true.empty()) {
-        report_note("--mask-true has no effect: " + spec + " is added to the scores");
+    if (is_additive(read)) {
+        if (config.position_bias) {
+            throw attn::ConfigError(
+                "--mask-file and --position-bias are both added to the scores: "
+                "add them up in one file");
+        }
+        if (!mask_true.empty()) report_note("--mask-true has no effect: " + spec + " is added");
+        config.position_bias = attn::PositionBias{attn::PositionBias::Kind::file, 32, 128, read};
+        return;
     }
-    if (!additive && mask_true.empty()) {
+    if (mask_true.empty()) {
         throw attn::ConfigError(
             "--mask-file needs --mask-true keep or --mask-true drop: libraries differ in what true "
             "means, so there is no default");
     }
     attn::Array<bool> hidden = attn::empty_array<bool>(read.shape());
     for (std::size_t i = 0; i < read.size(); ++i) {
-        const double value = read.at(i);
-        if (!additive && value != 0 && value != 1) {
-            throw attn::InputError(spec + ": element " + std::to_string(i) +
-                                   " of the mask is neither 0 nor 1: save it as bool, or as 0 and "
-                                   "-inf");
-        }
-        hidden.data()[i] = additive ? value < 0 : (value == 1) == (mask_true == "drop");
+        hidden.data()[i] = (read.at(i) == 1) == (mask_true == "drop");
     }
     config.mask.given = attn::Tensor(read.axes(), std::move(hidden));
 }

@@ -80,6 +80,14 @@ std::vector<Flag> model_rows() {
             .needing(heads),
         setting(flags::weights, "FILE", "parameters from a file, by their names; the rest is drawn")
             .being(of_model),
+        Flag{flags::map, "NAMES",
+             "your name for a parameter or a step: theirs:ours, as in W1:w_query"}
+            .repeatable()
+            .being(of_arithmetic)
+            .needing({[](const Arguments& arguments) {
+                          return arguments.has_any({flags::weights, flags::file});
+                      },
+                      nullptr, "a file of tensors: pass --weights"}),
         setting(flags::model, "FAMILY", "the --weights file is from this model family")
             .being(of_model)
             .taking(one_of("gpt2 bert")),
@@ -89,7 +97,9 @@ std::vector<Flag> model_rows() {
             .being(of_arithmetic),
         setting(flags::mask, "KIND", attn::mask_help()),
         Flag{flags::mask_file, "FILE[:NAME]",
-             "a mask from a file: bool, or 0 and 1, with --mask-true, or 0 and -inf", file()},
+             "a mask from a file: bool, or 0 and 1, with --mask-true; other numbers are added to "
+             "the scores",
+             file()},
         Flag{flags::mask_true, "WHICH", "what true means in --mask-file", one_of("keep drop")},
         setting(
             flags::causal_align, "WHERE",

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,6 +32,16 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
 ///
 /// Errors  ConfigError for an unknown id, for a mistake that cannot show in this walk, and with
 ///         --variant fused, which leaves out the steps that they replace.
+/// The step that a tensor of that name is given as, by its name and, where programs call scores and
+/// weights alike, by its numbers; empty if there is none. Without a name, weights whose rows sum to
+/// 1.
+std::string given_as(const std::string& name, const attn::Tensor& tensor);
+
+/// Which names of a file --map says are which steps.
+/// Errors  ConfigError for a name that the file has not.
+std::map<std::string, std::string> mapped_names(const Arguments& arguments,
+                                                const attn::Ledger& file);
+
 std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments, const attn::Plan& plan);
 
 /// Whether a flag says which walk is made, not what becomes of it: so a line of flags may say it.

@@ -21,23 +21,28 @@ TEST_SUITE("app: foreign files") {
         CHECK(compared.out.find("weights") != std::string::npos);
     }
 
-    TEST_CASE("a mask that is added to scores says itself what it hides") {
+    TEST_CASE("a mask of other numbers than 0 and 1 is added to the scores, as PyTorch does") {
         const Folder folder;
         attn::write_file(folder / "added.json", "[[0, -Infinity], [0, 0]]");
         attn::write_file(folder / "added.csv", "0,-1e9\n0,0\n");
         attn::write_file(folder / "keep.csv", "True,False\nTrue,True\n");
-        const std::string walk = "--seq-len 2 --only mask -q --mask-file ";
+        attn::write_file(folder / "bias.csv", "0.5,-0.5\n0,0\n");
+        const std::string walk = "--seq-len 2 --only weights -q --mask-file ";
         const auto kept = run(walk + "'" + (folder / "keep.csv") + "' --mask-true keep");
         REQUIRE(kept.exit_code == 0);
         for (const char* name : {"added.json", "added.csv"}) {
             CHECK(run(walk + "'" + (folder / name) + "'").out == kept.out);
         }
+        CHECK(run("--seq-len 2 --list-steps --mask-file '" + (folder / "added.csv") + "'")
+                  .out.find("biased_scores") != std::string::npos);
+        const std::string bias = "'" + (folder / "bias.csv") + "'";
+        CHECK(run(walk + bias).out ==
+              run("--seq-len 2 --only weights -q --position-bias " + bias).out);
         const auto told = run(walk + "'" + (folder / "added.csv") + "' --mask-true drop");
         CHECK(told.out == kept.out);
         CHECK(told.err.find("--mask-true has no effect") != std::string::npos);
         check_refused(walk + "'" + (folder / "keep.csv") + "'", "--mask-true keep or");
-        attn::write_file(folder / "bias.csv", "0,-0.5\n0,0\n");
-        check_refused(walk + "'" + (folder / "bias.csv") + "' --mask-true keep", "neither 0 nor 1");
+        check_refused(walk + bias + " --position-bias alibi", "both added to the scores");
     }
 
     TEST_CASE("a table with row names, and what was passed over, is told") {

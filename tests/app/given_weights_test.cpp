@@ -135,8 +135,66 @@ TEST_SUITE("app: given weights") {
         check_refused(x + model + "--layer 1 --projection split", "is fused");
         check_refused(x + model + "--layer 1 --weight-layout out-in", "is in-out");
         check_refused(model + "--layer 1", "needs --heads");
-        check_refused(x + "--weights '" + (folder / "model.safetensors") + "'",
-                      "--model gpt2 or bert");
+        // The names tell by themselves what a file of one layer holds.
+        const program::Result by_names =
+            run(x + "--weights '" + (folder / "model.safetensors") + "' --only output");
+        CHECK(by_names.out == theirs.out);
+        CHECK(by_names.err.find("c_attn.weight is w_qkv") != std::string::npos);
+    }
+
+    TEST_CASE("names of other code are parameters, whole numbers are numbers, and x may be there") {
+        const Folder folder;
+        attn::write_file(folder / "paper.txt",
+                         "Wq = np.array([[1, 0], [0, 1]])\nW_K = [[1, 0], [0, 1]]\n"
+                         "value.weight = tensor([[1., 2.], [0., 1.]])\nx = [[1, 2], [3, 4]]\n");
+        attn::write_file(folder / "ours.json",
+                         R"({"w_query": [[1, 0], [0, 1]], "w_key": [[1, 0], [0, 1]],
+                             "w_value": [[1, 2], [0, 1]]})");
+        attn::write_file(folder / "x.csv", "1,2\n3,4\n");
+        const program::Result theirs = run("-q --weights '" + (folder / "paper.txt") + "'");
+        REQUIRE_MESSAGE(theirs.exit_code == 0, theirs.err);
+        CHECK(theirs.out ==
+              run("-q --x '" + (folder / "x.csv") + "' --weights '" + (folder / "ours.json") + "'")
+                  .out);
+        CHECK(theirs.err.find("assumed: Wq is w_query, W_K is w_key, value.weight is w_value") !=
+              std::string::npos);
+        attn::write_file(folder / "own.json", R"({"A": [[2, 0], [0, 1]]})");
+        const std::string own = "--seq-len 2 --embed-dim 2 -q --weights '" + (folder / "own.json");
+        CHECK(run(own + "' --map A:w_key --only w_key").out ==
+              "tensor([[2., 0.],\n        [0., 1.]])\n");
+        check_refused(own + "' --map B:w_key", "a name that the file has");
+        check_refused(own + "' --map A:w_kye", "did you mean w_key");
+        attn::write_file(folder / "two.json", R"({"h.0.q_proj.weight": [[1, 0], [0, 1]],
+                                                  "h.1.q_proj.weight": [[1, 0], [0, 1]]})");
+        check_refused("--embed-dim 2 --weights '" + (folder / "two.json") + "'",
+                      "may be w_query: pass --map");
+    }
+
+    TEST_CASE("a walk begins at scores or weights that are given") {
+        const Folder folder;
+        // Of ln 1, ln 2 and ln 5 softmax makes 1/8, 2/8 and 5/8.
+        attn::write_file(
+            folder / "s.json",
+            R"({"scores": [[0, 0.6931472, 1.6094379]], "v": [[8, 0], [0, 8], [8, 8]]})");
+        const std::string scores = "--weights '" + (folder / "s.json") + "' -q ";
+        CHECK(run(scores + "--only weights,context").out ==
+              "tensor([[0.1250, 0.2500, 0.6250]])\ntensor([[6.0000, 7.0000]])\n");
+        CHECK(run(scores + "--list-steps").out.find("query ") == std::string::npos);
+        // Divided by the root of 4, each is the root of what it was.
+        CHECK(run(scores + "--head-dim 4 --only scaled_scores").out ==
+              "tensor([[0.0000, 0.3466, 0.8047]])\n");
+        attn::write_file(folder / "w.json", R"({"attentions": [[[[1, 0], [0.5, 0.5]],
+                                                                [[1, 0], [0.2, 0.8]]]]})");
+        const std::string weights = "--weights '" + (folder / "w.json") + "' ";
+        const program::Result alone = run(weights + "--list-steps");
+        CHECK(alone.out.find("context") == std::string::npos);
+        CHECK(run(weights + "--only weights --tokens a,b").out.find("batch 1 x head 2") !=
+              std::string::npos);
+        CHECK(run(weights + "--mask causal").err.find("--mask has no effect") != std::string::npos);
+        CHECK(run("why 'weights[0,1,1,1]' " + weights).out.find("weights as given") !=
+              std::string::npos);
+        check_refused(weights + "--variant fused", "choose another variant");
+        CHECK(run(weights + "--code numpy").out.find("random") == std::string::npos);
     }
 
     TEST_CASE("a BERT layer is the split walk with the same numbers") {

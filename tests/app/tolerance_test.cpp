@@ -60,7 +60,8 @@ TEST_SUITE("app: tolerance") {
         CHECK(one.at("step") == "context");
     }
 
-    TEST_CASE("in 16 bits a step is tested by itself, as the bound of a whole walk catches nothing") {
+    TEST_CASE(
+        "in 16 bits a step is tested by itself, as the bound of a whole walk catches nothing") {
         const std::string walk = "--heads 4 --seq-len 64 --embed-dim 64 --dtype bfloat16 ";
         const auto half = tolerances(walk + "--compute-dtype bfloat16");
         CHECK(half.at("step") == "context");  // merged is a copy of it

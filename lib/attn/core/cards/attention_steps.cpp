@@ -311,7 +311,8 @@ void check_names(const WalkConfig& config) {
     for (const auto& [name, number] : config.attention_settings) require(name, settings, "setting");
 }
 
-/// The steps that the last one of a walk is made of, with those that are shown on request.
+}  // namespace
+
 std::set<std::string> needed_steps(const StepTable& table, const Plan& plan) {
     std::set<std::string> needed;
     for (std::size_t i = table.size(); i-- > 0;) {
@@ -329,6 +330,8 @@ std::set<std::string> needed_steps(const StepTable& table, const Plan& plan) {
     }
     return needed;
 }
+
+namespace {
 
 /// Errors  InputError for a step that extends a chain for nobody. Says of others that nobody reads
 /// them: one may be made to be looked at.

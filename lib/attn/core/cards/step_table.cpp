@@ -7,6 +7,7 @@
 #include "attn/core/cards/card_text.hpp"
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/beginnings.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/text/json.hpp"
 
@@ -71,7 +72,10 @@ const StepTable& in_order(const Plan& plan) {
 
 const StepTable& step_table(const Plan& plan) {
     const WalkConfig& config = plan.config;
-    if (config.rules.empty() && config.attentions.empty()) return in_order(plan);
+    const std::string beginning = beginning_of(config);
+    if (config.rules.empty() && config.attentions.empty() && beginning.empty()) {
+        return in_order(plan);
+    }
     // Kept, as all hold on to a table; a walk has one set of rules and of files.
     static std::map<std::vector<std::string>, StepTable> tables;
     static std::mutex one_at_a_time;
@@ -79,6 +83,9 @@ const StepTable& step_table(const Plan& plan) {
     const StepTable& table = in_order(plan);
     std::vector<std::string> key = config.rules;
     key.push_back(&table == &step_table() ? "" : "norms last");
+    if (!beginning.empty()) {
+        key.push_back(beginning + (config.parameters.has("value") ? " value" : ""));
+    }
     if (!config.attentions.empty()) {
         key.push_back(config.form);
         for (const auto& file : config.attentions) key.push_back(file->text);
@@ -92,7 +99,9 @@ const StepTable& step_table(const Plan& plan) {
     }
     const auto known = tables.find(key);
     if (known != tables.end()) return known->second;
-    StepTable made = config.attentions.empty() ? table : with_attentions(table, plan);
+    StepTable made = table;
+    if (!beginning.empty()) begin_at(beginning, made, plan);
+    if (!config.attentions.empty()) made = with_attentions(std::move(made), plan);
     if (!config.rules.empty()) made = with_rules(std::move(made), plan, config.rules);
     return tables.emplace(std::move(key), std::move(made)).first->second;
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,15 @@ void let_parts_follow(StepTable& table, const Plan& plan);
 ///
 /// Errors  InputError with file, line and caret, ConfigError under the fused variant.
 StepTable with_attentions(StepTable table, const Plan& plan);
+
+/// The steps that the last one of a walk is made of, with those that are shown on request.
+std::set<std::string> needed_steps(const StepTable& table, const Plan& plan);
+
+/// Lets a walk begin at a step that is given: it is made of nothing, and whatever leads to it alone
+/// leaves the table, with the steps that nothing makes.
+///
+/// Errors  ConfigError under the fused variant.
+void begin_at(const std::string& beginning, StepTable& table, const Plan& plan);
 
 /// Details of softmax that a step is or reads, shown: its program is to have them.
 void show_parts(Step& step, StepTable& table, const Plan& plan);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/merged.hpp"
 #include "attn/ground/tensor/error.hpp"
 
@@ -166,6 +167,9 @@ private:
         switch (config_.projection) {
             case Projection::none:
                 if (plan_.has_x()) return;
+                if (const std::string step = beginning_of(config_); !step.empty()) {
+                    return list_beginning(step);
+                }
                 for (const char letter : config_.draw_order) list_directly(part_of(letter));
                 break;
             case Projection::mha:
@@ -297,6 +301,15 @@ private:
             list_.push_back(
                 {name, name, for_each_batch(std::move(extents)), Initialisation::normal});
         }
+    }
+
+    /// Scores or weights that are given in the place of query and key. A value is not drawn beside
+    /// them: it would be chance.
+    void list_beginning(const std::string& step) {
+        std::vector<Extent> extents{part_of('q').length, part_of('k').length};
+        if (plan_.has_head) extents.insert(extents.begin(), {"head", plan_.heads});
+        list_.push_back({step, step, for_each_batch(std::move(extents)), Initialisation::zeros});
+        if (config_.parameters.has("value")) list_directly(part_of('v'));
     }
 
     void list_directly(const Part& part) {

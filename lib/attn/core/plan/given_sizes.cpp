@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/words.hpp"
@@ -80,13 +81,18 @@ void give_keys_a_memory(WalkConfig& config) {
         !std::holds_alternative<RandomInput>(config.input)) {
         return;
     }
-    const auto length_of = [&](const char* name) -> std::optional<std::int64_t> {
+    const auto length_of = [&](const std::string& name,
+                               std::size_t from_end = 2) -> std::optional<std::int64_t> {
         const Tensor* tensor = config.parameters.find(name);
         if (tensor == nullptr || tensor->dimension() < 2) return std::nullopt;
-        return lengths_of(*tensor)[tensor->dimension() - 2];
+        return lengths_of(*tensor)[tensor->dimension() - from_end];
     };
-    const auto queries = config.query_len ? config.query_len : length_of("query");
-    const auto keys = length_of("key") ? length_of("key") : length_of("value");
+    const std::string step = beginning_of(config);
+    const bool is_begun = !step.empty();
+    const auto queries = config.query_len ? config.query_len : length_of(is_begun ? step : "query");
+    const auto keys = is_begun           ? length_of(step, 1)
+                      : length_of("key") ? length_of("key")
+                                         : length_of("value");
     if (queries && keys && queries != keys) config.memory = config.input;
 }
 
@@ -183,9 +189,11 @@ bool counts_heads(const Ledger& theirs, std::int64_t number) {
            (slopes != nullptr && lengths_of(*slopes) == std::vector{number});
 }
 
-/// Whether a walk begins with these: query, key and value, and no parameter that it would have.
-bool begins_with_query(const Ledger& given, const WalkConfig& config) {
-    if (!given.has("query") || !given.has("key") || !given.has("value")) return false;
+/// Whether a walk begins with these: query, key and value, or scores or weights, and no parameter
+/// that it would have.
+bool begins_after_x(const Ledger& given, const WalkConfig& config) {
+    const bool has_all = given.has("query") && given.has("key") && given.has("value");
+    if (!has_all && (given.has("x") || given_beginning(given).empty())) return false;
     return std::ranges::none_of(parameter_names(config),
                                 [&given](const std::string& name) { return given.has(name); });
 }
@@ -241,17 +249,20 @@ void take_given(const Ledger& stored, const SaidSettings& said, WalkConfig& conf
 }
 
 void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
-    if (!said.source && !said.projection && begins_with_query(given, config)) {
+    if (!said.source && !said.projection && begins_after_x(given, config)) {
         config.projection = Projection::none;
     }
     if (config.projection != Projection::none) return;
-    if (!said.source && (given.has("query") || given.has("key") || given.has("value"))) {
+    const std::string beginning = given_beginning(given);
+    if (!said.source &&
+        (given.has("query") || given.has("key") || given.has("value") || !beginning.empty())) {
         config.input = RandomInput{};
     }
     if (!std::holds_alternative<RandomInput>(config.input)) return;
     const bool has_batch = config.batch.has_value(), has_kv_heads = config.kv_heads.has_value();
     bool is_first = true;
-    for (const char* name : {"query", "key", "value"}) {
+    const std::string first = beginning.empty() ? "query" : beginning;
+    for (const std::string& name : {first, std::string("key"), std::string("value")}) {
         const Tensor* tensor = given.find(name);
         if (tensor == nullptr) continue;
         // The first of them tells the heads; keys and values may be shared.
@@ -266,7 +277,7 @@ void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
         if (heads_at + 3 > lengths.size()) continue;
         const std::int64_t heads = lengths[heads_at];
         if (tells_heads) config.heads = heads;
-        if (heads != config.heads && !has_kv_heads && name != std::string("query")) {
+        if (heads != config.heads && !has_kv_heads && name != first) {
             config.kv_heads = heads;
         }
         if (config.heads == 1 && heads == 1) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
@@ -391,6 +392,7 @@ Plan sized(WalkConfig config) {
     plan.config.compute_dtype = plan.compute_dtype;
     refuse_unknown_values(plan.config);
     make_floating(plan.config);
+    leave_out_before(beginning_of(plan.config), plan.config);
     refuse_unless(plan.config.redraw >= 0 && plan.config.redraw <= 1000,
                   "redraw must be between 0 and 1000, not " + std::to_string(plan.config.redraw));
     refuse_unless(plan.config.threads >= 0, "threads must not be negative");

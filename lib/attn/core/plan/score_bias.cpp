@@ -63,8 +63,8 @@ void resolve_score_changes(const Plan& plan) {
     if (bias.kind == Kind::file) {
         refuse_unless(bias.given->dimension() > 0,
                       "$position-bias: the tensor is a single number: give one for each key"_told);
-        broadcast_strides("$position-bias: the tensor"_told, bias.given->shape(), "the scores",
-                          plan.per_head_shape(plan.query_len, plan.key_len));
+        broadcast_strides("$position-bias or $mask-file: the tensor"_told, bias.given->shape(),
+                          "the scores", plan.per_head_shape(plan.query_len, plan.key_len));
     }
     if (bias.kind != Kind::t5) return;
     const BucketRule rule = bucket_rule(plan);

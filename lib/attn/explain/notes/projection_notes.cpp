@@ -107,6 +107,8 @@ std::string origin(const Subject& subject, const Projected& part) {
                counted(part.heads(plan), "head") + ".";
     }
     if (!projects(plan)) {
+        const bool is_given = plan.config.parameters.has(part.name);
+        if (!plan.has_x() && is_given) return "Taken as given: there is no x and no projection.";
         if (!plan.has_x()) return "Drawn directly at random: there is no x and no projection.";
         return "No projection: these are the features of " + source + " themselves" +
                (plan.has_head

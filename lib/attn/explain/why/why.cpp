@@ -79,6 +79,8 @@ std::string read_by(const WalkView& view, const std::string& next) {
 std::string used_by(const WalkView& view) {
     const Chain chain = view.step.chain;
     if (chain == Chain::none || chain == Chain::contexts) return {};
+    // A walk of weights alone has no context.
+    if (chain == Chain::weights && view.ledger.find_latest(Chain::contexts) == nullptr) return {};
     const Ledger::Entry* last = view.ledger.find_latest(chain);
     for (; last->name != view.step.name; last = view.ledger.find_latest(chain, last->name)) {
         const Ledger::Entry* before = view.ledger.find_latest(chain, last->name);

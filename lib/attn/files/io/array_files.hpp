@@ -32,6 +32,19 @@ bool is_formula(std::string_view text);
 std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
                                    std::vector<std::string>& notes);
 
+/// Whether a text has matrices as documents do: in LaTeX, in tables of Markdown, or as rows of
+/// numbers under a line with their name.
+bool looks_like_matrices(std::string_view text);
+
+/// Reads these matrices, each called as the line above it or the left side of its equation says,
+/// else `matrix_1`, `matrix_2`, ... where there are several. Names of rows and columns are passed
+/// over.
+///
+/// Shapes  (rows, columns).
+/// Range   int64 where all are whole numbers, else float64.
+/// Errors  InputError, starting with `label`: rows of unequal length, no matrix at all.
+std::vector<NamedTensor> parse_matrices(std::string_view text, const std::string& label);
+
 /// The six bytes that every .npy file starts with.
 inline constexpr std::string_view npy_magic{"\x93NUMPY"};
 

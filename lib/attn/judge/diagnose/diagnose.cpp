@@ -404,8 +404,8 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
         (significant ? rounded.digits : rounded.decimals) = printed;
         Diagnosis other = diagnosed(CaseTensors(plan, intake, rounded, 0));
         other.remarks.push_back("your numbers have " + std::to_string(printed) +
-                                (significant ? " significant digits" : " decimals") +
-                                ", and are compared as far");
+                                (significant ? " significant digit" : " decimal") +
+                                (printed == 1 ? "" : "s") + ", and are compared as far");
         if (other.cost < best.cost) return other;
     }
     if (!best.has_unknown()) return best;

@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <set>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+bool never(const Plan&) { return false; }
+
+/// Whether a step follows a rule, and all that it reads is made before it.
+bool can_be_made(const PlannedStep& of, const std::set<std::string>& made) {
+    if (!of.step.rule) return false;
+    const std::vector<Input> inputs = of.step.reads(of.plan);
+    if (inputs.empty()) return of.step.rule(of).value != nullptr;
+    for (const Input& input : inputs) {
+        if (input.chain != Chain::none) {
+            const auto is_latest = [&](const Step& each) {
+                return each.chain == input.chain && made.contains(each.name);
+            };
+            if (std::ranges::none_of(of.table, is_latest)) return false;
+        } else if (!made.contains(input.step) &&
+                   find_step(step_table(), input.step).applies(of.plan)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+void begin_at(const std::string& beginning, StepTable& table, const Plan& plan) {
+    if (plan.fused()) {
+        throw ConfigError("fused goes from query, key and value block by block, and " + beginning +
+                          " begins later: choose another variant");
+    }
+    const DrawList drawn = draw_list(plan);
+    std::set<std::string> made;
+    for (Step& step : table) {
+        const bool is_given = find_drawn(drawn, step.name) != nullptr;
+        if (is_given && step.kind == Step::Kind::computed) {
+            step.reads = [](const Plan&) { return std::vector<Input>(); };
+            step.rule = {};
+            step.compute = {};
+            step.formula = [](const PlannedStep& of) { return of.step.name + " as given"; };
+        }
+        if (!step.applies(plan)) continue;
+        const bool is_made = can_be_made({plan, table, step}, made);
+        (is_given || is_made) ? static_cast<void>(made.insert(step.name))
+                              : static_cast<void>(step.applies = never);
+    }
+    const std::set<std::string> needed = needed_steps(table, plan);
+    for (Step& step : table) {
+        if (!needed.contains(step.name) && step.kind != Step::Kind::detail) step.applies = never;
+    }
+}
+
+}  // namespace attn

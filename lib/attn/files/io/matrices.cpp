@@ -1,0 +1,174 @@
+// Matrices as documents have them: LaTeX, Markdown tables, rows of numbers under a name.
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/number_lists.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// LaTeX as lines of cells parted by `|`, without what only says how it looks.
+std::string plain_rows(std::string_view text) {
+    std::string plain = replaced_all(std::string(text), {{"\\\\", "\n"},
+                                                         {"\\left", ""},
+                                                         {"\\right", ""},
+                                                         {"\\mathbf", ""},
+                                                         {"\\mathrm", ""},
+                                                         {"\\text", ""},
+                                                         {"\\bm", ""},
+                                                         {"\\boldsymbol", ""},
+                                                         {"\\,", " "},
+                                                         {"\\;", " "},
+                                                         {"\\quad", " "},
+                                                         {"\\hline", ""},
+                                                         {"\\infty", "inf"},
+                                                         {"\\top", "T"},
+                                                         {"\\cdot", ""},
+                                                         {"$", ""},
+                                                         {"&", "|"},
+                                                         {"\\[", ""},
+                                                         {"\\]", ""}});
+    for (const std::string_view bracket : {"\\begin{", "\\end{"}) {
+        for (std::size_t at = 0; (at = plain.find(bracket, at)) != plain.npos;) {
+            std::size_t end = std::min(plain.find('}', at), plain.size() - 1);
+            // The columns of an array: {cc}.
+            const bool has_columns = plain.compare(at, end - at, "\\begin{array") == 0;
+            if (has_columns) end = std::min(plain.find('}', end + 1), plain.size() - 1);
+            plain.replace(at, end + 1 - at, "\n");
+        }
+    }
+    std::erase_if(plain, [](char letter) { return letter == '{' || letter == '}'; });
+    return plain;
+}
+
+/// The cells of a line, in any of the ways to part them; without those around the bars of a table.
+std::vector<std::string> cells_of(std::string_view line) {
+    std::string_view inner = trimmed(line);
+    if (inner.starts_with('|')) inner.remove_prefix(1);
+    if (inner.ends_with('|')) inner.remove_suffix(1);
+    const bool has_bars = inner.find('|') != inner.npos || inner.size() + 1 < trimmed(line).size();
+    const std::string_view ends = has_bars ? "|" : inner.find('\t') != inner.npos ? "\t" : ",; ";
+    std::vector<std::string> cells;
+    for (std::size_t at = 0; at <= inner.size();) {
+        const std::size_t end = std::min(inner.find_first_of(ends, at), inner.size());
+        const std::string cell(trimmed(inner.substr(at, end - at)));
+        if (!cell.empty() || ends.size() == 1) cells.push_back(cell);
+        at = end + 1;
+    }
+    return cells;
+}
+
+/// The word that a line above a matrix calls it: of `### W_Q`, `**Q**:`, `W^Q =`.
+std::string name_in(std::string_view line) {
+    std::string name(line.substr(0, line.find('=')));
+    std::ranges::replace(name, '^', '_');
+    std::erase_if(name, [](unsigned char letter) {
+        return std::isalnum(letter) == 0 && letter != '_' && letter != '.' && letter != ' ';
+    });
+    name = trimmed(name);
+    const bool is_word =
+        name.find(' ') == name.npos &&
+        std::isalpha(static_cast<unsigned char>(name.empty() ? '0' : name[0])) != 0;
+    return is_word ? name : "";
+}
+
+bool is_rule(const std::string& cell) {
+    return cell.find('-') != cell.npos && cell.find_first_not_of("-: ") == cell.npos;
+}
+
+/// Collects rows of numbers until a line without any.
+class Matrices {
+public:
+    explicit Matrices(const std::string& label) : label_(label) {}
+
+    std::vector<NamedTensor> of(const std::string& plain) {
+        for (std::size_t at = 0; at <= plain.size();) {
+            const std::size_t end = std::min(plain.find('\n', at), plain.size());
+            take(std::string_view(plain).substr(at, end - at));
+            at = end + 1;
+        }
+        finish();
+        for (std::size_t i = 0; i < all_.size() && all_.size() > 1; ++i) {
+            if (all_[i].name.empty()) all_[i].name = "matrix_" + std::to_string(i + 1);
+        }
+        return std::move(all_);
+    }
+
+private:
+    void take(std::string_view line) {
+        std::vector<std::string> cells = cells_of(line);
+        if (cells.empty()) return finish();
+        if (std::ranges::all_of(cells, is_rule)) return;  // below the head of a table
+        // A row may have a name.
+        const bool is_named = cells.size() > 1 && !parse_number(cells[0]);
+        const auto first = cells.begin() + (is_named ? 1 : 0);
+        const auto is_number = [](const std::string& cell) {
+            return parse_number(cell).has_value();
+        };
+        if (!std::all_of(first, cells.end(), is_number)) {
+            finish();
+            const bool is_head = trimmed(line).starts_with('|');
+            if (!is_head) name_ = name_in(line);
+            return;
+        }
+        lists().open();
+        for (auto cell = first; cell != cells.end(); ++cell) {
+            const auto whole = parse_whole<std::int64_t>(*cell);
+            whole ? lists().add_integer(*whole) : lists().add(*parse_number(*cell));
+        }
+        lists().close();
+    }
+
+    NumberLists& lists() {
+        if (!rows_) rows_.emplace(label_).open();
+        return *rows_;
+    }
+
+    void finish() {
+        if (!rows_) return;
+        rows_->close();
+        const Shape shape = rows_->shape();
+        all_.push_back({std::exchange(name_, ""),
+                        rows_->tensor(rows_->natural_dtype(), shape, numbered_axes(shape.size()))});
+        rows_.reset();
+    }
+
+    const std::string& label_;
+    std::string name_;
+    std::optional<NumberLists> rows_;
+    std::vector<NamedTensor> all_;
+};
+
+/// Whether rows of two numbers and more come right after a line that is one word.
+bool has_named_rows(std::string_view text) {
+    const std::size_t end = text.find('\n');
+    if (end == text.npos || name_in(text.substr(0, end)).empty()) return false;
+    const std::string_view rest = text.substr(end + 1);
+    const std::vector<std::string> cells = cells_of(rest.substr(0, rest.find('\n')));
+    return cells.size() > 1 && cells_of(text.substr(0, end)).size() == 1 &&
+           std::ranges::all_of(
+               cells, [](const std::string& cell) { return parse_number(cell).has_value(); });
+}
+
+}  // namespace
+
+bool looks_like_matrices(std::string_view text) {
+    text = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    return text.find("\\begin{") != text.npos || text.starts_with('|') ||
+           text.find("\n|") != text.npos || has_named_rows(text);
+}
+
+std::vector<NamedTensor> parse_matrices(std::string_view text, const std::string& label) {
+    std::vector<NamedTensor> all = Matrices(label).of(plain_rows(text));
+    if (all.empty()) {
+        throw InputError(label + ": has no matrix of numbers: write each row on a line of its own");
+    }
+    return all;
+}
+
+}  // namespace attn
