@@ -196,7 +196,7 @@ void refuse_wide_tolerance(const attn::DiagnoseOptions& options, attn::Diagnosis
 }
 
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
-                         const std::map<std::string, std::string>& said) {
+                         const std::map<std::string, std::string>& said, bool may_begin_later) {
     const attn::Ledger file = attn::fused_apart(whole, said);
     DiagnosedWalk asked{.config = config_of(arguments)};
     const attn::WalkConfig& config = asked.config;
@@ -257,7 +257,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         if (inputs.has("memory")) asked.config.memory.reset();
         attn::take_direct_sizes(named, said_settings(arguments), asked.config);
     }
-    const bool begins_later = x == nullptr && !has_source && !makes_them &&
+    const bool begins_later = may_begin_later && x == nullptr && !has_source && !makes_them &&
                               !says_sizes(arguments) && !attn::given_beginning(named).empty();
     if (begins_later) begin_later(named, settings, asked);
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});

@@ -37,11 +37,13 @@ std::string why_not_judged(const DiagnosedWalk& asked);
 std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& diagnosis);
 
 /// The walk by --given, then the flags, then their own file: what the first of them says counts.
-/// `said` holds the steps that --map names.
+/// `said` holds the steps that --map names. Only where it may does it begin at their scores or
+/// weights, which else are compared with those of the flags.
 ///
 /// Errors  ConfigError and InputError, as config_of.
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
-                         const std::map<std::string, std::string>& said);
+                         const std::map<std::string, std::string>& said,
+                         bool may_begin_later = false);
 
 /// Says what trying every mistake takes where rules make a walk long.
 ///

@@ -120,10 +120,11 @@ attn::Ledger tensors_in(const std::string& spec) {
     for (attn::NamedTensor& each : attn::read_tensors(spec, report_note)) {
         if (each.name.empty()) each.name = given_as("", each.tensor);
         if (each.name.empty()) {
-            throw attn::InputError(attn::file_label(spec) +
-                                   ": holds one array without a name, and its rows do not sum to 1 "
-                                   "as weights do: say what it is, as in " +
-                                   spec + ":scores");
+            throw attn::InputError(
+                attn::file_label(spec) +
+                ": holds one array without a name, and its rows do not sum to 1 as weights do: say "
+                "what it is, as in " +
+                (spec == "-" ? "scores = [[1, 2], [3, 4]]" : spec + ":scores"));
         }
         ledger.record(each.name, std::move(each.tensor));
     }
@@ -157,7 +158,7 @@ int run_look(const Arguments& arguments) {
     attn::DiagnoseOptions options;
     options.has_all_inputs = true;
     options.steps = mapped_names(arguments, file);
-    DiagnosedWalk asked = asked_walk(arguments, file, options.steps);
+    DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
     options.takes_projections = asked.takes_projections;
     if (const std::string reason = why_not_judged(asked); !reason.empty()) {
         throw attn::InputError(attn::file_label(spec) + ": " + reason);

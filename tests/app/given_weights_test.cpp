@@ -179,7 +179,7 @@ TEST_SUITE("app: given weights") {
         const std::string scores = "--weights '" + (folder / "s.json") + "' -q ";
         CHECK(run(scores + "--only weights,context").out ==
               "tensor([[0.1250, 0.2500, 0.6250]])\ntensor([[6.0000, 7.0000]])\n");
-        CHECK(run(scores + "--list-steps").out.find("query ") == std::string::npos);
+        CHECK(run(scores + "--list-steps").out.find("\nquery ") == std::string::npos);
         // Divided by the root of 4, each is the root of what it was.
         CHECK(run(scores + "--head-dim 4 --only scaled_scores").out ==
               "tensor([[0.0000, 0.3466, 0.8047]])\n");

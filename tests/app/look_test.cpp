@@ -1,9 +1,6 @@
 // Tensors as people paste them: from a page, a spreadsheet, a homework.
-#include "attn/files/io/output_files.hpp"
 #include "tests/support/program.hpp"
 
-using program::check_refused;
-using program::Folder;
 using program::has;
 using program::run;
 
@@ -63,7 +60,9 @@ TEST_SUITE("app: look") {
     }
 
     TEST_CASE("an array without a name that is no weights asks what it is") {
-        check_refused("look", "-:scores", "[[1, 2], [3, 4]]");
-        CHECK(has(run("look -:scores -q", "[[1, 2], [3, 4]]").out, "0.2689, 0.7311"));
+        const auto refused = run("look", "[[1, 2], [3, 4]]");
+        CHECK(refused.exit_code == 2);
+        CHECK(has(refused.err, "say what it is, as in scores = [[1, 2], [3, 4]]"));
+        CHECK(has(run("look -q", "scores = [[1, 2], [3, 4]]").out, "0.2689, 0.7311"));
     }
 }
