@@ -10,6 +10,7 @@
         text    attn_tour, tour.md
         text    attn_probe_program, commands/probe.py
         text    attn_verified, reference/verified.txt
+        text    attn_words, reference/words.txt
         text    attn_bash_completion, reference/completion.bash
         text    attn_zsh_completion, reference/completion.zsh
         text    attn_fish_completion, reference/completion.fish

@@ -38,7 +38,7 @@ const std::vector<Flag>& command_flags() {
 
 const std::vector<Flag>& topic_flags() {
     static const std::vector<Flag> all{{flags::word, "TOPIC",
-                                        "a command, a flag, a topic such as masks, or all",
+                                        "a command, a flag, a word such as softmax, a topic such as masks, or all",
                                         such_as(help_topics)}};
     return all;
 }
@@ -120,6 +120,7 @@ Command help_command() {
             {topic_flags, file_flags},
             run_help,
             {{"attn-explain help why", "Describes one command and its flags."},
+             {"attn-explain help softmax", "Explains a word of the field."},
              {"attn-explain help masks", "Describes the flags on a subject."}}};
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <functional>
 
 #include "app/flags/output_flags.hpp"
@@ -192,14 +193,31 @@ std::string topic_help(const std::string& word) {
         if (word.starts_with('-')) return flag.name == word || flag.letter == word;
         return is_in(flag.name) || is_in(flag.group) || is_in(flag.need.what);
     };
+    const std::string meaning = word_help(word);
     std::string text = flag_list(commands().front(), "", fits);
+    // A word among the choices of a few flags, as causal is, says these.
+    const auto says_word = [&](const Flag& flag) {
+        const std::string help = " " + attn::lower(flag.whole_help()) + " ";
+        const std::size_t at = help.find(topic);
+        return at != help.npos && std::isalpha(static_cast<unsigned char>(help[at - 1])) == 0 &&
+               std::isalpha(static_cast<unsigned char>(help[at + topic.size()])) == 0;
+    };
+    constexpr std::ptrdiff_t few = 6;
+    const std::vector<const Flag*> walk = own_flags_of(commands().front());
+    if (std::ranges::count_if(walk, [&](const Flag* each) { return says_word(*each); }) <= few) {
+        text = flag_list(commands().front(), "",
+                         [&](const Flag& flag) { return fits(flag) || says_word(flag); });
+    }
     for (const Command& other : commands()) {
+        if (!meaning.empty()) break;
         if (text.empty()) text = flag_list(other, other.name + ": ", fits);
     }
     std::string heading = "\nCommands\n";
     for (const Command& other : commands()) {
-        if (is_in(other.help)) text += std::exchange(heading, "") + entry(other.name, other.help);
+        if (meaning.empty() && is_in(other.help))
+            text += std::exchange(heading, "") + entry(other.name, other.help);
     }
+    if (!meaning.empty()) return meaning + text;
     if (!text.empty()) return text.substr(1);
     const std::string here = said_here(Arguments(commands().front().tables), word);
     if (here.starts_with("--")) return topic_help(before(here, ' '));

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <sstream>
+
+#include "app/reference/reference.hpp"
+#include "attn/ground/text/strings.hpp"
+
+/// The text of words.txt.
+extern "C" const char attn_words[];
+
+namespace app {
+namespace {
+
+/// One entry of words.txt.
+struct Word {
+    std::vector<std::string> names;
+    std::string sentences, formula, command, page;
+};
+
+std::vector<Word> read_words() {
+    std::vector<Word> all;
+    std::istringstream text(attn_words);
+    bool is_open = false;
+    for (std::string line; std::getline(text, line);) {
+        if (line.starts_with('#')) continue;
+        const std::string rest = line.substr(std::min(line.find(' ') + 1, line.size()));
+        if (line.empty()) {
+            is_open = false;
+        } else if (!is_open) {
+            is_open = true;
+            all.emplace_back();
+            for (const std::string& name : split(line, ',')) {
+                all.back().names.emplace_back(attn::trimmed(name));
+            }
+        } else if (line.starts_with("formula ")) {
+            all.back().formula = rest;
+        } else if (line.starts_with("try ")) {
+            all.back().command = rest;
+        } else if (line.starts_with("tour ")) {
+            all.back().page = rest;
+        } else {
+            all.back().sentences = line;
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+std::string word_help(const std::string& word) {
+    static const std::vector<Word> all = read_words();
+    const auto parted = [](const std::string& name) {
+        return attn::replaced_all(attn::lower(name), {{"-", " "}, {"_", " "}});
+    };
+    const auto is_it = [&](const std::string& name) { return parted(name) == parted(word); };
+    const auto found = std::ranges::find_if(
+        all, [&](const Word& each) { return std::ranges::any_of(each.names, is_it); });
+    if (found == all.end()) return "";
+    const std::vector<std::string> others(found->names.begin() + 1, found->names.end());
+    std::string text =
+        found->names.front() + (others.empty() ? "" : " (" + attn::joined(others) + ")") + "\n\n";
+    for (const std::string& line : attn::wrap(found->sentences, 78)) text += "  " + line + "\n";
+    if (!found->formula.empty()) text += "\n  " + found->formula + "\n";
+    text += "\n  $ " + found->command + "\n";
+    if (!found->page.empty()) text += "  $ attn-explain tour " + found->page + "\n";
+    return text;
+}
+
+}  // namespace app
