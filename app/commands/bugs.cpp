@@ -211,12 +211,16 @@ int run_bugs(const Arguments& arguments) {
     const std::optional<attn::Plan> plan = plan_of(arguments);
     const auto found = all_about(word, plan);
     const attn::Mistake* const back = attn::find_gradient_mistake(word);
-    const bool is_one = std::ranges::find(found, word, &attn::Mistake::id) != found.end();
+    const bool is_harmless =
+        std::ranges::count(attn::harmless_differences(), word, &attn::Mistake::id) > 0;
+    const bool is_one =
+        is_harmless || std::ranges::find(found, word, &attn::Mistake::id) != found.end();
     if (is_one || (!plan && found.size() < 2) || (plan && !word.empty())) {
-        const attn::Mistake& mistake = plan                ? attn::find_mistake(word, *plan)
-                                       : back != nullptr   ? *back
-                                       : found.size() == 1 ? *found.front()
-                                                           : attn::find_mistake(word);
+        const attn::Mistake& mistake = plan              ? attn::find_mistake(word, *plan)
+                                       : back != nullptr ? *back
+                                       : found.size() == 1 && !is_harmless
+                                           ? *found.front()
+                                           : attn::find_mistake(word);
         write_text_or_json(
             arguments, [&] { return description_of(mistake, plan); },
             [&] { return json_with_rules(mistake, plan); });

@@ -54,6 +54,18 @@ set(attentions_text ${CMAKE_CURRENT_BINARY_DIR}/attentions.txt)
 add_custom_command(OUTPUT ${attentions_text} DEPENDS ${attentions} VERBATIM
     COMMAND sh -c "cat \"$@\" >attentions.txt" sh ${attentions}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text})
+# The mistakes of the standard walk, in the order in which they are listed: that of the steps where
+# they show first, then what is harmless, then gradients.
+set(mistakes "")
+foreach(place needs inputs projection heads norms pairs rotary frequencies scores scale biases mask
+              mask-kinds masked-scores softmax cache latent context harmless gradients)
+    list(APPEND mistakes ${PROJECT_SOURCE_DIR}/data/mistakes/${place}.txt)
+endforeach()
+set(mistakes_text ${CMAKE_CURRENT_BINARY_DIR}/mistakes.txt)
+add_custom_command(OUTPUT ${mistakes_text} DEPENDS ${mistakes} VERBATIM
+    COMMAND sh -c "cat \"$@\" >mistakes.txt" sh ${mistakes}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+attn_lay(${lib}/judge/mistakes/mistakes.S ${mistakes_text})
+add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text} ${mistakes_text})
 attn_lay(${lib}/data.S ${lib}/judge/diagnose/names.txt ${lib}/models/families.json
          ${lib}/judge/lint/rules.txt ${attentions_text})

@@ -57,10 +57,10 @@ Mistake as_mistake(const Without& without, std::size_t heads) {
                                               : "mean i: context[i,f]";
     WrongRule rule;
     rule.step = made.step;
-    rule.rule = Text(!is_head    ? "output[t,c] = " + instead
-                     : heads > 1 ? "context[h,t,f] = if h == " + number + " then " + instead +
-                                       " else context[h,t,f]"
-                                 : "context[t,f] = " + instead);
+    rule.rule = PlanRule(!is_head    ? "output[t,c] = " + instead
+                         : heads > 1 ? "context[h,t,f] = if h == " + number + " then " + instead +
+                                           " else context[h,t,f]"
+                                     : "context[t,f] = " + instead);
     // The mean stays that of the text where tokens follow one at a time.
     rule.compute = [head = is_head ? without.head : 0, is_head, heads,
                     replace = std::make_shared<Replacement>(without.mean)](

@@ -1,8 +1,6 @@
 // Mistakes that nothing names: exercises for others to find.
 #include <doctest/doctest.h>
 
-#include <set>
-
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/walk/walk.hpp"
@@ -34,44 +32,31 @@ std::string written(Document document) {
 
 TEST_SUITE("mistakes: hidden") {
     TEST_CASE("no form names the mistake, its effect, its lesson or its lines") {
-        std::set<std::string> tried;
-        for (std::uint64_t seed = 0; seed < 200; ++seed) {
-            const Plan plan = resolve(seed % 4 == 3 ? testing::seeded_variant(seed)
-                                                    : testing::seeded_config(seed));
-            if (plan.fused()) continue;
+        for (const Mistake& mistake : mistakes()) {
+            INFO(mistake.id);
+            const Plan plan = *witness_of(mistake);
             const StepTable right = step_table(plan);
-            for (const Mistake& mistake : mistakes()) {
-                if (tried.contains(mistake.id) || !mistake.applies(plan)) continue;
-                INFO(mistake.id);
-                const StepTable wrong = with_mistakes(right, plan, {mistake.id});
-                const StepTable hidden = with_mistakes_hidden(right, wrong);
-                Ledger numbers;
-                try {
-                    numbers = walk(plan, draw(plan), wrong);
-                } catch (const ShapeError&) {
-                    continue;  // which is how this one shows here
-                }
-                tried.insert(mistake.id);
-                const Ledger ledger = walk(plan, draw(plan), hidden);
-                for (const auto& [name, tensor] : numbers.entries()) {
-                    CHECK_MESSAGE(same_numbers(tensor, ledger[name]), name);
-                }
-                const std::string text = written(document_of(plan, ledger, hidden));
-                std::string page;
-                render_html(document_of(plan, ledger, hidden), {},
-                            [&](std::string_view piece) { page += piece; });
-                for (const std::string& part :
-                     {mistake.title.raw(), mistake.effect.raw(), mistake.lesson.raw(),
-                      mistake.fix_torch.raw(), mistake.fix_numpy.raw(), "[" + mistake.id}) {
-                    if (part.empty()) continue;
-                    CHECK_MESSAGE(!program::has(text, part), part);
-                    CHECK_MESSAGE(!program::has(page, part), part);
-                }
-                CHECK(!program::has(text, "a mistake"));
-                CHECK(!program::has(text, "A mistake"));
+            const StepTable wrong = with_mistakes(right, plan, {mistake.id});
+            const StepTable hidden = with_mistakes_hidden(right, wrong);
+            const Ledger numbers = walk(plan, draw(plan), wrong);
+            const Ledger ledger = walk(plan, draw(plan), hidden);
+            for (const auto& [name, tensor] : numbers.entries()) {
+                CHECK_MESSAGE(same_numbers(tensor, ledger[name]), name);
             }
+            const std::string text = written(document_of(plan, ledger, hidden));
+            std::string page;
+            render_html(document_of(plan, ledger, hidden), {},
+                        [&](std::string_view piece) { page += piece; });
+            for (const std::string& part :
+                 {mistake.title.raw(), mistake.effect.raw(), mistake.lesson.raw(),
+                  mistake.fix_torch.raw(), mistake.fix_numpy.raw(), "[" + mistake.id}) {
+                if (part.empty()) continue;
+                CHECK_MESSAGE(!program::has(text, part), part);
+                CHECK_MESSAGE(!program::has(page, part), part);
+            }
+            CHECK(!program::has(text, "a mistake"));
+            CHECK(!program::has(text, "A mistake"));
         }
-        CHECK(tried.size() * 10 > mistakes().size() * 9);
     }
 }
 

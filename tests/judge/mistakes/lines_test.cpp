@@ -131,34 +131,84 @@ std::set<std::string> code_lines(const Plan& plan, const StepTable& table, CodeL
     return lines;
 }
 
+/// Every line that a mistake changes is marked, and it changes some, in both languages.
+void check_lines(const Plan& plan, const Mistake& mistake) {
+    const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
+    for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
+        const auto right = program_of(plan, step_table(plan), language);
+        const auto wrong = program_of(plan, table, language);
+        REQUIRE(right.size() == wrong.size());
+        std::size_t differ = 0;
+        for (std::size_t i = 0; i < right.size(); ++i) {
+            const bool marked = wrong[i].code.find("# a mistake: ") != std::string::npos;
+            CHECK(marked == (wrong[i].code != right[i].code));
+            differ += marked ? 1 : 0;
+        }
+        CHECK(differ > 0);
+    }
+}
+
+/// No line of a fix is a line of the mistake alone.
+void check_fixes(const Plan& plan, const Mistake& mistake) {
+    const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
+    for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
+        const std::set<std::string> right = code_lines(plan, step_table(plan), language);
+        const std::set<std::string> wrong = code_lines(plan, table, language);
+        const bool torch = language == CodeLanguage::torch;
+        for (const std::string& line :
+             lines_in((torch ? mistake.fix_torch : mistake.fix_numpy).raw())) {
+            CAPTURE(line);
+            CHECK((!wrong.contains(line) || right.contains(line)));
+        }
+    }
+}
+
+/// The terms of the derivation of each tensor's last cell add up to its number.
+void check_derivations(const Plan& plan, const Mistake& mistake) {
+    const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
+    const Ledger ledger = walk(plan, draw(plan), table);
+    for (const auto& [name, tensor] : ledger.entries()) {
+        if (find_step(table, name).kind != Step::Kind::computed) continue;
+        std::vector<std::size_t> last;
+        for (const std::size_t extent : tensor.shape()) last.push_back(extent - 1);
+        const Cell cell{name, last, tensor.at(tensor.size() - 1)};
+        const Derivation derivation = derive(plan, table, ledger, cell);
+        CAPTURE(name);
+        CHECK_FALSE(derivation.rule.empty());
+        if (std::isfinite(cell.value)) CHECK(std::abs(derivation.rounding) < 1e-5);
+    }
+}
+
+using Check = void (*)(const Plan&, const Mistake&);
+
+void on_each_witness(Check check) {
+    for (const Mistake& mistake : mistakes()) {
+        CAPTURE(mistake.id);
+        check(*witness_of(mistake), mistake);
+    }
+}
+
+void in_many_walks(Check check) {
+    for (const Plan& plan : walks()) {
+        for (const Mistake& mistake : mistakes()) {
+            if (!mistake.applies(plan)) continue;
+            CAPTURE(mistake.id);
+            check(plan, mistake);
+        }
+    }
+}
+
 }  // namespace
+
+TEST_SUITE("nightly: lines of mistakes in many walks") {
+    TEST_CASE("other lines than the right ones") { in_many_walks(check_lines); }
+    TEST_CASE("fixes that are no lines of the mistake") { in_many_walks(check_fixes); }
+    TEST_CASE("derivations that add up") { in_many_walks(check_derivations); }
+}
 
 TEST_SUITE("mistakes: lines") {
     TEST_CASE("every mistake writes other lines than the right ones, in both languages") {
-        std::set<std::string> silent;
-        for (const Mistake& mistake : mistakes()) silent.insert(mistake.id);
-        for (const Plan& plan : walks()) {
-            for (const Mistake& mistake : mistakes()) {
-                if (!mistake.applies(plan)) continue;
-                CAPTURE(mistake.id);
-                const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
-                for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
-                    const auto right = program_of(plan, step_table(plan), language);
-                    const auto wrong = program_of(plan, table, language);
-                    REQUIRE(right.size() == wrong.size());
-                    std::size_t differ = 0;
-                    for (std::size_t i = 0; i < right.size(); ++i) {
-                        const bool marked =
-                            wrong[i].code.find("# a mistake: ") != std::string::npos;
-                        CHECK(marked == (wrong[i].code != right[i].code));
-                        differ += marked ? 1 : 0;
-                    }
-                    CHECK(differ > 0);
-                    silent.erase(mistake.id);
-                }
-            }
-        }
-        for (const std::string& id : silent) FAIL_CHECK("no walk shows " << id);
+        on_each_witness(check_lines);
     }
 
     TEST_CASE("no fix is a line of the mistake, or of the other language") {
@@ -171,23 +221,7 @@ TEST_SUITE("mistakes: lines") {
                 CHECK(mistake.fix_numpy.raw().find(word) == std::string::npos);
             }
         }
-        for (const Plan& plan : walks()) {
-            for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
-                const std::set<std::string> right = code_lines(plan, step_table(plan), language);
-                for (const Mistake& mistake : mistakes()) {
-                    if (!mistake.applies(plan)) continue;
-                    const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
-                    const std::set<std::string> wrong = code_lines(plan, table, language);
-                    const bool torch = language == CodeLanguage::torch;
-                    for (const std::string& line :
-                         lines_in((torch ? mistake.fix_torch : mistake.fix_numpy).raw())) {
-                        CAPTURE(mistake.id);
-                        CAPTURE(line);
-                        CHECK((!wrong.contains(line) || right.contains(line)));
-                    }
-                }
-            }
-        }
+        on_each_witness(check_fixes);
     }
 
     TEST_CASE("the formula and the title of a mistaken step say what was done") {
@@ -224,24 +258,6 @@ TEST_SUITE("mistakes: lines") {
     }
 
     TEST_CASE("the terms of a derivation add up to the number, under every mistake") {
-        for (const Plan& plan : walks()) {
-            for (const Mistake& mistake : mistakes()) {
-                if (!mistake.applies(plan)) continue;
-                const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
-                const Ledger ledger = walk(plan, draw(plan), table);
-                for (const auto& [name, tensor] : ledger.entries()) {
-                    if (find_step(table, name).kind != Step::Kind::computed) continue;
-                    const Shape shape = tensor.shape();
-                    std::vector<std::size_t> last;
-                    for (const std::size_t extent : shape) last.push_back(extent - 1);
-                    const Cell cell{name, last, tensor.at(tensor.size() - 1)};
-                    const Derivation derivation = derive(plan, table, ledger, cell);
-                    CAPTURE(mistake.id);
-                    CAPTURE(name);
-                    CHECK_FALSE(derivation.rule.empty());
-                    if (std::isfinite(cell.value)) CHECK(std::abs(derivation.rounding) < 1e-5);
-                }
-            }
-        }
+        on_each_witness(check_derivations);
     }
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -11,23 +12,66 @@
 
 namespace attn {
 
-const std::vector<Mistake>& mistakes() {
+namespace {
+
+/// The mistakes of the paragraphs for which `is_meant` is true. A numbered one is there once for
+/// each number that its paragraph lists.
+template <class IsMeant>
+const std::vector<Mistake>& listed(IsMeant is_meant) {
     // Never destroyed: that would take as long as to build it, when the program ends anyway.
-    static const std::vector<Mistake>& all = *[] {
-        auto* const list = new std::vector<Mistake>;
-        list->reserve(230);  // more than there are: moving them to a larger list takes a while
-        for (const auto& add_part :
-             {add_input_mistakes, add_projection_mistakes, add_grouped_mistakes,
-              add_qk_norm_mistakes, add_pairing_mistakes, add_rotary_mistakes,
-              add_frequency_mistakes, add_score_mistakes, add_scale_mistakes,
-              add_score_bias_mistakes, add_mask_shape_mistakes, add_mask_kind_mistakes,
-              add_mask_use_mistakes, add_softmax_mistakes, add_cache_mistakes, add_latent_mistakes,
-              add_context_mistakes}) {
-            add_part(*list);
+    auto* const list = new std::vector<Mistake>;
+    list->reserve(mistake_texts().size());  // moving them to a larger list takes a while
+    for (const MistakeText& text : mistake_texts()) {
+        if (!is_meant(text)) continue;
+        if (!text.is_numbered()) {
+            list->push_back(mistake_of(text));
+            continue;
         }
-        return list;
-    }();
+        const std::string numbers = text.said("numbers");
+        for (std::string_view rest = numbers; !rest.empty();) {
+            list->push_back(mistake_of(text, *parse_number(taken_word(rest))));
+        }
+    }
+    return *list;
+}
+
+}  // namespace
+
+const std::vector<Mistake>& mistakes() {
+    static const std::vector<Mistake>& all = listed(
+        [](const MistakeText& text) { return !text.has("harmless") && !text.has("backward"); });
     return all;
+}
+
+const std::vector<Mistake>& harmless_differences() {
+    static const std::vector<Mistake>& all =
+        listed([](const MistakeText& text) { return text.has("harmless"); });
+    return all;
+}
+
+const NamedEdit* find_edit(std::string_view name) {
+    static constexpr NamedEdit edits[]{
+        {"repeated words counted", count_repeats},
+        {"batch and tokens exchanged", exchange_batch_and_tokens},
+        {"weights read in the other layout", read_in_other_layout},
+        {"projections skipped", skip_projections},
+        {"one block shared", share_one_block},
+        {"weight of another part", take_other_weight},
+        {"no bias", leave_biases_out},
+        {"tokens repeated", repeat_tokens},
+        {"rows rearranged for the heads of the query", rearrange_for_query_heads},
+        {"norm", norm_by},
+        {"norm over the other axes", norm_over_other_axes},
+        {"sources exchanged", exchange_sources},
+        {"T5's bias added", add_bias_of_t5},
+        {"one softmax of all heads", soften_all_heads},
+        {"one softmax of each head", soften_each_head},
+        {"a tenth dropped", drop_a_tenth},
+        {"mean of heads shown", show_mean_of_heads},
+        {"values in front of keys", read_value_first},
+        {"padded rows 0", zero_padded_rows}};
+    const auto known = std::ranges::find(edits, name, &NamedEdit::name);
+    return known == std::end(edits) ? nullptr : &*known;
 }
 
 namespace {
@@ -42,11 +86,13 @@ const Mistake* fill_of_id(std::string_view id) {
     if (trouble != std::errc() || end != word.data() + word.size() || !std::isfinite(fill)) {
         return nullptr;
     }
-    std::vector<const Mistake& (*)(double)> families{finite_fill, added_fill};
-    for (const NumberedEntry& family : numbered_entries()) families.push_back(family.entry);
-    for (const auto& entry_for : families) {
-        const Mistake& entry = entry_for(fill);
-        if (entry.id.starts_with(id.substr(0, equals + 1))) return &entry;
+    for (const MistakeText& text : mistake_texts()) {
+        if (text.is_numbered() && text.id.substr(0, equals + 1) == id.substr(0, equals + 1)) {
+            const bool is_fill = text.id == "mask-sign=N" || text.id == "mask-fill-too-small=N";
+            const Mistake& mistake =
+                is_fill ? mistaken_fill(fill) : numbered_mistake(text.id, fill);
+            return mistake.id.starts_with(id.substr(0, equals + 1)) ? &mistake : nullptr;
+        }
     }
     return nullptr;
 }

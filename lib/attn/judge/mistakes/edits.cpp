@@ -39,8 +39,8 @@ RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
 }
 
 /// The tensor of a rule, which may not fit what another mistake left.
-Tensor evaluated(CompletedRule& completed, const Rule& rule, const Outline& made, DType type,
-                 const RuleScope& scope) {
+Tensor tensor_of_rule(CompletedRule& completed, const Rule& rule, const Outline& made, DType type,
+                      const RuleScope& scope) {
     try {
         return completed.evaluate(rule, made, type, scope);
     } catch (const ConfigError& error) {
@@ -66,7 +66,7 @@ void follow(Step& step, const WrongRule& instead) {
             if (!itself) itself = right->compute(plan, ledger);
             return *itself;
         };
-        return evaluated(*kept, wrong->rule(plan), outline(plan), plan.compute_dtype, scope);
+        return tensor_of_rule(*kept, wrong->rule(plan), outline(plan), plan.compute_dtype, scope);
     };
     const auto whole = [wrong, right](const PlannedStep& of) {
         return completed(wrong->rule(of.plan), of.step.outline(of.plan),
@@ -104,8 +104,8 @@ bool is_read_later(const StepLines& of, const std::string& tensor) {
 
 /// A tensor, and what is read in its place.
 struct Instead {
-    Text tensor;
-    Text text;
+    PlanText tensor;
+    PlanText text;
 
     bool is_rule(const Plan& plan) const { return text(plan).find('=') != std::string::npos; }
 
@@ -135,8 +135,8 @@ struct Instead {
         if (is_rule(plan)) {
             const Outline made{right.axes(), right.shape()};
             CompletedRule rule;
-            other.record(name, evaluated(rule, text(plan), made, right.dtype(),
-                                         rule_scope(plan, ledger, step)));
+            other.record(name, tensor_of_rule(rule, text(plan), made, right.dtype(),
+                                              rule_scope(plan, ledger, step)));
         } else {
             const Tensor taken = ledger[tensor_called(ledger, text(plan), step)];
             other.record(
@@ -251,7 +251,7 @@ TableEdit follows(WrongRule wrong) {
 
 TableEdit follows(PlanRule rule) { return follows(WrongRule{.rule = std::move(rule)}); }
 
-TableEdit reads(std::vector<std::string> steps, Text tensor, Text instead) {
+TableEdit reads(std::vector<std::string> steps, PlanText tensor, PlanText instead) {
     const Instead what{std::move(tensor), std::move(instead)};
     return to_each(std::move(steps), [what](Step& step) { read_instead(step, what); });
 }
@@ -313,6 +313,23 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
                 return attn::lines_of({{other, table, *right}, of.language});
             };
         }
+    });
+}
+
+TableEdit without_sink(const std::vector<std::string>& steps) {
+    const TableEdit unread = to_each(steps, [](Step& step) {
+        step.compute = [before = step.compute](const Plan& plan, const Ledger& ledger) {
+            return before(plan, ledger.without("sink"));
+        };
+    });
+    return all_of({unread, with_plan(steps, [](Plan& plan) { plan.config.sink.reset(); })});
+}
+
+TableEdit made_as(const std::string& step, const std::string& other) {
+    return follows([=](const Plan& plan) {
+        Rule rule = *rule_of({plan, step_table(), find_step(step_table(), other)});
+        rule.step = step;
+        return rule;
     });
 }
 

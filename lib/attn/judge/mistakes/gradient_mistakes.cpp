@@ -10,6 +10,7 @@
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/backward/graph.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/judge/mistakes/change.hpp"
 
 namespace attn {
 namespace {
@@ -219,11 +220,33 @@ Rules overwritten(const Way& way) {
                                 ": if ids[s] == v then 1 else 0) == 0 then d_x[t,f] else 0"}};
 }
 
-/// An entry: its rules are asked for where it is made.
-Mistake entry(const std::string& id, const std::string& step, const std::string& title,
-              const std::string& effect, const std::string& fix, const std::string& lesson,
-              WrongRules rules) {
-    const auto apply = [id, title, effect, rules](StepTable table, const Plan& plan) {
+/// The rules of each, by the id that it has in data/mistakes/gradients.txt.
+constexpr std::pair<std::string_view, WrongRules> rules_by_id[]{
+    {"grad-softmax-elementwise", elementwise},
+    {"grad-softmax-no-row-sum", no_row_sum},
+    {"grad-row-max-counted", row_max_counted},
+    {"grad-mask-ignored", mask_ignored},
+    {"grad-inf-times-zero", infinity_times_zero},
+    {"grad-scale-missing", scale_missing},
+    {"grad-scale-twice", scale_twice},
+    {"grad-key-transpose", key_not_transposed},
+    {"grad-value-transpose", value_not_transposed},
+    {"grad-weight-transpose", weight_not_transposed},
+    {"grad-heads-not-summed", heads_not_summed},
+    {"grad-batch-not-summed", batch_not_summed},
+    {"grad-bias-not-summed", bias_not_summed},
+    {"grad-rotated-forward", rotated_on},
+    {"grad-embedding-overwritten", overwritten}};
+
+/// The paragraph as a mistake: its rules are asked for where it is made.
+Mistake gradient_mistake(const MistakeText& text) {
+    const auto known =
+        std::ranges::find(rules_by_id, text.id, [](const auto& each) { return each.first; });
+    if (known == std::end(rules_by_id)) text.refuse("no rules of gradients have that id");
+    Mistake mistake = described(text);
+    mistake.not_applicable = [](const Plan&) { return std::string(); };
+    mistake.apply = [id = mistake.id, title = mistake.title.raw(), effect = mistake.effect.raw(),
+                     rules = known->second](StepTable table, const Plan& plan) {
         for (const auto& [name, rule] : rules({table, plan})) {
             Step& made = *std::ranges::find(table, name, &Step::name);
             follow_rule(made, {plan, table, made}, rule);
@@ -233,96 +256,19 @@ Mistake entry(const std::string& id, const std::string& step, const std::string&
         }
         return table;
     };
-    return {.id = id,
-            .step = step,
-            .title = title,
-            .effect = effect,
-            .fix_torch = fix,
-            .fix_numpy = fix,
-            .lesson = lesson,
-            .indistinguishable_from = {},
-            .not_applicable = [](const Plan&) { return std::string(); },
-            .apply = apply};
+    return mistake;
 }
 
 }  // namespace
 
 const std::vector<Mistake>& gradient_mistakes() {
-    static const std::vector<Mistake> all{
-        entry(
-            "grad-softmax-elementwise", "d_masked_scores",
-            "Softmax was taken for a function of each cell",
-            "d_scores is weights * (1 - weights) * d_weights, the diagonal of its derivative alone",
-            "d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdims=True))",
-            "Each weight depends on all scores of its row: their sum divides it.", elementwise),
-        entry("grad-softmax-no-row-sum", "d_masked_scores",
-              "The sum of the row was left out of softmax's gradient",
-              "rows of d_scores no longer sum to 0",
-              "d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdims=True))",
-              "Adding the same to all scores changes no weight, so their gradients sum to 0.",
-              no_row_sum),
-        entry("grad-row-max-counted", "d_masked_scores",
-              "The way through the largest score was counted",
-              "the largest score of each row gets a gradient that does not exist",
-              "m = scores.max(-1, keepdims=True)  # no gradient goes through it",
-              "Subtracting the maximum changes no weight: what it passes back cancels.",
-              row_max_counted),
-        entry("grad-mask-ignored", "d_masked_scores",
-              "The way back softmaxed the scores without the mask", "hidden keys get gradients",
-              "weights = softmax(masked_scores)  # the same on both ways",
-              "The way back uses the weights of the way forth.", mask_ignored),
-        entry("grad-inf-times-zero", "d_scaled_scores",
-              "Hidden scores of -inf were multiplied by 0",
-              "hidden cells become nan, and all that reads them",
-              "d_scores = where(mask, 0, d_masked_scores)",
-              "0 times infinity is nan: choose, do not multiply.", infinity_times_zero),
-        entry("grad-scale-missing", "d_scores", "The gradient was not divided by the scale",
-              "d_query and d_key are too large by sqrt(head_dim)",
-              "d_scores = d_scaled_scores / math.sqrt(D)",
-              "A factor of the way forth is a factor of the way back.", scale_missing),
-        entry("grad-scale-twice", "d_scores", "The gradient was divided by the scale twice",
-              "d_query and d_key are too small by sqrt(head_dim)",
-              "d_scores = d_scaled_scores / math.sqrt(D)",
-              "A factor of the way forth is a factor of the way back, once.", scale_twice),
-        entry("grad-key-transpose", "d_key",
-              "d_scores was not transposed for the gradient of the keys",
-              "each key gets what the query of its place should give",
-              "d_key = d_scores.swapaxes(-2, -1) @ query",
-              "A key adds up over the queries that met it: over the rows of d_scores.",
-              key_not_transposed),
-        entry("grad-value-transpose", "d_value",
-              "The weights were not transposed for the gradient of the values",
-              "each value gets what the keys of its place should give",
-              "d_value = weights.swapaxes(-2, -1) @ d_context",
-              "A value adds up over the queries that read it: over the rows of the weights.",
-              value_not_transposed),
-        entry("grad-weight-transpose", "d_w_query", "The gradient of a weight is transposed",
-              "each weight learns what its mirror image should",
-              "d_w = d_projected.reshape(-1, d_projected.shape[-1]).T @ x.reshape(-1, x.shape[-1])",
-              "A gradient has the shape of its parameter; square ones hide a mistake.",
-              weight_not_transposed),
-        entry("grad-heads-not-summed", "d_key", "The heads that share a key were not added up",
-              "each key learns from one of its query heads alone",
-              "d_key = d_repeated_key.reshape(B, G, group, T, D).sum(2)",
-              "What is read several times gets a sum.", heads_not_summed),
-        entry("grad-batch-not-summed", "d_w_query", "The sequences of the batch were not added up",
-              "parameters learn from the last sequence alone",
-              "d_w = einsum('bto,btc->oc', d_projected, x)",
-              "All sequences share a parameter: its gradient is their sum.", batch_not_summed),
-        entry("grad-bias-not-summed", "d_b_query",
-              "The gradient of a bias was not summed over the tokens",
-              "it is that of the last token alone", "d_b = d_projected.sum(-2)",
-              "A bias is added to each token, so each passes something back.", bias_not_summed),
-        entry("grad-rotated-forward", "d_query", "The gradient was rotated by the angle, not back",
-              "pairs of d_query and d_key point the wrong way",
-              "d = d * cos + rotate_half(d) * -sin", "The way back turns by the opposite angle.",
-              rotated_on),
-        entry("grad-embedding-overwritten", "d_embedding",
-              "Rows of the embedding's gradient were overwritten",
-              "of a token that repeats only the last place counts",
-              "np.add.at(d_embedding, ids, d_x)",
-              "d[ids] = ... keeps the last one; repeated rows have to be added.", overwritten),
-    };
+    static const std::vector<Mistake> all = [] {
+        std::vector<Mistake> list;
+        for (const MistakeText& text : mistake_texts()) {
+            if (text.has("backward")) list.push_back(gradient_mistake(text));
+        }
+        return list;
+    }();
     return all;
 }
 

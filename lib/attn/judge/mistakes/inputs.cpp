@@ -8,6 +8,8 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
+// Ids that were counted with repeats, and axes that were exchanged.
+
 namespace attn {
 namespace {
 
@@ -29,20 +31,6 @@ std::map<std::int64_t, std::int64_t> ids_with_repeats(const Tokens& tokens) {
     return numbered;
 }
 
-std::string no_room_for_repeats(const Plan& plan) {
-    const auto* tokens = std::get_if<Tokens>(&plan.config.input);
-    if (tokens == nullptr || !plan.has_x()) return "the input has no token ids";
-    bool repeats = false;
-    for (const auto& [id, other] : ids_with_repeats(*tokens)) {
-        repeats = repeats || id != other;
-        if (other >= tokens->vocab_size.value_or(0)) {
-            return "the embedding table has no row for id " + std::to_string(other) +
-                   ": a larger $vocab-size would hide the mistake"_told;
-        }
-    }
-    return repeats ? "" : "no token repeats";
-}
-
 Tensor renumbered(const Plan& plan, const Tensor& ids) {
     const auto numbers = ids_with_repeats(std::get<Tokens>(plan.config.input));
     Array<std::int64_t> result = ids.as<std::int64_t>();
@@ -56,7 +44,7 @@ std::string renumbered_lines(const StepLines& of, const std::string&) {
     return "ids = " + tensor_literal(renumbered(of.plan, ids), of.plan.dtype, of.language);
 }
 
-StepTable count_repeats(StepTable table, const Plan& plan) {
+StepTable count_repeated_words(StepTable table, const Plan& plan) {
     for (Step& step : table) step.replaces_given = step.replaces_given || step.name == "ids";
     return follows({.step = "ids",
                     .compute = [](const Plan& of, const Ledger& ledger,
@@ -133,114 +121,23 @@ StepTable exchange_axes(StepTable table, const Plan& plan) {
     return all_of(edits)(std::move(table), plan);
 }
 
-bool has_table(const Plan& plan) {
-    return plan.config.position_embedding == PositionEmbedding::learned;
-}
-
-bool pads_in_front(const Plan& plan) {
-    return !plan.has_memory && plan.key_padding.size() > 0 && plan.key_padding.data()[0];
-}
-
-/// 0, 1, 2, ...
-void count_from_zero(Plan& plan) {
-    std::int64_t position = 0;
-    for (std::int64_t& each : plan.config.positions) each = position++;
-}
-
-/// Whether counting the padding gives other positions, which the table has rows for.
-bool counts_otherwise(const Plan& plan) {
-    Plan counted = plan;
-    count_from_zero(counted);
-    const bool has_row =
-        !has_table(plan) || counted.config.positions.back() < *plan.config.position_rows;
-    return counted.config.positions != plan.config.positions && has_row;
-}
-
-std::int64_t first_row(const Plan& plan) {
-    return *std::ranges::min_element(plan.config.positions);
-}
-
-/// A wave of another order or with other exponents.
-void other_waves(std::vector<Mistake>& list, const std::string& id, const char* title,
-                 const char* effect, const Fix& fix, const char* lesson, const std::string& cell) {
-    entry(list, id, "position_embedding", title, effect, fix, lesson,
-          {{[](const Plan& plan) {
-                return plan.config.position_embedding == PositionEmbedding::sinusoidal;
-            },
-            "there are no sinusoidal positions"},
-           {[](const Plan& plan) { return plan.embed_dim > 3; }, "there is one wave"}},
-          follows("position_embedding[t,c] = " + cell));
-}
-
 }  // namespace
 
-void add_input_mistakes(std::vector<Mistake>& list) {
-    entry(list, "vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",
-          "repeated words leave holes in the ids, so other rows of the table are looked up",
-          "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
-          "Number the distinct words, or every repetition uses up an id that no word will have.",
-          no_room_for_repeats, count_repeats);
-    entry(list, "batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
-          "every token is compared with the same position of the other samples",
-          Fix("nn.MultiheadAttention(..., batch_first=True)",
-              "x = x  # keep (batch, tokens, features)"),
-          "Check which axis a layer takes for the batch: the wrong one gives no error, only a "
-          "comparison between strangers.",
-          {{[](const Plan& plan) { return plan.has_batch && plan.has_x(); },
-            "there is no batch axis to confuse with the tokens"},
-           without_step("latent", "keys and values are made of a latent"),
-           needs_no_mask,
-           {is_square, "x and memory differ in length, so the program would stop"},
-           {[](const Plan& plan) { return !plan.rotates() || plan.batch == plan.query_len; },
-            "there is one angle for each token, so the program would stop"},
-           {[](const Plan& plan) { return plan.batch > 1 || plan.query_len > 1; },
-            "batch and tokens both have length 1"}},
-          exchange_axes);
-    entry(list, "positions-count-padding", "positions", "Padding in front was counted",
-          "the first word stands where as many words had stood before it",
-          Fix("positions = (attention_mask.cumsum(-1) - 1).clamp(min=0)",
-              "positions = np.maximum(attention_mask.cumsum(-1) - 1, 0)"),
-          "Count words, not places: padding on the left moves every word to another row.",
-          {{&Plan::adds_positions, "nothing is added for positions, and distances stay the same"},
-           {pads_in_front, "no padding token stands in front"},
-           {counts_otherwise, "padding is counted here too, or the table has no row for it"}},
-          with_plan({"positions"}, count_from_zero));
-    entry(list, "position-embedding-missing", "x", "No positions were added to the tokens",
-          "equal tokens are equal rows: attention sees a bag of words",
-          "x = token_embedding + position_embedding",
-          "Scores and sums over keys know no order: it has to be in x.",
-          {&Plan::adds_positions, "nothing is added for positions"},
-          follows("x[t,c] = token_embedding[t,c]"));
-    entry(list, "position-row-offset", "position_embedding",
-          "The rows in front of the first position were not skipped",
-          "each token has the position of another one, and every tensor after it differs",
-          "x = x + position_table[positions + 2]  # OPT, BART; RoBERTa: padding_idx + 1",
-          "Some tables begin with rows that no position has: look for the offset in the model.",
-          {{has_table, "there is no table of positions"},
-           {[](const Plan& plan) { return first_row(plan) > 0; }, "a token takes row 0"}},
-          follows([](const Plan& plan) {
-              return "position_embedding[t,c] = position_table[positions[t] - " +
-                     std::to_string(first_row(plan)) + ", c]";
-          }));
-    other_waves(
-        list, "sinusoid-order=halves", "All sines came first, then all cosines",
-        "the numbers of each row are right, and in the wrong order",
-        "pe[:, 0::2], pe[:, 1::2] = torch.sin(angles), torch.cos(angles)",
-        "The paper alternates sine and cosine, tensor2tensor has two halves: one is a permutation "
-        "of the other.",
-        "position_embedding[t, if c < (C + 1) / 2 then 2 * c else 2 * (c - (C + 1) / 2) + 1]");
-    other_waves(list, "sinusoid-order=divisor", "The exponents were divided by one step less",
-                "the first wave is right, and the others grow too long",
-                "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1",
-                "The paper divides 2i by the features, tensor2tensor i by half of them less one.",
-                "if c % 2 == 0 then sin(positions[t] * (1 / 10000 ^ (c / (C - 2)))) else "
-                "cos(positions[t] * (1 / 10000 ^ ((c - 1) / (C - 2))))");
-    other_waves(list, "sinusoid-exponent", "The exponent was 2c / C for feature c, not for pair i",
-                "feature 0 is right, all others turn too slowly",
-                "angles = positions / 10000 ** (2 * (c // 2) / C)  # c = 0, 1, ..., C - 1",
-                "The paper's i counts pairs: feature c belongs to pair c // 2.",
-                "if c % 2 == 0 then sin(positions[t] * (1 / 10000 ^ (2 * c / C))) else "
-                "cos(positions[t] * (1 / 10000 ^ (2 * c / C)))");
+std::string no_room_for_repeats(const Plan& plan) {
+    const auto* tokens = std::get_if<Tokens>(&plan.config.input);
+    if (tokens == nullptr || !plan.has_x()) return "the input has no token ids";
+    bool repeats = false;
+    for (const auto& [id, other] : ids_with_repeats(*tokens)) {
+        repeats = repeats || id != other;
+        if (other >= tokens->vocab_size.value_or(0)) {
+            return "the embedding table has no row for id " + std::to_string(other) +
+                   ": a larger $vocab-size would hide the mistake"_told;
+        }
+    }
+    return repeats ? "" : "no token repeats";
 }
+
+TableEdit count_repeats(const std::string&) { return count_repeated_words; }
+TableEdit exchange_batch_and_tokens(const std::string&) { return exchange_axes; }
 
 }  // namespace attn

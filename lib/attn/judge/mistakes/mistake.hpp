@@ -44,6 +44,10 @@ struct Mistake {
     /// Which cells it changes is drawn: the result alone cannot tell it.
     bool by_chance = false;
     bool of_file = false;  ///< it belongs to an attention file
+    /// Settings of a walk on which it shows, `heads 2, mask causal`, and parameters that this walk
+    /// is given, `g_query = 1 2 3 4`.
+    std::string witness{};
+    std::vector<std::string> given{};
 
     /// Why it cannot show in this walk, its own reason or that an attention file has made its step
     /// another one; empty when it can.
@@ -66,24 +70,20 @@ std::optional<Ledger> walk_with(const Mistake& mistake, const Plan& plan, const 
 /// Differences that change no result: other ways to write the same attention.
 const std::vector<Mistake>& harmless_differences();
 
+/// The mistake of a family, `scale-other=N`, for one number.
+const Mistake& numbered_mistake(std::string_view family, double number);
 /// The name of filling hidden scores with `fill`, or of adding it to them: a harmless difference
 /// far below every score, a mistake elsewhere. Range  finite.
 const Mistake& finite_fill(double fill);
 const Mistake& added_fill(double fill);
 const Mistake& mistaken_fill(double fill);
 const Mistake& mistaken_addition(double fill);
-/// The name of dividing the scores by another number, of another base of the frequencies, a query
-/// rotated so many tokens too far, and slots of a cache that are empty and take part.
+/// The name of dividing the scores by another number.
 const Mistake& other_scale(double divisor);
-const Mistake& other_base(double base);
-const Mistake& query_offset(double tokens);
-const Mistake& empty_slots(double number);
-/// The name of a window of that size.
-const Mistake& other_window(double number);
 
 /// Entries that are one for each number, and where to begin looking for it.
 struct NumberedEntry {
-    const Mistake& (*entry)(double);
+    std::function<const Mistake&(double)> entry;
     std::vector<double> starts;
     bool positive = false;  ///< only such numbers make sense, and what counts is their size
     bool whole = false;     ///< only those in `starts`
@@ -114,8 +114,10 @@ struct RulesBeside {
     std::string right, wrong;
 };
 
-/// The rules that a mistake changes, in the first of some small walks where it can show; none where
-/// it shows in none of them, or no rule says what it does.
+/// The walk of its witness; nothing for a mistake of an attention file.
+std::optional<Plan> witness_of(const Mistake& mistake);
+
+/// The rules that a mistake changes in the walk of its witness; none if no rule says what it does.
 std::vector<RulesBeside> rules_beside(const Mistake& mistake);
 /// The same in this walk.
 std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan);

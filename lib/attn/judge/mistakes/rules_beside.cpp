@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
@@ -12,81 +13,38 @@
 namespace attn {
 namespace {
 
-/// Settings of walks that mistakes need, two lines for each walk.
-constexpr std::string_view setting_lines[]{
-    "",
-    "mask causal",
-    "output-projection, output-bias",
-    "rope half",
-    "heads 4, kv-heads 2",
-    "heads 6, kv-heads 3",
-    "bias",
-    "batch 2",
-    "past 2",
-    "memory-len 4",
-    "projection fused",
-    "weight-layout in-out",
-    "softcap 5",
-    "position-bias alibi",
-    "position-bias t5:8:6",
-    "sink zero",
-    "sink randn",
-    "qk-norm head",
-    "qk-norm l2",
-    "mask causal,documents:2+2",
-    "rope interleaved",
-    "rotary-dim 2",
-    "positions 2,3,4,5",
-    "position-embedding learned",
-    "position-embedding sinusoidal",
-    "mask causal,window:2",
-    "mask causal,chunk:2",
-    "mask prefix:2",
-    "mask documents:2+2",
-    "mask padding, lengths 3,4",
-    "mask causal,padding, lengths 3,4",
-    "scale 0.25",
-    "scale none",
-    "mla 3, rotary-dim 2",
-    "differential 0, heads 4",
-    "prefill 2",
-    "heads 3",
-    "embed-dim 12",
-    "weights-by sigmoid",
-    "mask padding, lengths 0,4",
-    "rope half, rope-scaling yarn:4:64:8",
-};
-
-std::optional<Plan> planned(const Mistake& mistake, const WalkConfig& first,
-                            std::string_view second) {
-    WalkConfig config = first;
-    configure(config, second);
-    try {
-        Plan plan = resolve(config);
-        if (mistake.applies(plan)) return plan;
-    } catch (const ConfigError&) {
-        // These two do not go together.
-    }
-    return std::nullopt;
-}
-
-std::optional<Plan> walk_that_shows(const Mistake& mistake) {
-    for (const std::string_view first : setting_lines) {
-        WalkConfig config = configured("heads 2, head-dim 4, seq-len 4");
-        configure(config, first);
-        for (const std::string_view second : setting_lines) {
-            if (std::optional<Plan> plan = planned(mistake, config, second)) return plan;
+/// `g_query = 1 2 3 4`: a parameter with rows between semicolons.
+void give(Ledger& parameters, std::string_view says) {
+    const std::string name(taken_word(says));
+    taken_word(says);  // the sign
+    std::vector<double> cells;
+    std::size_t rows = 0;
+    while (!says.empty()) {
+        ++rows;
+        for (std::string_view row = taken_part(says, ";"); !row.empty();) {
+            cells.push_back(*parse_number(taken_word(row)));
         }
     }
-    return std::nullopt;
+    Array<double> array =
+        empty_array<double>(rows == 1 ? Shape{cells.size()} : Shape{rows, cells.size() / rows});
+    std::ranges::copy(cells, array.data());
+    const Axes axes = rows == 1 ? Axes{"feature"} : Axes{"bucket", "head"};
+    parameters.record(name, Tensor(axes, std::move(array)));
 }
 
 }  // namespace
 
+std::optional<Plan> witness_of(const Mistake& mistake) {
+    if (mistake.of_file) return std::nullopt;
+    WalkConfig config = configured(mistake.witness);
+    for (const std::string& says : mistake.given) give(config.parameters, says);
+    return resolve(config);
+}
+
 std::vector<RulesBeside> rules_beside(const Mistake& mistake) {
-    if (!mistake.not_applicable || !mistake.apply) return {};
-    const std::optional<Plan> plan = walk_that_shows(mistake);
-    return plan ? rules_beside(mistake, *plan) : std::vector<RulesBeside>();
+    const std::optional<Plan> plan = witness_of(mistake);
+    return plan && mistake.applies(*plan) ? rules_beside(mistake, *plan)
+                                          : std::vector<RulesBeside>();
 }
 
 std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan) {

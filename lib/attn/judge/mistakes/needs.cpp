@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/conditions.hpp"
+#include "attn/core/plan/text_lines.hpp"
+#include "attn/core/rules/rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/mistakes/change.hpp"
+
+// What a mistake needs to show: `needs EXPRESSION else REASON`.
+
+namespace attn {
+namespace {
+
+/// A condition on a plan: the value of an expression, which holds unless it is 0.
+using Value = std::function<double(const Plan&)>;
+
+struct Need {
+    Value value;
+    std::string reason;  ///< names settings after a dollar
+};
+
+/// A fact of the plan; a step, which is 1 in walks that have it; a condition of attention files,
+/// with `_` for its blanks.
+Value value_called(const std::string& name, const MistakeText& text) {
+    if (Value fact = find_fact(name)) return fact;
+    if (std::ranges::find(step_table(), name, &Step::name) != step_table().end()) {
+        return [name](const Plan& plan) { return double(walk_has(plan, name)); };
+    }
+    if (const auto condition = find_condition(replaced_all(name, "_", " "))) {
+        return [condition](const Plan& plan) { return double(condition(plan)); };
+    }
+    text.refuse("needs names '" + name + "', which is no fact, no step and no condition");
+}
+
+Value value_of(const RuleNode& node, const MistakeText& text, double number) {
+    if (node.kind == RuleNode::Kind::number) {
+        return [value = node.number](const Plan&) { return value; };
+    }
+    if (node.kind == RuleNode::Kind::name) {
+        if (node.word == "N") return [number](const Plan&) { return number; };
+        return value_called(node.word, text);
+    }
+    const RuleFunction* const function = find_rule_function(node.word, node.parts.size());
+    if (function == nullptr) text.refuse("needs cannot say '" + node.word + "'");
+    const Value left = value_of(*node.parts[0], text, number);
+    if (node.parts.size() == 1) {
+        return [=](const Plan& plan) { return function->value(left(plan), 0); };
+    }
+    const Value right = value_of(*node.parts[1], text, number);
+    // What is on the right of `and` is only known of plans that have what is on the left.
+    if (node.word == "and") {
+        return [=](const Plan& plan) { return left(plan) == 0 ? 0 : right(plan); };
+    }
+    if (node.word == "or") {
+        return [=](const Plan& plan) { return left(plan) != 0 ? 1 : right(plan); };
+    }
+    return [=](const Plan& plan) { return function->value(left(plan), right(plan)); };
+}
+
+Need need_of(std::string_view says, const MistakeText& text, double number) {
+    constexpr std::string_view otherwise = " else ";
+    const std::size_t at = says.find(otherwise);
+    if (at == says.npos) {
+        text.refuse("'" + std::string(says) +
+                    "' is no need with a name, and lacks its reason, as "
+                    "in needs Tk > 1 else there is only one key");
+    }
+    return {value_of(*parse_expression(says.substr(0, at)), text, number),
+            std::string(says.substr(at + otherwise.size()))};
+}
+
+std::vector<NotApplicable> reasons_of(const MistakeText& text, double number) {
+    std::vector<NotApplicable> reasons;
+    const auto add = [&](std::string_view says) {
+        reasons.push_back([need = need_of(says, text, number)](const Plan& plan) {
+            if (need.value(plan) != 0) return std::string();
+            return operator""_told(need.reason.data(), need.reason.size());
+        });
+    };
+    for (const MistakeLine& line : text.lines) {
+        if (line.word != "needs") continue;
+        if (line.says.find(" else ") != std::string::npos) {
+            add(line.says);
+            continue;
+        }
+        for (std::string_view rest = line.says; !rest.empty();) {
+            const std::string_view name = taken_part(rest, ",");
+            if (name == "room for repeats") {
+                reasons.push_back(no_room_for_repeats);
+                continue;
+            }
+            const std::vector<std::string> known = needs_called(name);
+            if (known.empty()) add(name);
+            for (const std::string& each : known) add(each);
+        }
+    }
+    return reasons;
+}
+
+}  // namespace
+
+NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number) {
+    // Read when a walk is first asked for it: most mistakes are only listed.
+    struct Reasons {
+        std::once_flag once;
+        std::vector<NotApplicable> all;
+    };
+    return
+        [text = std::move(text), number, reasons = std::make_shared<Reasons>()](const Plan& plan) {
+            std::call_once(reasons->once, [&] { reasons->all = reasons_of(*text, number); });
+            for (const NotApplicable& each : reasons->all) {
+                if (std::string reason = each(plan); !reason.empty()) return reason;
+            }
+            return std::string();
+        };
+}
+
+}  // namespace attn

@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "attn/core/cards/card_text.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/text_lines.hpp"
+#include "attn/core/rules/complete.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/mistakes/change.hpp"
+
+// From a paragraph of data/mistakes to a mistake.
+
+namespace attn {
+namespace {
+
+std::vector<std::string> words_in(std::string_view list) {
+    std::vector<std::string> all;
+    while (!list.empty()) all.emplace_back(taken_word(list));
+    return all;
+}
+
+/// Splits `STEPS: TEXT`.
+std::pair<std::vector<std::string>, std::string> steps_and_text(const MistakeText& text,
+                                                                const MistakeLine& line) {
+    const std::size_t colon = line.says.find(": ");
+    if (colon == std::string::npos) {
+        text.refuse("'" + line.word + " " + line.says + "' names no steps, as in " + line.word +
+                    " scores: ...");
+    }
+    return {words_in(line.says.substr(0, colon)), line.says.substr(colon + 2)};
+}
+
+PlanText filled_for(const std::string& step, std::string pattern) {
+    return [step, pattern = std::move(pattern)](const Plan& plan) {
+        return in_words(pattern, step, plan);
+    };
+}
+
+/// `context: weights[q,k] = weights[k,q]`, or `scores: queries = keys` for another tensor.
+TableEdit reads_instead(const MistakeText& text, const MistakeLine& line) {
+    const auto [steps, says] = steps_and_text(text, line);
+    const std::size_t sign = says.find(" = ");
+    if (sign == std::string::npos) text.refuse("'reads " + line.says + "' lacks its =");
+    const std::size_t bracket = says.find('[');
+    const std::string tensor = says.substr(0, std::min(sign, bracket));
+    const bool is_rule = bracket < sign;
+    return reads(steps, filled_for(steps.front(), tensor),
+                 filled_for(steps.front(), is_rule ? says : says.substr(sign + 3)));
+}
+
+/// A rule that reads tensors which are made later, as their own rules make them.
+TableEdit follows_early(const std::string& pattern) {
+    return follows([pattern](const Plan& plan) {
+        const StepTable& table = step_table();
+        const std::string step = pattern.substr(0, pattern.find('['));
+        const Step& made = find_step(table, step);
+        const Rule rule = completed(Rule(in_words(pattern, step, plan)), made.outline(plan),
+                                    rule_names({plan, table, find_step(table, "context")}));
+        return inlined(rule, [&](const std::string& name) {
+            return name == step ? std::nullopt : rule_of({plan, table, find_step(table, name)});
+        });
+    });
+}
+
+Outline of_last_context(const Plan& plan) {
+    const StepTable& table = step_table();
+    const PlannedStep of{plan, table, find_step(table, "output")};
+    return find_step(table, of.latest(Chain::contexts)).outline(plan);
+}
+
+TableEdit code_called(const MistakeText& text, const std::string& says) {
+    const std::size_t colon = std::min(says.find(": "), says.size());
+    const NamedEdit* const known = find_edit(std::string_view(says).substr(0, colon));
+    if (known == nullptr) text.refuse("there is no code '" + says.substr(0, colon) + "'");
+    return known->edit(says.substr(std::min(colon + 2, says.size())));
+}
+
+/// What the lines of a paragraph do, one after the other.
+class Edits {
+public:
+    explicit Edits(const MistakeText& text) : text_(text) {
+        for (at_ = 0; at_ < text.lines.size(); ++at_) add(text.lines[at_]);
+    }
+    std::vector<TableEdit> all;
+
+private:
+    void add(const MistakeLine& line) {
+        const auto& [word, says] = line;
+        if (word == "rule") {
+            all.push_back(follows({.rule = says, .outline = shape_below()}));
+        } else if (word == "reads") {
+            all.push_back(reads_instead(text_, line));
+        } else if (word == "with") {
+            const auto [steps, change] = steps_and_text(text_, line);
+            all.push_back(with_plan(steps, plan_change(change)));
+        } else if (word == "without") {
+            all.push_back(left_out(words_in(says)));
+        } else if (word == "sinkless") {
+            all.push_back(without_sink(words_in(says)));
+        } else if (word == "mask") {
+            const std::string hides = says_below("hides");
+            all.push_back(masked_as(mask_change(says), filled_for("mask", hides)));
+        } else if (word == "made") {
+            const std::vector<std::string> words = words_in(says);
+            if (words.size() != 3)
+                text_.refuse("made says a step and another, as in made key as value");
+            all.push_back(made_as(words[0], words[2]));
+        } else if (word == "early") {
+            all.push_back(follows_early(says));
+        } else if (word == "code") {
+            all.push_back(code_called(text_, says));
+        }
+    }
+
+    /// The text of the next line if it begins with the word.
+    std::string says_below(std::string_view word) const {
+        const bool is_there = at_ + 1 < text_.lines.size() && text_.lines[at_ + 1].word == word;
+        return is_there ? text_.lines[at_ + 1].says : std::string();
+    }
+
+    std::function<Outline(const Plan&)> shape_below() const {
+        const std::string shape = says_below("shape");
+        if (shape.empty()) return {};
+        return shape == "contexts" ? of_last_context : outline_in(shape);
+    }
+
+    const MistakeText& text_;
+    std::size_t at_ = 0;
+};
+
+/// What the lines of a paragraph do, which are read when this is first done.
+TableEdit edits_of(std::shared_ptr<const MistakeText> text) {
+    struct Kept {
+        std::once_flag once;
+        TableEdit edit;
+    };
+    return [text = std::move(text), kept = std::make_shared<Kept>()](StepTable table,
+                                                                     const Plan& plan) {
+        std::call_once(kept->once, [&] { kept->edit = all_of(Edits(*text).all); });
+        return kept->edit(std::move(table), plan);
+    };
+}
+
+/// PyTorch's line in NumPy's words.
+std::string in_numpy(std::string line) {
+    // Names that differ in NumPy, and names that stand for themselves there.
+    static const std::vector<std::pair<std::string, std::string>> numpy_words{
+        {"scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)"},
+        {"F.softmax(scores, dim=-1)", "softmax(scores)"},
+        {"torch.cat(", "np.concatenate("},
+        {"torch.", "np."},
+        {"math.", "np."},
+        {"config.", ""},
+        {".transpose(", ".swapaxes("},
+        {".view(", ".reshape("},
+        {".size(-1)", ".shape[-1]"},
+        {"keepdim=", "keepdims="},
+        {"dim=", "axis="}};
+    return replaced_all(std::move(line), numpy_words);
+}
+
+/// `fix TEXT` for both languages, or `fix torch: TEXT` and `fix numpy: TEXT`.
+void read_fix(Mistake& mistake, const MistakeText& text) {
+    std::string torch, numpy;
+    for (const MistakeLine& line : text.lines) {
+        if (line.word != "fix") continue;
+        constexpr std::string_view of_torch = "torch: ", of_numpy = "numpy: ";
+        const bool is_numpy = line.says.starts_with(of_numpy);
+        const bool is_torch = line.says.starts_with(of_torch);
+        std::string& lines = is_numpy ? numpy : torch;
+        lines += (lines.empty() ? "" : "\n") + line.says.substr(is_numpy || is_torch ? 7 : 0);
+    }
+    mistake.fix_numpy = numpy.empty() ? in_numpy(torch) : numpy;
+    mistake.fix_torch = torch;
+}
+
+/// The number as a rule reads it: no digit less than it has.
+std::string in_full(double number, const std::string& word) {
+    return std::stod(word) == number ? word : json_number(number);
+}
+
+/// The paragraph for one number: `{N}` is the number in few letters, `{number}` in full, `{s}` the
+/// ending of several.
+MistakeText numbered(const MistakeText& text, double number) {
+    const std::string word = shortest_number(number);
+    const BraceWords words{
+        {"N", word}, {"number", in_full(number, word)}, {"s", number == 1 ? "" : "s"}};
+    MistakeText made = text;
+    made.id = text.id.substr(0, text.id.size() - 1) + word;
+    for (MistakeLine& line : made.lines) line.says = filled(line.says, words);
+    return made;
+}
+
+std::string told(const std::string& says) { return operator""_told(says.data(), says.size()); }
+
+}  // namespace
+
+PlanRule::PlanRule(std::string text) {
+    rule_ = [step = text.substr(0, text.find_first_of("[ ")), text](const Plan& plan) -> Rule {
+        return in_words(text, step, plan);
+    };
+}
+
+Mistake described(const MistakeText& text) {
+    Mistake mistake;
+    mistake.id = text.id;
+    mistake.step = text.step;
+    mistake.title = told(text.said("title"));
+    mistake.effect = told(text.said("effect"));
+    mistake.lesson = told(text.said("lesson"));
+    read_fix(mistake, text);
+    mistake.indistinguishable_from = text.said("same");
+    mistake.rewrites_result = text.has("rewrites");
+    mistake.by_chance = text.has("by");
+    mistake.witness = text.said("witness");
+    for (const MistakeLine& line : text.lines) {
+        if (line.word == "given") mistake.given.push_back(line.says);
+    }
+    return mistake;
+}
+
+Mistake mistake_of(const MistakeText& text, double number) {
+    const auto own =
+        std::make_shared<const MistakeText>(text.is_numbered() ? numbered(text, number) : text);
+    Mistake mistake = described(*own);
+    mistake.not_applicable = needs_of(own, number);
+    mistake.apply = edits_of(own);
+    return mistake;
+}
+
+}  // namespace attn

@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <bit>
+
+#include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/projected.hpp"
+#include "attn/core/plan/visibility.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/mistakes/change.hpp"
+
+// The words in braces that rules of mistakes may have: numbers and names of the plan.
+
+namespace attn {
+namespace {
+
+std::string text(std::size_t number) { return std::to_string(number); }
+
+/// `sqrt(D)`, or the number that a walk was given.
+std::string scale_number(const Plan& plan) {
+    const auto by = plan.config.scale.by;
+    const double more = plan.score_factor();
+    if (by == ScaleChoice::By::number) return json_number(plan.config.scale.number * more);
+    const std::string root = by == ScaleChoice::By::head_dim ? "sqrt(D)" : "sqrt(C)";
+    return more == 1 ? root : "(" + root + " / " + json_number(more) + ")";
+}
+
+/// The scale with its sign: one sign for a factor, another one for a root to divide by.
+std::string scale(const Plan& plan, const char* of_factor, const char* of_root,
+                  const std::string& number) {
+    if (plan.config.scale.by == ScaleChoice::By::none) return {};
+    return (plan.config.scale.by == ScaleChoice::By::number ? of_factor : of_root) + number;
+}
+
+/// The features of a tensor that rotate.
+struct Rotated {
+    Rotated(const Plan& plan, const std::string& step, bool whole) {
+        const bool is_key = step == "rotated_key" || step == "present_key";
+        const std::size_t width = projected_of(is_key ? 'k' : 'q').width(plan);
+        first = whole ? 0 : plan.first_rotated(width);
+        pairs = whole ? width / 2 : plan.rotary_pairs();
+        half = plan.config.rotary.pairing == Pairing::half;
+        place = first == 0 ? "f" : "(f - " + text(first) + ")";
+    }
+
+    std::size_t first, pairs;
+    bool half;
+    std::string place;  ///< of a feature among those that rotate
+
+    std::optional<std::string> word(std::string_view name) const {
+        const std::string in_halves = "(" + place + " % " + text(pairs) + ")";
+        const std::string in_pairs = "floor(" + place + " / 2)";
+        if (name == "first") return text(first);
+        if (name == "middle") return text(first + pairs);
+        if (name == "end") return text(first + 2 * pairs);
+        if (name == "pairs") return text(pairs);
+        if (name == "place") return place;
+        if (name == "is_first") return place + (half ? " < " + text(pairs) : " % 2 == 0");
+        if (name == "pair") return half ? in_halves : in_pairs;
+        if (name == "other") return half ? in_pairs : in_halves;
+        if (name == "apart") return half ? text(pairs) : "1";
+        return std::nullopt;
+    }
+};
+
+/// The keys after a query, where each chunk of the input sees those of the whole input. A chunk on
+/// its own is masked as it should be.
+std::string later_than_all_chunks(const Plan& plan) {
+    if (!plan.config.prefill) return "k > q + offset";
+    const std::string size = std::to_string(*plan.config.prefill);
+    return "k > q + Tq - min((floor(q / " + size + ") + 1) * " + size + ", Tq)";
+}
+
+struct NamedWord {
+    std::string_view name;
+    std::string (*of)(const Plan& plan, const std::string& step);
+};
+const NamedWord words_of_plan[]{
+    {"B", [](const Plan& plan, const std::string&) { return text(plan.batch); }},
+    {"Hc", [](const Plan& plan, const std::string&) { return text(plan.context_heads()); }},
+    {"n", [](const Plan& plan, const std::string&) { return text(std::bit_floor(plan.heads)); }},
+    {"half", [](const Plan& plan, const std::string&) { return text(plan.head_dim / 2); }},
+    {"eps",
+     [](const Plan& plan, const std::string&) { return json_number(plan.config.qk_norm.eps); }},
+    {"W",
+     [](const Plan& plan, const std::string&) { return std::to_string(*plan.config.mask.window); }},
+    // The head that a rule names if there are several, and the cell of its sink.
+    {"h",
+     [](const Plan& plan, const std::string&) { return std::string(plan.has_head ? "h," : ""); }},
+    {"head",
+     [](const Plan& plan, const std::string&) { return std::string(plan.has_head ? "h" : "0"); }},
+    {"sink", [](const Plan& plan, const std::string&) { return sink_cell(plan); }},
+    {"and sink",
+     [](const Plan& plan, const std::string&) {
+         return plan.has_sink() ? " + exp(" + sink_cell(plan) + ")" : std::string();
+     }},
+    // What query, key and value are made of: their source, heads, features of one, tokens.
+    {"value source",
+     [](const Plan& plan, const std::string&) { return projected_of('v').source(plan); }},
+    {"finished key",
+     [](const Plan& plan, const std::string&) {
+         return std::string(walk_has(plan, "projected_key") ? "projected_key" : "key");
+     }},
+    {"heads", [](const Plan& plan,
+                 const std::string& step) { return text(projected_of(step.front()).heads(plan)); }},
+    {"width", [](const Plan& plan,
+                 const std::string& step) { return text(projected_of(step.front()).width(plan)); }},
+    {"tokens",
+     [](const Plan& plan, const std::string& step) {
+         return text(step == "query" ? plan.query_len : plan.new_keys());
+     }},
+    {"both",  // the features of a key that do not rotate, and those of its value
+     [](const Plan& plan, const std::string&) { return text(unturned(plan) + plan.value_dim); }},
+    // The scale of the scores, taken off again, and its root for query and key each.
+    {"scale", [](const Plan& plan,
+                 const std::string&) { return scale(plan, " * ", " / ", scale_number(plan)); }},
+    {"unscaled", [](const Plan& plan,
+                    const std::string&) { return scale(plan, " / ", " * ", scale_number(plan)); }},
+    {"root",
+     [](const Plan& plan, const std::string&) {
+         return scale(plan, " * ", " / ", "sqrt(" + scale_number(plan) + ")");
+     }},
+    // Rotations: which positions, cosines and sines, and what frequencies are made of.
+    {"memory", [](const Plan& plan,
+                  const std::string&) { return std::string(plan.has_memory ? "memory_" : ""); }},
+    {"angles", [](const Plan& plan, const std::string& step) { return angle_prefix(plan, step); }},
+    {"p", [](const Plan& plan,
+             const std::string& step) { return angle_prefix(plan, step) + "positions"; }},
+    {"factor",
+     [](const Plan& plan, const std::string&) {
+         const double factor = plan.rotary_factor();
+         return factor == 1 ? std::string() : " * " + json_number(factor);
+     }},
+    {"r", [](const Plan& plan, const std::string&) { return text(2 * plan.rotary_pairs()); }},
+    {"base", [](const Plan& plan, const std::string&) { return json_number(plan.rotary_base()); }},
+    {"first_row",
+     [](const Plan& plan, const std::string&) { return std::to_string(first_position_row(plan)); }},
+    {"kept",  // the tokens that StreamingLLM never evicts, or all but one
+     [](const Plan& plan, const std::string&) {
+         return text(std::min<std::size_t>(4, plan.query_len - 1));
+     }},
+    {"padded queries",
+     [](const Plan& plan, const std::string&) {
+         return where_true(plan.key_padding, plan.has_batch ? "bq" : "q");
+     }},
+    {"later than all chunks",
+     [](const Plan& plan, const std::string&) { return later_than_all_chunks(plan); }},
+};
+
+}  // namespace
+
+std::string in_words(std::string_view pattern, const std::string& step, const Plan& plan) {
+    return filled(pattern, [&](std::string_view name) -> std::optional<std::string> {
+        const auto known = std::ranges::find(words_of_plan, name, &NamedWord::name);
+        if (known != std::end(words_of_plan)) return known->of(plan, step);
+        if (!plan.rotates()) return std::nullopt;
+        constexpr std::string_view whole = "whole ";
+        const bool is_whole = name.starts_with(whole);
+        return Rotated(plan, step, is_whole).word(is_whole ? name.substr(whole.size()) : name);
+    });
+}
+
+}  // namespace attn
