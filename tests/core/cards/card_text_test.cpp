@@ -49,7 +49,7 @@ TEST_SUITE("cards: the text of attention") {
             if (step.text == nullptr || !step.applies(plan)) continue;
             const Way* const way = step.text->way({plan, table, step});
             REQUIRE(way != nullptr);
-            if (way->rule.empty()) continue;
+            if (!way->has_rule()) continue;
             INFO(step.name);
             CHECK(text.find("step  " + std::string(way->rule)) != std::string::npos);
             CHECK(step.rule({plan, table, step}).step == step.name);

@@ -17,14 +17,10 @@ namespace attn {
 // The step table is written in parts, one file for each group of steps, in the order of the walk.
 StepTable input_cards();
 StepTable norm_cards();
-StepTable latent_cards();
-StepTable projection_cards();
 StepTable angle_cards();
 StepTable rotary_cards();
-StepTable absorbed_cards();
 StepTable slope_cards();
 StepTable bias_cards();
-StepTable expanded_cards();
 
 /// Where the tokens of x are, or those of the memory.
 Step positions_card(bool of_memory);
@@ -38,25 +34,12 @@ Step position_table_card();
 Step position_embedding_card();
 Step position_sum_card(const Step& x);
 
-/// Completes the steps of the projections, whose text says how most walks make them: in one
-/// product, with a matrix for each head, of latents, or without a matrix.
-void complete_projections(StepTable& table);
-
 /// Two cards of one step: the first where `meant` says so, the second elsewhere. Title and kind are
 /// those of the second.
 Step either(bool (*meant)(const Plan&), const Step& first, const Step& second);
 
 /// The axes and lengths of a tensor that is drawn or given: those of its row in the list of draws.
 std::function<Outline(const Plan&)> drawn_outline(const std::string& name);
-
-/// Makes key and value of the latents in walks that have some, where others project x.
-void take_from_latents(StepTable& table);
-
-/// The card with what other code calls its step.
-inline Step called(Step card, std::string names) {
-    card.called = std::move(names);
-    return card;
-}
 
 /// A parameter that the list of draws has a row for.
 Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies);
@@ -91,36 +74,8 @@ inline const Tensor& tensor_of(const Input& input, const Ledger& ledger, const s
     return input.chain == Chain::none ? ledger[input.step] : ledger.latest(input.chain, step);
 }
 
-/// A step that multiplies features by a weight matrix, and adds a bias where there is one.
-struct ProductStep {
-    std::string name, title;
-    std::string parameter;  ///< `query` of w_query and b_query
-    std::function<Input(const Plan&)> source;
-    std::function<Outline(const Plan&)> outline;
-    std::function<bool(const Plan&)> applies;
-    std::function<bool(const Plan&)> has_bias = [](const Plan&) { return false; };
-    Chain chain = Chain::none;  ///< that it extends
-};
-Step product_card(const ProductStep& product);
-
-/// A step that divides every row by its root mean square and multiplies it by a gain.
-struct RmsStep {
-    std::string name, title;
-    Input before;  ///< what it normalises
-    std::string gain;
-    double eps;
-    std::function<bool(const Plan&)> applies;
-    std::function<Outline(const Plan&)> outline;
-    Chain chain = Chain::none;     ///< that it extends
-    std::string tokens = "query";  ///< whose positions a token axis counts
-};
-
-/// What keeps the roots of such steps from 0: of latents, and of the context.
+/// What keeps the roots in norms from 0: of latents, and of the context.
 inline constexpr double latent_norm_eps = 1e-6, context_norm_eps = 1e-5;
-
-/// The parameter and the step.
-Step rms_gain_card(const RmsStep& rms);
-Step rms_card(const RmsStep& rms);
 
 // The parts of a bias by distance: ALiBi's slopes, T5's table and the buckets that read it.
 
@@ -240,22 +195,12 @@ inline std::function<std::vector<Input>(const Plan&)> these(std::vector<Input> i
     return [inputs = std::move(inputs)](const Plan&) { return inputs; };
 }
 
-// Shared by the cards of latent attention: when they apply, and where key and value lie in
-// w_key_value.
-
-inline bool has_latents(const Plan& plan) { return plan.has_latent(); }
-/// Whether queries meet the latents themselves.
-inline bool is_absorbed(const Plan& plan) { return plan.absorbs(); }
+// Where the latents of latent attention go: key and value lie head by head in w_key_value.
 
 /// Features of a query or key that do not rotate.
 inline std::size_t still_dim(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }
 /// Features of key and value of one head side by side.
 inline std::size_t pair_width(const Plan& plan) { return still_dim(plan) + plan.value_dim; }
-
-/// Where key (or value) of a head begins among these.
-inline std::size_t first_in_head(const Plan& plan, bool is_key) {
-    return is_key ? 0 : still_dim(plan);
-}
 
 // Questions of the cards of softmax about the sink.
 
@@ -269,33 +214,12 @@ std::span<const T> sink_of(const LoopInputs<T>& in) {
 
 /// Its cell in a rule.
 std::string sink_cell(const Plan& plan);
-// Shared by the cards of query, key, value and output: features times a weight, and their bias.
+
+/// Query, key or value, of `query` and `projected_query`; null for the name of another step.
+const Projected* part_of(std::string_view step);
 
 /// The formula of a parameter: where it comes from.
 std::string learned(const PlannedStep& of);
-
-/// x (or memory) times the weight of one part, plus its bias.
-Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes);
-
-/// `x @ w_query^T + b_query`, as the field writes it. An empty bias is none.
-std::string product_formula(const Plan& plan, const std::string& source, const std::string& weight,
-                            const std::string& bias);
-
-/// What it reads, as a rule, and as the field writes it.
-std::vector<Input> projection_inputs(const Plan& plan, const Projected& part);
-std::string projection_rule(const Plan& plan, const Projected& part, const std::string& left,
-                            const std::string& out);
-std::string projection_formula(const Plan& plan, const Projected& part);
-
-/// `NAME[...] = (sum c: x[t,c] * w_query[o,c]) + b_query[o]`: the rule of a product. `left` is what
-/// it makes, `out` the indices of the parameters' outputs.
-std::string product_rule(const Plan& plan, const std::string& left, const std::string& source,
-                         const std::string& parameter, const std::string& out, bool has_bias);
-
-/// Where feature `f` of head `h` of a part lies among those of all heads side by side, in qkv or
-/// in the projected tensor; `h` is empty where there is no head axis.
-std::string fused_index(const Plan& plan, const Projected& part, const std::string& h);
-std::string split_index(const Projected& part, const Plan& plan, const std::string& h);
 
 /// Adds a remark for each step that the rule names and that its chain has gone on from: `scores` in
 /// the rule is the latest of the chain.

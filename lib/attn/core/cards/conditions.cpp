@@ -44,13 +44,16 @@ struct StepCondition {
 constexpr StepCondition step_conditions[]{
     {"plain rows", has_plain_rows}, {"plain softmax", is_plain_softmax}, {"sink", adds_sink}};
 
+using Size = std::size_t (*)(const Plan&);
+
 /// A size of the plan by its name.
 struct NamedSize {
     std::string_view name;
-    std::size_t (*of)(const Plan&);
+    Size of;
 };
 const NamedSize named_sizes[]{
     {"1", [](const Plan&) { return std::size_t{1}; }},
+    {"B", [](const Plan& plan) { return plan.batch; }},
     {"context_heads", [](const Plan& plan) { return plan.context_heads(); }},
     {"D", [](const Plan& plan) { return plan.head_dim; }},
     {"key_dim", [](const Plan& plan) { return plan.key_dim(); }},
@@ -59,9 +62,17 @@ const NamedSize named_sizes[]{
     {"blocks", block_count},
     {"merged", [](const Plan& plan) { return merged_heads(plan) * merged_width(plan); }},
     {"mixed_dim", [](const Plan& plan) { return plan.mixed_dim(); }},
+    {"key_and_value", pair_width},
+    {"latent", [](const Plan& plan) { return plan.latent_rank(); }},
+    {"latent_and_rotary",
+     [](const Plan& plan) { return plan.latent_rank() + 2 * plan.rotary_pairs(); }},
     {"new_keys", [](const Plan& plan) { return plan.new_keys(); }},
     {"output_dim", [](const Plan& plan) { return plan.output_dim; }},
     {"P", [](const Plan& plan) { return plan.past_len; }},
+    {"qkv", [](const Plan& plan) { return plan.qkv_features(); }},
+    {"query_latent",
+     [](const Plan& plan) { return static_cast<std::size_t>(*plan.config.latent.query_rank); }},
+    {"rotary", [](const Plan& plan) { return 2 * plan.rotary_pairs(); }},
     {"Tk", [](const Plan& plan) { return plan.key_len; }},
     {"Tq", [](const Plan& plan) { return plan.query_len; }},
     {"Dv", [](const Plan& plan) { return plan.value_dim; }},
@@ -70,13 +81,21 @@ const NamedSize named_sizes[]{
 
 /// The length that an axis has if a shape says no other.
 constexpr std::pair<std::string_view, std::string_view> axis_lengths[]{
-    {"batch", ""},   {"head", "H"},    {"query", "Tq"},     {"key", "Tk"},
+    {"batch", "B"},  {"head", "H"},    {"query", "Tq"},     {"key", "Tk"},
     {"token", "Tq"}, {"feature", "D"}, {"block", "blocks"}, {"new_key", "new_keys"}};
 
 [[noreturn]] void refuse(const std::string& what, std::string_view word,
                          const std::vector<std::string>& known) {
     throw ConfigError("there is no " + what + " '" + std::string(word) + "'" +
                       did_you_mean(std::string(word), known, ": there are " + joined(known, ", ")));
+}
+
+Size size_called(std::string_view name) {
+    const auto known = std::ranges::find(named_sizes, name, &NamedSize::name);
+    if (known != std::end(named_sizes)) return known->of;
+    std::vector<std::string> names;
+    for (const NamedSize& each : named_sizes) names.emplace_back(each.name);
+    refuse("size", name, names);
 }
 
 }  // namespace
@@ -108,11 +127,17 @@ std::function<Outline(const Plan&)> outline_in(std::string_view text) {
     }
     struct Axis {
         std::string_view name;
-        std::size_t (*length)(const Plan&);
+        Size first, second;  ///< whose product it is
+
+        std::size_t length(const Plan& plan) const {
+            return first(plan) * (second == nullptr ? 1 : second(plan));
+        }
     };
     std::vector<Axis> all;
+    all.reserve(4);
     while (!text.empty()) {
-        const std::string_view part = taken_word(text);
+        const std::string_view part = text.substr(0, text.find(' '));
+        text.remove_prefix(std::min(part.size() + 1, text.size()));
         const std::size_t colon = std::min(part.find(':'), part.size());
         const std::string_view name = part.substr(0, colon);
         const auto axis =
@@ -122,25 +147,21 @@ std::function<Outline(const Plan&)> outline_in(std::string_view text) {
             for (const auto& each : axis_lengths) names.emplace_back(each.first);
             refuse("axis", name, names);
         }
-        const std::string_view size = colon == part.size() ? axis->second : part.substr(colon + 1);
-        const auto length = std::ranges::find(named_sizes, size, &NamedSize::name);
-        if (length == std::end(named_sizes) && name != "batch") {
-            std::vector<std::string> names;
-            for (const NamedSize& each : named_sizes) names.emplace_back(each.name);
-            refuse("size", size, names);
-        }
-        all.push_back({axis->first, name == "batch" ? nullptr : length->of});
+        const std::string_view sizes = colon == part.size() ? axis->second : part.substr(colon + 1);
+        const std::size_t times = sizes.find('*');
+        all.push_back({axis->first, size_called(sizes.substr(0, times)),
+                       times == sizes.npos ? nullptr : size_called(sizes.substr(times + 1))});
     }
-    return [all](const Plan& plan) {
+    return [all = std::move(all)](const Plan& plan) {
         Outline outline;
         for (const Axis& axis : all) {
             // Batch and head are axes of walks that have several.
-            if (axis.length == nullptr && !plan.has_batch) continue;
+            if (axis.name == "batch" && !plan.has_batch) continue;
             if (axis.name == "head" && !plan.has_head) continue;
             // The keys that x makes are all keys, unless a past stands in front of them.
             const bool is_new = axis.name == "new_key";
             outline.axes.emplace_back(!is_new ? axis.name : plan.past_len > 0 ? "token" : "key");
-            outline.shape.push_back(axis.length == nullptr ? plan.batch : axis.length(plan));
+            outline.shape.push_back(axis.length(plan));
         }
         return outline;
     };

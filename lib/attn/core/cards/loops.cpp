@@ -55,6 +55,21 @@ Step::Compute share_of_sink(const Step& step) {
     };
 }
 
+/// The rows (out) of w_qkv or b_qkv that belong to one part.
+template <class T>
+Array<T> rows_of(const Plan& plan, const Array<T>& parameter, const Projected& part) {
+    const std::vector<std::size_t> features = plan.fused_features(part.number);
+    if (parameter.dimension() == 1 || *plan.config.weight_layout == WeightLayout::in_out) {
+        return take_features(parameter, features);
+    }
+    const std::size_t width = parameter.shape(1);
+    Array<T> rows = empty_array<T>({features.size(), width});
+    for (std::size_t r = 0; r < features.size(); ++r) {
+        std::copy_n(parameter.data() + features[r] * width, width, rows.data() + r * width);
+    }
+    return rows;
+}
+
 const NamedLoop all_loops[]{
     {"append",
      [](const Step& step) {
@@ -74,12 +89,6 @@ const NamedLoop all_loops[]{
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              const auto mix = in.twin(loop::context<T>, vectorized::context<T>);
              return mix(in[0], in[1], in.plan.attention_arithmetic);
-         });
-     }},
-    {"context_norm",
-     [](const Step& step) {
-         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
-             return in.like_first(norm(in[0], in[1], Array<T>(), NormKind::rms, context_norm_eps));
          });
      }},
     {"exponentials",
@@ -112,7 +121,13 @@ const NamedLoop all_loops[]{
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              const auto project = in.twin(loop::project<T>, vectorized::project<T>);
-             return project(in[0], in[1], in.or_none(2), *in.plan.config.weight_layout,
+             const WeightLayout layout = *in.plan.config.weight_layout;
+             const Projected* const part = in.plan.one_weight() ? part_of(in.step) : nullptr;
+             if (part == nullptr) {
+                 return project(in[0], in[1], in.or_none(2), layout, in.plan.arithmetic);
+             }
+             return project(in[0], rows_of(in.plan, in[1], *part),
+                            in.has(2) ? rows_of(in.plan, in[2], *part) : in.or_none(2), layout,
                             in.plan.arithmetic);
          });
      }},
@@ -120,6 +135,13 @@ const NamedLoop all_loops[]{
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              return in.like_first(repeat_heads(in[0], in.plan.queries_per_key()));
+         });
+     }},
+    {"rms_norm",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             const double eps = in.step == "normed_context" ? context_norm_eps : latent_norm_eps;
+             return in.like_first(norm(in[0], in[1], Array<T>(), NormKind::rms, eps));
          });
      }},
     {"row_max",
@@ -164,6 +186,22 @@ const NamedLoop all_loops[]{
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              const auto cap = in.twin(loop::soft_cap<T>, vectorized::soft_cap<T>);
              return in.like_first(cap(in[0], in.plan.config.softcap));
+         });
+     }},
+    {"split_heads",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             const auto split = in.twin(loop::split_heads<T>, vectorized::split_heads<T>);
+             return in.plan.has_head ? split(in[0], part_of(in.step)->heads(in.plan)) : in[0];
+         });
+     }},
+    {"take_part",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             const auto split = in.twin(loop::split_heads<T>, vectorized::split_heads<T>);
+             const Projected& part = *part_of(in.step);
+             Array<T> features = take_features(in[0], in.plan.fused_features(part.number));
+             return in.plan.has_head ? split(features, part.heads(in.plan)) : features;
          });
      }},
     {"softmax",

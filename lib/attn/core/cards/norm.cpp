@@ -56,30 +56,4 @@ StepTable norm_cards() {
     };
 }
 
-Step rms_gain_card(const RmsStep& rms) {
-    return drawn_card(rms.gain, "the gain of " + rms.name, rms.applies);
-}
-
-Step rms_card(const RmsStep& rms) {
-    return with_loop(
-        {
-            .name = rms.name,
-            .title = rms.title,
-            .tokens = rms.tokens,
-            .chain = rms.chain,
-            .applies = rms.applies,
-            .reads = these({rms.before, rms.gain}),
-            .outline = rms.outline,
-            .rule =
-                [rms](const PlannedStep& of) {
-                    const std::string before = of.name_of(rms.before) + "[t,";
-                    return rms.name + "[t,f] = " + before + "f] / sqrt((mean g: " + before +
-                           "g] ^ 2) + " + json_number(rms.eps) + ") * " + rms.gain + "[f]";
-                },
-        },
-        [eps = rms.eps]<class T>(const LoopInputs<T>& in) {
-            return in.like_first(norm(in[0], in[1], Array<T>(), NormKind::rms, eps));
-        });
-}
-
 }  // namespace attn

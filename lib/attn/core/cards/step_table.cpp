@@ -21,15 +21,12 @@ struct Group {
     std::string_view before;
     Cards cards;
 };
-constexpr Group cards_in_code[]{
-    {"w_query", input_cards},     {"w_query", norm_cards},   {"projected_query", latent_cards},
-    {"query", projection_cards},  {"past_key", angle_cards}, {"past_key", rotary_cards},
-    {"past_key", absorbed_cards}, {"scores", slope_cards},   {"mask", bias_cards},
-    {"merged", expanded_cards}};
+constexpr Group cards_in_code[]{{"w_query", input_cards},        {"w_query", norm_cards},
+                                {"absorbed_query", angle_cards}, {"absorbed_query", rotary_cards},
+                                {"scores", slope_cards},         {"mask", bias_cards}};
 
 StepTable whole_table() {
     StepTable written = cards_of_text(), table;
-    complete_projections(written);
     table.reserve(2 * written.size());
     const Group* next = std::begin(cards_in_code);
     for (Step& step : written) {
@@ -41,7 +38,6 @@ StepTable whole_table() {
         }
         table.push_back(std::move(step));
     }
-    take_from_latents(table);
     return table;
 }
 

@@ -25,10 +25,15 @@ struct NamedCondition {
 };
 constexpr NamedCondition conditions[]{
     {"16 bits", [](const Plan& plan) { return is_16_bit(plan.compute_dtype); }},
+    {"absorbed", [](const Plan& plan) { return plan.absorbs(); }},
     {"bias", [](const Plan& plan) { return plan.config.bias; }},
     {"blocks followed", [](const Plan& plan) { return plan.traces_blocks(); }},
     {"capped", [](const Plan& plan) { return plan.caps(); }},
     {"causal", [](const Plan& plan) { return plan.config.mask.is_causal(); }},
+    {"direct",
+     [](const Plan& plan) {
+         return projects(plan) && !one_product(plan) && !splits_projected(plan);
+     }},
     {"differential", [](const Plan& plan) { return plan.differs(); }},
     {"empty rows 0", [](const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }},
     {"fused", [](const Plan& plan) { return plan.fused(); }},
@@ -41,12 +46,13 @@ constexpr NamedCondition conditions[]{
      [](const Plan& plan) { return plan.config.qk_norm.over == NormOver::all && plan.has_head; }},
     {"norms to length 1",
      [](const Plan& plan) { return plan.config.qk_norm.over == NormOver::l2; }},
-    {"one head",
-     [](const Plan& plan) { return projects(plan) && !plan.has_head && !plan.one_weight(); }},
+    {"one product", [](const Plan& plan) { return projects(plan) && one_product(plan); }},
     {"one weight", [](const Plan& plan) { return projects(plan) && plan.one_weight(); }},
     {"output bias", [](const Plan& plan) { return plan.config.output_bias; }},
     {"output projection", [](const Plan& plan) { return plan.config.output_projection; }},
     {"past", [](const Plan& plan) { return plan.past_len > 0; }},
+    {"projected", projects},
+    {"query latents", [](const Plan& plan) { return plan.config.latent.query_rank.has_value(); }},
     {"scaled", [](const Plan& plan) { return plan.scales(); }},
     {"scaled by a divisor", divides},
     {"scaled by sqrt(C)",
@@ -62,6 +68,7 @@ constexpr NamedCondition conditions[]{
      [](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; }},
     {"split heads", splits_projected},
     {"stretched", [](const Plan& plan) { return plan.score_factor() != 1; }},
+    {"x", [](const Plan& plan) { return plan.has_x(); }},
 };
 
 }  // namespace

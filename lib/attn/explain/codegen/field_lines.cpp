@@ -254,8 +254,9 @@ std::string field_lines(const StepLines& of) {
     const PythonWords words = known == all_lines().end() ? nullptr : known->words;
     if (of.step.text != nullptr) {
         const Way* const way = of.step.text->way(of);
-        const std::string said =
-            way == nullptr ? std::string() : way->said(of.torch() ? "torch" : "numpy");
+        if (way == nullptr) return lines_by_rule(of);
+        std::string said = way->said(of.torch() ? "torch" : "numpy");
+        if (said.empty()) said = way->said("python");
         if (said.empty()) return lines_by_rule(of);
         return filled(said, [&](std::string_view word) {
             std::optional<std::string> meant = words ? words(word, of) : std::nullopt;
