@@ -1,11 +1,8 @@
 #include <algorithm>
-#include <numbers>
 
 #include <fmt/format.h>
 
 #include "attn/core/cards/cards.hpp"
-#include "attn/core/steps/rotate.hpp"
-#include "attn/core/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -25,14 +22,6 @@ std::string listed_rule(const std::string& index, const std::vector<std::int64_t
         if (end < numbers.size()) text += " else ";
     }
     return text;
-}
-
-using Kind = RopeScaling::Kind;
-
-/// How frequencies are stretched for long inputs; nothing where they are not.
-const RopeScaling* stretching(const Plan& plan) {
-    const std::optional<RopeScaling>& scaling = plan.config.rotary.scaling;
-    return scaling && scaling->kind != Kind::dynamic ? &*scaling : nullptr;
 }
 
 }  // namespace
@@ -64,19 +53,6 @@ Step positions_card(bool of_memory) {
     };
 }
 
-namespace {
-
-// inverse_frequencies: how fast each pair rotates.
-
-bool is_stretched(const Plan& plan) { return stretching(plan) != nullptr; }
-
-template <Kind kind>
-bool stretched_as(const Plan& plan) {
-    return stretching(plan) != nullptr && stretching(plan)->kind == kind;
-}
-
-}  // namespace
-
 std::optional<std::string> frequency_word(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::size_t width = 2 * plan.rotary_pairs();
@@ -85,7 +61,7 @@ std::optional<std::string> frequency_word(std::string_view word, const PlannedSt
     if (word == "power") return filled("1 / {base} ^ (2 * i / {width})", of, frequency_word);
     const RopeScaling* scaling = stretching(plan);
     if (scaling == nullptr) return std::nullopt;
-    const bool is_llama = scaling->kind == Kind::llama3;
+    const bool is_llama = scaling->kind == RopeScaling::Kind::llama3;
     if (word == "factor") return json_number(scaling->factor);
     if (word == "length") return json_number(scaling->length);
     if (word == "share") {
@@ -107,98 +83,6 @@ std::optional<std::string> frequency_word(std::string_view word, const PlannedSt
                                       : scaling->ramp(plan.rotary_base(), width);
     if (word == "low") return json_number(low);
     return word == "range" ? std::optional(json_number(high - low)) : std::nullopt;
-}
-
-namespace {
-
-Step inverse_frequencies_card() {
-    Step card{
-        .name = "inverse_frequencies",
-        .title = "how far each pair of features rotates from one position to the next, in radians",
-        .shown = false,
-        .applies = [](const Plan& plan) { return plan.rotates(); },
-        .outline =
-            [](const Plan& plan) {
-                return Outline{{"pair"}, {plan.rotary_pairs()}};
-            },
-        .in_float32 = true,
-        .rule = texts({{stretched_as<Kind::linear>, "{step}[i] = {power} / {factor}"},
-                       {stretched_as<Kind::longrope>, "{step}[i] = {power} / ({divisors})"},
-                       {is_stretched,
-                        "{step}[i] = {power} / {factor} * ({share}) + {power} * (1 - ({share}))"},
-                       {"{step}[i] = {power}"}},
-                      frequency_word),
-    };
-    card.compute = [stretched = by_rule(card)](const Plan& plan, const Ledger& ledger) -> Tensor {
-        if (is_stretched(plan)) return stretched(plan, ledger);
-        return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-            return {{"pair"}, inverse_frequencies<T>(plan.rotary_base(), 2 * plan.rotary_pairs())};
-        });
-    };
-    return card;
-}
-
-// angles, cos and sin of each token and pair.
-
-Outline pair_outline(const Standing& standing, const Plan& plan) {
-    return {{"token", "pair"}, {standing.positions(plan).size(), plan.rotary_pairs()}};
-}
-
-Step angles_card(const Standing& standing) {
-    const std::string name = standing.name("angles");
-    const std::string positions = standing.name("positions");
-    return with_loop(
-        {
-            .name = name,
-            .title = "by how much each pair of features of each token rotates, in radians",
-            .shown = false,
-            .tokens = standing.of_memory ? "key" : "query",
-            .applies = [standing](const Plan& plan) { return standing.applies(plan); },
-            .reads = these({positions, "inverse_frequencies"}),
-            .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
-            .in_float32 = true,
-            .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
-        },
-        []<class T>(const LoopInputs<T>& in) { return attn::angles(in.whole(0), in[1]); });
-}
-
-/// cos or sin.
-Step circle_card(const Standing& standing, const std::string& function) {
-    const std::string name = standing.name(function);
-    const std::string angles = standing.name("angles");
-    const bool cosine = function == "cos";
-    return with_loop(
-        {
-            .name = name,
-            .title = std::string("the ") + (cosine ? "cosine" : "sine") + " of each angle",
-            .shown = false,
-            .tokens = standing.of_memory ? "key" : "query",
-            .applies = [standing](const Plan& plan) { return standing.applies(plan); },
-            .reads = these({angles}),
-            .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
-            .at_once = always_so,
-            .rule =
-                [name, function, angles](const PlannedStep& of) {
-                    const double factor = of.plan.rotary_factor();
-                    return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
-                           (factor == 1 ? "" : " * " + json_number(factor));
-                },
-        },
-        [cosine]<class T>(const LoopInputs<T>& in) {
-            return (cosine ? cosines<T> : sines<T>)(in[0], in.plan.rotary_factor());
-        });
-}
-
-}  // namespace
-
-StepTable angle_cards() {
-    StepTable cards{inverse_frequencies_card()};
-    for (const Standing standing : {Standing{false}, Standing{true}}) {
-        cards.push_back(angles_card(standing));
-        cards.push_back(circle_card(standing, "cos"));
-        cards.push_back(circle_card(standing, "sin"));
-    }
-    return cards;
 }
 
 }  // namespace attn

@@ -41,6 +41,15 @@ public:
         while (line.ends_with(' ')) line.remove_suffix(1);
         return {word, line};
     }
+    /// Takes the lines up to the next `each`, or to the next file.
+    std::string_view take_block() {
+        const std::size_t end = std::min(text_.find("\neach "), text_.find("\nattention "));
+        const std::string_view block = text_.substr(0, end == text_.npos ? end : end + 1);
+        text_.remove_prefix(block.size());
+        number_ += static_cast<std::size_t>(std::ranges::count(block, '\n'));
+        return block;
+    }
+    void read_instead(std::string_view text) { text_ = text; }
     void begin_file(std::string_view name) {
         if (!file_.empty()) number_ = 1;  // the first has remarks above its name
         file_ = name;
@@ -64,8 +73,8 @@ private:
 };
 
 /// The words of lines that each paragraph says of itself.
-constexpr std::string_view way_words[]{"after", "at",     "by",    "formula", "loop",
-                                       "numpy", "python", "reads", "torch",   "when"};
+constexpr std::string_view way_words[]{"after", "at",     "before", "formula", "inherits", "loop",
+                                       "numpy", "python", "reads",  "torch",   "when"};
 /// Those that other paragraphs of a step have from its card.
 constexpr std::string_view shared_words[]{"at",     "formula", "loop", "numpy",
                                           "python", "reads",   "torch"};
@@ -126,6 +135,9 @@ const CardText::Made& made_of(const CardText& text, const Way& way) {
                 if (!each.step.starts_with('{')) continue;
                 each.step = filled(each.step, before_tables(plan, text), way.words);
             }
+            std::erase_if(named, [](const Input& each) {  // `{b_x}` of a walk that has none
+                return each.chain == Chain::none && each.step.empty();
+            });
             return named;
         };
         Step card = text.card;
@@ -210,25 +222,7 @@ void read_line(Step& step, const CardLine& line) {
 /// The paragraphs of all steps.
 class Paragraphs {
 public:
-    explicit Paragraphs(std::string_view texts) : lines_(texts) {
-        while (lines_.are_left()) {
-            const auto [word, says] = lines_.take();
-            if (word == "attention") {
-                lines_.begin_file(says);
-                words_ = words_of_file(says);
-                of_file_.clear();
-            } else if (word == "when") {
-                of_file_ = lines_.at_line([&, list = says] { return conditions_in(list); });
-            } else if (word == "step" || word == "parameter" || word == "given") {
-                add(word, says);
-            } else if (!word.empty() && word != "title" && word != "source") {
-                lines_.at_line([other = std::string(word)] {
-                    throw ConfigError("a paragraph begins with step, parameter or given, not '" +
-                                      other + "'");
-                });
-            }
-        }
-    }
+    explicit Paragraphs(std::string_view texts) : lines_(texts) { read(); }
 
     StepTable cards() const {
         StepTable table;
@@ -254,6 +248,48 @@ public:
     }
 
 private:
+    void read() {
+        while (lines_.are_left()) {
+            const auto [word, says] = lines_.take();
+            if (word == "attention") {
+                lines_.begin_file(says);
+                words_ = words_of_file(says);
+                of_file_.clear();
+            } else if (word == "when") {
+                of_file_ = lines_.at_line([&, list = says] { return conditions_in(list); });
+            } else if (word == "each") {
+                read_each(says);
+            } else if (word == "step" || word == "parameter" || word == "given") {
+                add(word, says);
+            } else if (!word.empty() && word != "title" && word != "source") {
+                lines_.at_line([other = std::string(word)] {
+                    throw ConfigError("a paragraph begins with step, parameter or given, not '" +
+                                      other + "'");
+                });
+            }
+        }
+    }
+
+    /// Reads the paragraphs up to the next `each` or file for each row of words, of which `{1}` is
+    /// the first; `-` is none.
+    void read_each(std::string_view rows) {
+        const Lines at_block = lines_;
+        const std::string_view block = lines_.take_block();
+        const Lines behind = lines_;
+        while (!rows.empty()) {
+            std::string_view row = taken_part(rows, "/");
+            BraceWords words;
+            for (const char* const place : {"1", "2", "3", "4", "5"}) {
+                const std::string_view word = taken_word(row);
+                words.emplace_back(place, word == "-" ? "" : word);
+            }
+            lines_ = at_block;
+            lines_.read_instead(*new std::string(filled(block, words)));  // kept, as the text is
+            read();
+        }
+        lines_ = behind;
+    }
+
     struct Entry {
         std::string_view name;
         CardText* text;  // is kept for good, as the text is
@@ -293,6 +329,7 @@ private:
                 }
                 if (line.word == "loop") loop_called(line.says);
                 if (line.word == "after") place_ = place_of(line.says) + 1;
+                if (line.word == "before") place_ = place_of(line.says);
                 read_line(text->card, line);
             });
             way.lines.push_back(line);
@@ -313,7 +350,7 @@ private:
     /// Gives other paragraphs what they have from the card.
     static void share_lines(std::vector<Way>& ways) {
         for (std::size_t i = 0; i + 1 < ways.size(); ++i) {
-            if (ways[i].has("by")) continue;  // by rule
+            if (ways[i].has("inherits")) continue;  // inherits nothing
             const Way own = ways[i];
             for (const CardLine& line : ways.back().lines) {
                 if (!is_one_of(shared_words, line.word) || own.has(line.word)) continue;

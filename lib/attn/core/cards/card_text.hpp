@@ -43,7 +43,7 @@ struct Way {
 
 /// The paragraphs of one step: those of variants first. A paragraph has the `loop`, `reads`,
 /// `formula`, lines of Python and `at once` of the last one, the card, unless it says its own or
-/// `by rule`.
+/// `inherits nothing`.
 struct CardText {
     std::vector<Way> ways;
     Step card{};  ///< of which words are asked before there is a table

@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <span>
 #include <string>
 
@@ -14,13 +15,8 @@
 
 namespace attn {
 
-// The step table is written in parts, one file for each group of steps, in the order of the walk.
+/// The steps that are written in C++: what the walk begins from.
 StepTable input_cards();
-StepTable norm_cards();
-StepTable angle_cards();
-StepTable rotary_cards();
-StepTable slope_cards();
-StepTable bias_cards();
 
 /// Where the tokens of x are, or those of the memory.
 Step positions_card(bool of_memory);
@@ -77,20 +73,18 @@ inline const Tensor& tensor_of(const Input& input, const Ledger& ledger, const s
 /// What keeps the roots in norms from 0: of latents, and of the context.
 inline constexpr double latent_norm_eps = 1e-6, context_norm_eps = 1e-5;
 
-// The parts of a bias by distance: ALiBi's slopes, T5's table and the buckets that read it.
-
-bool is_alibi(const Plan& plan);
-bool is_t5(const Plan& plan);
+// Numbers that are added to scores for the distance of query and key.
 
 /// The heads that take every slope of a power of two; the others take every second of the next.
-std::size_t regular_heads(const Plan& plan);
+inline std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 
-/// The numbers and conditions in the rule of the buckets.
+/// The numbers and conditions in the rules of slopes and buckets.
 std::optional<std::string> bucket_word(std::string_view word, const PlannedStep& of);
-/// Whether later keys have buckets of their own.
-bool looks_both_ways(const Plan& plan);
 
-Step buckets_card();
+Outline position_bias_outline(const Plan& plan);
+Tensor compute_buckets(const Plan& plan, const Ledger& ledger);
+Tensor compute_position_bias(const Plan& plan, const Ledger& ledger);
+Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger);
 
 // x as a trained model makes it: the embedding of each token, a row for its position in models that
 // learn positions, and what the layers before the walk's own have added.

@@ -54,6 +54,7 @@ struct NamedSize {
 const NamedSize named_sizes[]{
     {"1", [](const Plan&) { return std::size_t{1}; }},
     {"B", [](const Plan& plan) { return plan.batch; }},
+    {"C", [](const Plan& plan) { return plan.embed_dim; }},
     {"context_heads", [](const Plan& plan) { return plan.context_heads(); }},
     {"D", [](const Plan& plan) { return plan.head_dim; }},
     {"key_dim", [](const Plan& plan) { return plan.key_dim(); }},
@@ -68,6 +69,9 @@ const NamedSize named_sizes[]{
      [](const Plan& plan) { return plan.latent_rank() + 2 * plan.rotary_pairs(); }},
     {"new_keys", [](const Plan& plan) { return plan.new_keys(); }},
     {"output_dim", [](const Plan& plan) { return plan.output_dim; }},
+    {"pairs", [](const Plan& plan) { return plan.rotary_pairs(); }},
+    {"positions", [](const Plan& plan) { return plan.config.positions.size(); }},
+    {"memory_positions", [](const Plan& plan) { return plan.config.memory_positions.size(); }},
     {"P", [](const Plan& plan) { return plan.past_len; }},
     {"qkv", [](const Plan& plan) { return plan.qkv_features(); }},
     {"query_latent",
@@ -81,8 +85,8 @@ const NamedSize named_sizes[]{
 
 /// The length that an axis has if a shape says no other.
 constexpr std::pair<std::string_view, std::string_view> axis_lengths[]{
-    {"batch", "B"},  {"head", "H"},    {"query", "Tq"},     {"key", "Tk"},
-    {"token", "Tq"}, {"feature", "D"}, {"block", "blocks"}, {"new_key", "new_keys"}};
+    {"batch", "B"},  {"pair", "pairs"}, {"head", "H"},       {"query", "Tq"},        {"key", "Tk"},
+    {"token", "Tq"}, {"feature", "D"},  {"block", "blocks"}, {"new_key", "new_keys"}};
 
 [[noreturn]] void refuse(const std::string& what, std::string_view word,
                          const std::vector<std::string>& known) {
@@ -122,6 +126,10 @@ std::vector<Condition> conditions_in(std::string_view list) {
 
 std::function<Outline(const Plan&)> outline_in(std::string_view text) {
     if (text == "softmax rows") return row_outline;
+    if (text == "position bias") return position_bias_outline;
+    if (text == "heads") {  // an axis in walks of one head, too
+        return [](const Plan& plan) { return Outline{{"head"}, {plan.heads}}; };
+    }
     if (text == "mask") {
         return [](const Plan& plan) { return Outline{mask_axes(plan), mask_shape(plan)}; };
     }

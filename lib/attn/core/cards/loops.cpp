@@ -10,8 +10,10 @@
 #include "attn/core/steps/heads.hpp"
 #include "attn/core/steps/mask.hpp"
 #include "attn/core/steps/norm.hpp"
+#include "attn/core/steps/position_bias.hpp"
 #include "attn/core/steps/projection.hpp"
 #include "attn/core/steps/qk_norm.hpp"
+#include "attn/core/steps/rotate.hpp"
 #include "attn/core/steps/scaling.hpp"
 #include "attn/core/steps/scores.hpp"
 #include "attn/core/steps/sink.hpp"
@@ -71,6 +73,12 @@ Array<T> rows_of(const Plan& plan, const Array<T>& parameter, const Projected& p
 }
 
 const NamedLoop all_loops[]{
+    {"add_position_bias", [](const Step&) -> Step::Compute { return compute_biased_scores; }},
+    {"angles",
+     [](const Step& step) {
+         return in_loops(
+             step, []<class T>(const LoopInputs<T>& in) { return angles(in.whole(0), in[1]); });
+     }},
     {"append",
      [](const Step& step) {
          return in_loops(
@@ -84,6 +92,7 @@ const NamedLoop all_loops[]{
          });
      }},
     {"blocks", [](const Step&) -> Step::Compute { return blockwise_context; }},
+    {"buckets", [](const Step&) -> Step::Compute { return compute_buckets; }},
     {"context",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -98,6 +107,18 @@ const NamedLoop all_loops[]{
              return in.like_first(raise(in[0], in[1], softmax_axis(in)));
          });
      }},
+    {"cosines",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             return cosines(in[0], in.plan.rotary_factor());
+         });
+     }},
+    {"inverse_frequencies",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             return inverse_frequencies<T>(in.plan.rotary_base(), 2 * in.plan.rotary_pairs());
+         });
+     }},
     {"mask",
      [](const Step&) -> Step::Compute {
          return [](const Plan& plan, const Ledger&) -> Tensor { return Visibility(plan).mask(); };
@@ -106,6 +127,14 @@ const NamedLoop all_loops[]{
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              return in.twin(loop::merge_heads<T>, vectorized::merge_heads<T>)(in[0]);
+         });
+     }},
+    {"norm",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             const WalkConfig& config = in.plan.config;
+             return in.like_first(
+                 norm(in[0], in[1], in.or_none(2), *config.x_norm, config.x_norm_eps));
          });
      }},
     {"normalise",
@@ -117,6 +146,7 @@ const NamedLoop all_loops[]{
                                             in.plan.has_head ? part.heads(in.plan) : 1));
          });
      }},
+    {"position_bias", [](const Step&) -> Step::Compute { return compute_position_bias; }},
     {"project",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -142,6 +172,13 @@ const NamedLoop all_loops[]{
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              const double eps = in.step == "normed_context" ? context_norm_eps : latent_norm_eps;
              return in.like_first(norm(in[0], in[1], Array<T>(), NormKind::rms, eps));
+         });
+     }},
+    {"rotate",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             return in.like_first(rotate(in[0], in[1], in[2], *in.plan.config.rotary.pairing,
+                                         in.plan.first_rotated(in.tensor(0).shape().back())));
          });
      }},
     {"row_max",
@@ -180,7 +217,23 @@ const NamedLoop all_loops[]{
              return compare(in[0], in[1], in.plan.attention_arithmetic);
          });
      }},
+    {"sines",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             return sines(in[0], in.plan.rotary_factor());
+         });
+     }},
     {"sink_weight", share_of_sink},
+    {"slopes",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             const std::vector<double> slopes = alibi_slopes(in.plan.heads);
+             Array<T> result = empty_array<T>({slopes.size()});
+             std::ranges::transform(slopes, result.data(),
+                                    [](double slope) { return static_cast<T>(slope); });
+             return result;
+         });
+     }},
     {"soft_cap",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {

@@ -14,30 +14,13 @@ namespace attn {
 
 namespace {
 
-using Cards = StepTable (*)();
-
-/// Cards that are written in C++, and the step of the text that they stand in front of.
-struct Group {
-    std::string_view before;
-    Cards cards;
-};
-constexpr Group cards_in_code[]{{"w_query", input_cards},        {"w_query", norm_cards},
-                                {"absorbed_query", angle_cards}, {"absorbed_query", rotary_cards},
-                                {"scores", slope_cards},         {"mask", bias_cards}};
-
 StepTable whole_table() {
-    StepTable written = cards_of_text(), table;
-    table.reserve(2 * written.size());
-    const Group* next = std::begin(cards_in_code);
-    for (Step& step : written) {
-        for (; next != std::end(cards_in_code) && next->before == step.name; ++next) {
-            for (Step& card : next->cards()) {
-                if (card.rule && !card.compute) card.compute = by_rule(card);
-                table.push_back(std::move(card));
-            }
-        }
-        table.push_back(std::move(step));
+    StepTable table;
+    for (Step& card : input_cards()) {
+        if (card.rule && !card.compute) card.compute = by_rule(card);
+        table.push_back(std::move(card));
     }
+    for (Step& step : cards_of_text()) table.push_back(std::move(step));
     return table;
 }
 

@@ -1,8 +1,10 @@
 #include "attn/core/plan/conditions.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "attn/core/plan/score_bias.hpp"
 #include "attn/core/plan/text_lines.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -19,6 +21,11 @@ bool divides_by_root(const Plan& plan, By by, std::size_t size) {
            std::abs(plan.scale.number - root) <= 1e-12 * root;
 }
 
+template <RopeScaling::Kind kind>
+bool stretched_as(const Plan& plan) {
+    return stretching(plan) != nullptr && stretching(plan)->kind == kind;
+}
+
 struct NamedCondition {
     std::string_view name;
     bool (*holds)(const Plan&);
@@ -26,21 +33,27 @@ struct NamedCondition {
 constexpr NamedCondition conditions[]{
     {"16 bits", [](const Plan& plan) { return is_16_bit(plan.compute_dtype); }},
     {"absorbed", [](const Plan& plan) { return plan.absorbs(); }},
+    {"alibi", is_alibi},
     {"bias", [](const Plan& plan) { return plan.config.bias; }},
+    {"bias of the norm", [](const Plan& plan) { return plan.config.parameters.has("b_x"); }},
     {"blocks followed", [](const Plan& plan) { return plan.traces_blocks(); }},
     {"capped", [](const Plan& plan) { return plan.caps(); }},
     {"causal", [](const Plan& plan) { return plan.config.mask.is_causal(); }},
+    {"differential", [](const Plan& plan) { return plan.differs(); }},
     {"direct",
      [](const Plan& plan) {
          return projects(plan) && !one_product(plan) && !splits_projected(plan);
      }},
-    {"differential", [](const Plan& plan) { return plan.differs(); }},
     {"empty rows 0", [](const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }},
     {"fused", [](const Plan& plan) { return plan.fused(); }},
     {"gains of norms", [](const Plan& plan) { return plan.has_gains(); }},
+    {"heads a power of two", [](const Plan& plan) { return std::has_single_bit(plan.heads); }},
     {"latents", [](const Plan& plan) { return plan.has_latent(); }},
+    {"later keys apart", [](const Plan& plan) { return bucket_rule(plan).bidirectional; }},
     {"masked", [](const Plan& plan) { return plan.masks(); }},
+    {"memory", [](const Plan& plan) { return plan.has_memory; }},
     {"merged", [](const Plan& plan) { return plan.has_head && plan.merges; }},
+    {"norm of x", [](const Plan& plan) { return plan.config.x_norm.has_value(); }},
     {"norms of query and key", [](const Plan& plan) { return plan.norms(); }},
     {"norms over all heads",
      [](const Plan& plan) { return plan.config.qk_norm.over == NormOver::all && plan.has_head; }},
@@ -51,8 +64,14 @@ constexpr NamedCondition conditions[]{
     {"output bias", [](const Plan& plan) { return plan.config.output_bias; }},
     {"output projection", [](const Plan& plan) { return plan.config.output_projection; }},
     {"past", [](const Plan& plan) { return plan.past_len > 0; }},
+    {"position bias", [](const Plan& plan) { return plan.biases(); }},
     {"projected", projects},
     {"query latents", [](const Plan& plan) { return plan.config.latent.query_rank.has_value(); }},
+    {"RMSNorm", [](const Plan& plan) { return plan.config.x_norm == NormKind::rms; }},
+    {"rope", [](const Plan& plan) { return plan.rotates(); }},
+    {"rope as trained", [](const Plan& plan) { return stretching(plan) == nullptr; }},
+    {"rope by a list", stretched_as<RopeScaling::Kind::longrope>},
+    {"rope linear", stretched_as<RopeScaling::Kind::linear>},
     {"scaled", [](const Plan& plan) { return plan.scales(); }},
     {"scaled by a divisor", divides},
     {"scaled by sqrt(C)",
@@ -68,10 +87,25 @@ constexpr NamedCondition conditions[]{
      [](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; }},
     {"split heads", splits_projected},
     {"stretched", [](const Plan& plan) { return plan.score_factor() != 1; }},
+    {"t5", is_t5},
     {"x", [](const Plan& plan) { return plan.has_x(); }},
 };
 
 }  // namespace
+
+namespace {
+bool has_kind(const Plan& plan, PositionBias::Kind kind) {
+    return plan.biases() && plan.config.position_bias->kind == kind;
+}
+}  // namespace
+
+bool is_alibi(const Plan& plan) { return has_kind(plan, PositionBias::Kind::alibi); }
+bool is_t5(const Plan& plan) { return has_kind(plan, PositionBias::Kind::t5); }
+
+const RopeScaling* stretching(const Plan& plan) {
+    const std::optional<RopeScaling>& scaling = plan.config.rotary.scaling;
+    return scaling && scaling->kind != RopeScaling::Kind::dynamic ? &*scaling : nullptr;
+}
 
 std::vector<ConditionWord> condition_words(std::string_view list) {
     std::vector<ConditionWord> all;

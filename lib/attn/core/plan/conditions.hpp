@@ -22,6 +22,12 @@ inline bool splits_projected(const Plan& plan) {
     return projects(plan) && plan.has_head && !plan.head_axis_on_weight() && !one_product(plan);
 }
 
+bool is_alibi(const Plan& plan);
+bool is_t5(const Plan& plan);
+
+/// How frequencies are stretched for long inputs; null if they are not, or by another base alone.
+const RopeScaling* stretching(const Plan& plan);
+
 // The conditions that `when` names in attention files: `when fused, not capped`.
 
 /// One condition of a list.
