@@ -191,6 +191,8 @@ void read_line(Step& step, const CardLine& line) {
     const auto& [word, says] = line;
     if (word == "title") {
         step.title = std::string(says);
+    } else if (is_one_of(way_words, word)) {
+        return;
     } else if (word == "called") {
         step.called = std::string(says);
     } else if (word == "extends") {
@@ -214,7 +216,7 @@ void read_line(Step& step, const CardLine& line) {
         step.in_float32 = true;
     } else if (word == "tokens") {
         step.tokens = std::string(says);
-    } else if (!is_one_of(way_words, word)) {
+    } else {
         throw ConfigError("there is no word '" + std::string(word) + "' below a step");
     }
 }
@@ -256,7 +258,7 @@ private:
                 words_ = words_of_file(says);
                 of_file_.clear();
             } else if (word == "when") {
-                of_file_ = lines_.at_line([&, list = says] { return conditions_in(list); });
+                lines_.at_line([&, list = says] { add_conditions(list, of_file_); });
             } else if (word == "each") {
                 read_each(says);
             } else if (word == "step" || word == "parameter" || word == "given") {
@@ -280,7 +282,7 @@ private:
             std::string_view row = taken_part(rows, "/");
             BraceWords words;
             for (const char* const place : {"1", "2", "3", "4", "5"}) {
-                const std::string_view word = taken_word(row);
+                const std::string_view word = taken_part(row, ",");
                 words.emplace_back(place, word == "-" ? "" : word);
             }
             lines_ = at_block;
@@ -322,11 +324,7 @@ private:
             const CardLine line = lines_.take();
             if (line.word.empty()) continue;
             lines_.at_line([&] {
-                if (line.word == "when") {
-                    for (const Condition& of : conditions_in(line.says)) {
-                        way.conditions.push_back(of);
-                    }
-                }
+                if (line.word == "when") add_conditions(line.says, way.conditions);
                 if (line.word == "loop") loop_called(line.says);
                 if (line.word == "after") place_ = place_of(line.says) + 1;
                 if (line.word == "before") place_ = place_of(line.says);
@@ -350,11 +348,15 @@ private:
     /// Gives other paragraphs what they have from the card.
     static void share_lines(std::vector<Way>& ways) {
         for (std::size_t i = 0; i + 1 < ways.size(); ++i) {
+            std::vector<CardLine>& lines = ways[i].lines;
             if (ways[i].has("inherits")) continue;  // inherits nothing
-            const Way own = ways[i];
+            const std::size_t own = lines.size();
             for (const CardLine& line : ways.back().lines) {
-                if (!is_one_of(shared_words, line.word) || own.has(line.word)) continue;
-                ways[i].lines.push_back(line);
+                const auto end = lines.begin() + static_cast<std::ptrdiff_t>(own);
+                if (is_one_of(shared_words, line.word) &&
+                    std::ranges::find(lines.begin(), end, line.word, &CardLine::word) == end) {
+                    lines.push_back(line);
+                }
             }
         }
     }

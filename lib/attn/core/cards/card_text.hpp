@@ -65,10 +65,10 @@ struct CardText {
 /// True if a rule of the user makes the exponentials, of which softmax is then made.
 bool has_own_exponentials(const PlannedStep& of);
 
-/// Reads `CONDITION, not CONDITION`.
+/// Adds those of a list `CONDITION, not CONDITION`.
 ///
 /// Errors  ConfigError for a word that is no condition.
-std::vector<Condition> conditions_in(std::string_view list);
+void add_conditions(std::string_view list, std::vector<Condition>& all);
 
 /// Hand-written functions of both variants, by the word that `loop` says.
 struct NamedLoop {

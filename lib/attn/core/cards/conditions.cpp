@@ -109,9 +109,8 @@ bool has_own_exponentials(const PlannedStep& of) {
     return step != of.table.end() && step->of_user;
 }
 
-std::vector<Condition> conditions_in(std::string_view list) {
-    std::vector<Condition> all;
-    for (const ConditionWord& word : condition_words(list)) {
+void add_conditions(std::string_view list, std::vector<Condition>& all) {
+    each_condition(list, [&](const ConditionWord& word) {
         const auto of_step = std::ranges::find(step_conditions, word.name, &StepCondition::name);
         if (of_step != std::end(step_conditions)) {
             all.push_back({of_step->holds, word.negated});
@@ -120,8 +119,7 @@ std::vector<Condition> conditions_in(std::string_view list) {
         } else {
             refuse_condition(word.name);
         }
-    }
-    return all;
+    });
 }
 
 std::function<Outline(const Plan&)> outline_in(std::string_view text) {

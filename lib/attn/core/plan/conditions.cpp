@@ -107,16 +107,6 @@ const RopeScaling* stretching(const Plan& plan) {
     return scaling && scaling->kind != RopeScaling::Kind::dynamic ? &*scaling : nullptr;
 }
 
-std::vector<ConditionWord> condition_words(std::string_view list) {
-    std::vector<ConditionWord> all;
-    while (!list.empty()) {
-        const std::string_view word = taken_part(list, ",");
-        const bool negated = word.starts_with("not ");
-        all.push_back({negated ? trimmed(word.substr(4)) : word, negated});
-    }
-    return all;
-}
-
 bool (*find_condition(std::string_view name))(const Plan&) {
     const auto known = std::ranges::find(conditions, name, &NamedCondition::name);
     return known == std::end(conditions) ? nullptr : known->holds;
@@ -130,12 +120,13 @@ void refuse_condition(std::string_view name) {
 }
 
 bool conditions_hold(std::string_view list, const Plan& plan) {
-    const std::vector<ConditionWord> words = condition_words(list);
-    return std::ranges::all_of(words, [&](const ConditionWord& each) {
+    bool all = true;
+    each_condition(list, [&](const ConditionWord& each) {
         const auto holds = find_condition(each.name);
         if (holds == nullptr) refuse_condition(each.name);
-        return holds(plan) != each.negated;
+        all = all && holds(plan) != each.negated;
     });
+    return all;
 }
 
 }  // namespace attn

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "attn/core/plan/plan.hpp"
+#include "attn/core/plan/text_lines.hpp"
 
 namespace attn {
 
@@ -35,7 +36,15 @@ struct ConditionWord {
     std::string_view name;
     bool negated = false;
 };
-std::vector<ConditionWord> condition_words(std::string_view list);
+/// Calls `use` for each condition of `CONDITION, not CONDITION`.
+template <class Use>
+void each_condition(std::string_view list, Use use) {
+    while (!list.empty()) {
+        const std::string_view word = taken_part(list, ",");
+        const bool negated = word.starts_with("not ");
+        use(ConditionWord{negated ? trimmed(word.substr(4)) : word, negated});
+    }
+}
 
 /// Returns the condition of that name, null if there is none.
 bool (*find_condition(std::string_view name))(const Plan&);
