@@ -101,7 +101,11 @@ private:
             Step card = drawn_card(each.name, title, always_so);
             card.is_told = false;
             card.file = file_->name;
-            if (each.value != nullptr) card.formula = always("as " + file_->label + " says");
+            if (each.value != nullptr) {
+                card.formula = [file = file_](const PlannedStep&) {
+                    return "as " + file->label + " says";
+                };
+            }
             table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at++), std::move(card));
         }
     }

@@ -1,6 +1,7 @@
 #include "attn/core/cards/card_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -41,9 +42,9 @@ public:
         while (line.ends_with(' ')) line.remove_suffix(1);
         return {word, line};
     }
-    /// Takes the lines up to the next `each`, or to the next file.
+    /// Takes the lines up to the next that is empty, or to the next file.
     std::string_view take_block() {
-        const std::size_t end = std::min(text_.find("\neach "), text_.find("\nattention "));
+        const std::size_t end = std::min(text_.find("\n\n"), text_.find("\nattention "));
         const std::string_view block = text_.substr(0, end == text_.npos ? end : end + 1);
         text_.remove_prefix(block.size());
         number_ += static_cast<std::size_t>(std::ranges::count(block, '\n'));
@@ -221,6 +222,26 @@ void read_line(Step& step, const CardLine& line) {
     }
 }
 
+/// The text with the words of a row, of which `{1}` is the first; `-` is none.
+std::string with_words(std::string_view text, std::string_view row) {
+    std::array<std::string_view, 9> words;
+    for (std::size_t i = 0; i < words.size() && !row.empty(); ++i) {
+        words[i] = taken_part(row, ",");
+        if (words[i] == "-") words[i] = {};
+    }
+    std::string all;
+    all.reserve(2 * text.size());
+    for (std::size_t at = 0, open = 0; at < text.size(); at = open) {
+        const bool is_word = text[at] == '{' && at + 2 < text.size() && text[at + 2] == '}' &&
+                             text[at + 1] >= '1' && text[at + 1] <= '9';
+        if (is_word) all += words[static_cast<std::size_t>(text[at + 1] - '1')];
+        const std::size_t rest = is_word ? at + 3 : at;
+        open = std::min(text.find('{', std::max(rest, at + 1)), text.size());
+        all += text.substr(rest, open - rest);
+    }
+    return all;
+}
+
 /// The paragraphs of all steps.
 class Paragraphs {
 public:
@@ -272,21 +293,15 @@ private:
         }
     }
 
-    /// Reads the paragraphs up to the next `each` or file for each row of words, of which `{1}` is
-    /// the first; `-` is none.
+    /// Reads the paragraphs up to an empty line for each row of words.
     void read_each(std::string_view rows) {
         const Lines at_block = lines_;
         const std::string_view block = lines_.take_block();
         const Lines behind = lines_;
         while (!rows.empty()) {
-            std::string_view row = taken_part(rows, "/");
-            BraceWords words;
-            for (const char* const place : {"1", "2", "3", "4", "5"}) {
-                const std::string_view word = taken_part(row, ",");
-                words.emplace_back(place, word == "-" ? "" : word);
-            }
+            const std::string_view row = taken_part(rows, "/");
             lines_ = at_block;
-            lines_.read_instead(*new std::string(filled(block, words)));  // kept, as the text is
+            lines_.read_instead(*new std::string(with_words(block, row)));  // kept, as the text is
             read();
         }
         lines_ = behind;

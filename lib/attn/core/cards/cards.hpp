@@ -15,24 +15,12 @@
 
 namespace attn {
 
-/// The steps that are written in C++: what the walk begins from.
-StepTable input_cards();
+// The words in braces of inputs.attn and rope.attn.
 
-/// Where the tokens of x are, or those of the memory.
-Step positions_card(bool of_memory);
-
+std::optional<std::string> input_word(std::string_view word, const PlannedStep& of);
+std::optional<std::string> rope_word(std::string_view word, const PlannedStep& of);
 /// Returns the numbers of a stretching of frequencies, and `1 / theta ^ (2 * i / R)`.
 std::optional<std::string> frequency_word(std::string_view word, const PlannedStep& of);
-
-/// The vectors added to the tokens of x for their positions, and x as the sum, under the title of
-/// `x`.
-Step position_table_card();
-Step position_embedding_card();
-Step position_sum_card(const Step& x);
-
-/// Two cards of one step: the first where `meant` says so, the second elsewhere. Title and kind are
-/// those of the second.
-Step either(bool (*meant)(const Plan&), const Step& first, const Step& second);
 
 /// The axes and lengths of a tensor that is drawn or given: those of its row in the list of draws.
 std::function<Outline(const Plan&)> drawn_outline(const std::string& name);
@@ -53,13 +41,6 @@ struct Standing {
     bool of_memory;
 
     std::string name(const std::string& step) const { return of_memory ? "memory_" + step : step; }
-    bool applies(const Plan& plan) const {
-        return plan.rotates() && (!of_memory || plan.has_memory);
-    }
-    /// Whether there is a step for the positions alone.
-    bool counts(const Plan& plan) const {
-        return applies(plan) || (!of_memory && plan.adds_positions());
-    }
     const std::vector<std::int64_t>& positions(const Plan& plan) const {
         return of_memory ? plan.config.memory_positions : plan.config.positions;
     }
@@ -86,27 +67,10 @@ Tensor compute_buckets(const Plan& plan, const Ledger& ledger);
 Tensor compute_position_bias(const Plan& plan, const Ledger& ledger);
 Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger);
 
-// x as a trained model makes it: the embedding of each token, a row for its position in models that
-// learn positions, and what the layers before the walk's own have added.
-
-/// The card of `token_embedding` or `position_embedding`.
-Step embedded_card(const std::string& name);
-
-/// The card of x in such a walk.
-std::vector<Input> embedded_x_inputs(const Plan& plan);
-std::string embedded_x_rule(const Plan& plan);
-std::string embedded_x_formula(const Plan& plan);
-
-/// True where attention keeps a score for each query and key.
-inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }
-
-/// Whether the loop twins are asked for.
-inline bool is_loop(const Plan& plan) { return plan.config.variant == Variant::loop; }
-
 /// Of two twins the one that the plan asks for.
 template <class Function>
 Function twin(const Plan& plan, Function in_loops, Function in_arrays) {
-    return is_loop(plan) ? in_loops : in_arrays;
+    return plan.config.variant == Variant::loop ? in_loops : in_arrays;
 }
 
 /// What a loop takes: the inputs of its card, in the order of `reads`, in the type of the walk.
@@ -158,36 +122,13 @@ Step::Compute in_loops(const Step& card, Make make) {
     };
 }
 
-/// The card with its loop.
-template <class Make>
-Step with_loop(Step card, Make make) {
-    card.compute = in_loops(card, make);
-    return card;
-}
-
-/// A tensor with one row of features for each token of x.
-inline Outline token_outline(const Plan& plan, std::size_t features) {
-    return {plan.per_batch_axes("token", "feature"),
-            plan.per_batch_shape(plan.query_len, features)};
-}
-
 /// A tensor with a cell for each query and key.
 inline Outline score_outline(const Plan& plan) {
     return {plan.per_head_axes("query", "key"), plan.per_head_shape(plan.query_len, plan.key_len)};
 }
 
-/// A formula that is the same for every plan.
-inline std::function<std::string(const PlannedStep&)> always(std::string formula) {
-    return [formula = std::move(formula)](const PlannedStep&) { return formula; };
-}
-
 /// Of every plan.
 inline bool always_so(const Plan&) { return true; }
-
-/// The inputs of a step, whatever the plan.
-inline std::function<std::vector<Input>(const Plan&)> these(std::vector<Input> inputs) {
-    return [inputs = std::move(inputs)](const Plan&) { return inputs; };
-}
 
 // Where the latents of latent attention go: key and value lie head by head in w_key_value.
 

@@ -2,6 +2,7 @@
 
 #include "attn/core/cards/card_text.hpp"
 #include "attn/core/cards/cards.hpp"
+#include "attn/core/cards/starts.hpp"
 #include "attn/core/plan/conditions.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/merged.hpp"
@@ -36,13 +37,68 @@ bool is_plain_softmax(const PlannedStep& of) {
     return has_plain_rows(of) && !has_own_exponentials(of);
 }
 
-/// Conditions on a step in its table, which only the text of the walk names.
-struct StepCondition {
+// Of x: whether it is made of ids, and which rows it is the sum of.
+
+template <std::size_t which>
+bool has_ids(const Plan& plan) {
+    return starts[which].has_ids(plan);
+}
+/// True if the rows of x are those of its ids alone.
+bool looks_x_up(const Plan& plan) {
+    return has_ids<0>(plan) && !x_is_embedded(plan) && !plan.adds_positions();
+}
+bool is_x_as_it_is(const Plan& plan) {
+    return plan.has_x() && !has_ids<0>(plan) && !plan.adds_positions();
+}
+bool has_memory(const Plan& plan) { return starts[1].exists(plan); }
+bool is_memory_as_it_is(const Plan& plan) { return has_memory(plan) && !has_ids<1>(plan); }
+bool has_token_rows(const Plan& plan) {
+    if (x_is_embedded(plan)) return plan.config.parameters.has("token_embedding");
+    return plan.has_x() && plan.adds_positions();
+}
+bool has_position_rows(const Plan& plan) {
+    return x_is_embedded(plan) ? reads_positions(plan) : plan.adds_positions();
+}
+
+bool counts_x(const Plan& plan) { return plan.rotates() || plan.adds_positions(); }
+bool counts_memory(const Plan& plan) { return plan.rotates() && plan.has_memory; }
+
+/// The rows for positions: a model that is walked has one for each token.
+Outline position_row_outline(const Plan& plan) {
+    if (!x_is_embedded(plan)) return {{"token", "feature"}, {plan.query_len, plan.embed_dim}};
+    return {plan.per_batch_axes("token", "feature"),
+            plan.per_batch_shape(plan.query_len, plan.embed_dim)};
+}
+
+/// Conditions that only the text of the walk names.
+struct TextCondition {
     std::string_view name;
-    bool (*holds)(const PlannedStep&);
+    When when;
 };
-constexpr StepCondition step_conditions[]{
-    {"plain rows", has_plain_rows}, {"plain softmax", is_plain_softmax}, {"sink", adds_sink}};
+constexpr TextCondition text_conditions[]{
+    {"embedded", x_is_embedded},
+    {"ids", has_ids<0>},
+    {"learned positions", learns_positions},
+    {"memory as it is", is_memory_as_it_is},
+    {"memory looked up", has_ids<1>},
+    {"memory_ids", has_ids<1>},
+    {"memory_positions", counts_memory},
+    {"plain rows", has_plain_rows},
+    {"plain softmax", is_plain_softmax},
+    {"position rows", has_position_rows},
+    {"positions", counts_x},
+    {"sink", adds_sink},
+    {"token rows", has_token_rows},
+    {"x as it is", is_x_as_it_is},
+    {"x given", is_given_x},
+    {"x looked up", looks_x_up},
+};
+static_assert(std::ranges::is_sorted(text_conditions, {}, &TextCondition::name));
+
+/// How many rows an embedding table has.
+std::size_t rows_for(const Tokens* tokens) {
+    return tokens == nullptr ? 0 : static_cast<std::size_t>(tokens->vocab_size.value_or(0));
+}
 
 using Size = std::size_t (*)(const Plan&);
 
@@ -62,6 +118,9 @@ const NamedSize named_sizes[]{
     {"H", [](const Plan& plan) { return plan.heads; }},
     {"blocks", block_count},
     {"merged", [](const Plan& plan) { return merged_heads(plan) * merged_width(plan); }},
+    {"ids", [](const Plan& plan) { return rows_for(tokens_of(starts[0], plan)); }},
+    {"memory_ids", [](const Plan& plan) { return rows_for(tokens_of(starts[1], plan)); }},
+    {"memory_dim", [](const Plan& plan) { return plan.memory_dim; }},
     {"mixed_dim", [](const Plan& plan) { return plan.mixed_dim(); }},
     {"key_and_value", pair_width},
     {"latent", [](const Plan& plan) { return plan.latent_rank(); }},
@@ -85,8 +144,9 @@ const NamedSize named_sizes[]{
 
 /// The length that an axis has if a shape says no other.
 constexpr std::pair<std::string_view, std::string_view> axis_lengths[]{
-    {"batch", "B"},  {"pair", "pairs"}, {"head", "H"},       {"query", "Tq"},        {"key", "Tk"},
-    {"token", "Tq"}, {"feature", "D"},  {"block", "blocks"}, {"new_key", "new_keys"}};
+    {"batch", "B"},      {"vocab", "ids"},       {"pair", "pairs"}, {"head", "H"},
+    {"query", "Tq"},     {"key", "Tk"},          {"token", "Tq"},   {"feature", "D"},
+    {"block", "blocks"}, {"new_key", "new_keys"}};
 
 [[noreturn]] void refuse(const std::string& what, std::string_view word,
                          const std::vector<std::string>& known) {
@@ -111,9 +171,9 @@ bool has_own_exponentials(const PlannedStep& of) {
 
 void add_conditions(std::string_view list, std::vector<Condition>& all) {
     each_condition(list, [&](const ConditionWord& word) {
-        const auto of_step = std::ranges::find(step_conditions, word.name, &StepCondition::name);
-        if (of_step != std::end(step_conditions)) {
-            all.push_back({of_step->holds, word.negated});
+        const auto own = find_named(text_conditions, word.name);
+        if (own != std::end(text_conditions)) {
+            all.push_back({own->when, word.negated});
         } else if (const auto of_plan = find_condition(word.name)) {
             all.push_back({of_plan, word.negated});
         } else {
@@ -125,6 +185,7 @@ void add_conditions(std::string_view list, std::vector<Condition>& all) {
 std::function<Outline(const Plan&)> outline_in(std::string_view text) {
     if (text == "softmax rows") return row_outline;
     if (text == "position bias") return position_bias_outline;
+    if (text == "position rows") return position_row_outline;
     if (text == "heads") {  // an axis in walks of one head, too
         return [](const Plan& plan) { return Outline{{"head"}, {plan.heads}}; };
     }

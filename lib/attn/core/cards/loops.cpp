@@ -146,6 +146,16 @@ const NamedLoop all_loops[]{
                                             in.plan.has_head ? part.heads(in.plan) : 1));
          });
      }},
+    {"positions",
+     [](const Step& step) -> Step::Compute {
+         return [standing = Standing{step.name.starts_with("memory")}](const Plan& plan,
+                                                                       const Ledger&) -> Tensor {
+             const std::vector<std::int64_t>& positions = standing.positions(plan);
+             Array<std::int64_t> numbers = empty_array<std::int64_t>({positions.size()});
+             std::ranges::copy(positions, numbers.data());
+             return {{"token"}, std::move(numbers)};
+         };
+     }},
     {"position_bias", [](const Step&) -> Step::Compute { return compute_position_bias; }},
     {"project",
      [](const Step& step) {

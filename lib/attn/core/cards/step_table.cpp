@@ -12,22 +12,8 @@
 
 namespace attn {
 
-namespace {
-
-StepTable whole_table() {
-    StepTable table;
-    for (Step& card : input_cards()) {
-        if (card.rule && !card.compute) card.compute = by_rule(card);
-        table.push_back(std::move(card));
-    }
-    for (Step& step : cards_of_text()) table.push_back(std::move(step));
-    return table;
-}
-
-}  // namespace
-
 const StepTable& step_table() {
-    static const StepTable& table = *new StepTable(whole_table());
+    static const StepTable& table = *new StepTable(cards_of_text());
     return table;
 }
 

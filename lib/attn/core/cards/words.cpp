@@ -131,34 +131,6 @@ std::optional<std::string> x_norm_word(std::string_view word, const PlannedStep&
     return has_bias ? " * g_x[c] + b_x[c]" : " * g_x[c]";
 }
 
-/// Which features of a row rotate, and with which.
-std::optional<std::string> rope_word(std::string_view word, const PlannedStep& of) {
-    const Plan& plan = of.plan;
-    if (word == "times") {
-        const double factor = plan.rotary_factor();
-        return factor == 1 ? "" : " * " + json_number(factor);
-    }
-    const Projected* const part = part_of(of.step.name);
-    if (part == nullptr) return frequency_word(word, of);
-    if (word == "cos" || word == "sin") {
-        return (part->of_memory(plan) ? "memory_" : "") + std::string(word);
-    }
-    const bool half = plan.config.rotary.pairing == Pairing::half;
-    const std::string pairs = std::to_string(plan.rotary_pairs());
-    if (word == "away") return half ? pairs : "1";
-    const std::size_t all = part->width(plan), first = plan.first_rotated(all);
-    const std::size_t end = first + 2 * plan.rotary_pairs();
-    const std::string feature = first == 0 ? "f" : "(f - " + std::to_string(first) + ")";
-    if (word == "pair") return half ? feature + " % " + pairs : feature + " / 2";
-    if (word == "is first") return half ? feature + " < " + pairs : feature + " % 2 == 0";
-    if (word != "still") return std::nullopt;
-    std::string still;
-    if (first > 0) still = "f < " + std::to_string(first);
-    if (end < all) still += (still.empty() ? "f >= " : " or f >= ") + std::to_string(end);
-    if (still.empty()) return still;
-    return "if " + still + " then " + (part->number == 0 ? "queries" : "keys") + "[t,f] else ";
-}
-
 std::optional<std::string> scale_word(std::string_view word, const PlannedStep& of) {
     if (word == "stretch") return json_number(of.plan.score_factor());
     return word == "number" ? std::optional(json_number(of.plan.scale.number)) : std::nullopt;
@@ -225,19 +197,13 @@ std::optional<std::string> block_word(std::string_view word, const PlannedStep& 
 }
 
 constexpr std::pair<std::string_view, CardWords> words_by_file[]{
-    {"standard", standard_word},
-    {"qkv", place_word},
-    {"given", place_word},
-    {"latents", latent_word},
-    {"x-norm", x_norm_word},
-    {"rope", rope_word},
-    {"position-bias", bucket_word},
-    {"scale", scale_word},
-    {"cache", cache_word},
-    {"sink", softmax_word},
-    {"differential", differential_word},
-    {"qk-norm", qk_norm_word},
-    {"softmax", softmax_word},
+    {"standard", standard_word}, {"inputs", input_word},
+    {"qkv", place_word},         {"given", place_word},
+    {"latents", latent_word},    {"x-norm", x_norm_word},
+    {"rope", rope_word},         {"position-bias", bucket_word},
+    {"scale", scale_word},       {"cache", cache_word},
+    {"sink", softmax_word},      {"differential", differential_word},
+    {"qk-norm", qk_norm_word},   {"softmax", softmax_word},
     {"fused", block_word}};
 
 }  // namespace

@@ -26,12 +26,25 @@ bool stretched_as(const Plan& plan) {
     return stretching(plan) != nullptr && stretching(plan)->kind == kind;
 }
 
+/// True if query, key and value have a matrix of their own each.
+bool has_matrices(const Plan& plan) { return projects(plan) && !plan.one_weight(); }
+/// True if a product gives the query itself: nothing is split or cut out.
+bool is_direct(const Plan& plan) {
+    return projects(plan) && !one_product(plan) && !splits_projected(plan);
+}
+/// The same of key and value, which latents make in another way.
+template <bool (*holds)(const Plan&)>
+bool unless_latents(const Plan& plan) {
+    return holds(plan) && !plan.has_latent();
+}
+
 struct NamedCondition {
     std::string_view name;
     bool (*holds)(const Plan&);
 };
 constexpr NamedCondition conditions[]{
     {"16 bits", [](const Plan& plan) { return is_16_bit(plan.compute_dtype); }},
+    {"RMSNorm", [](const Plan& plan) { return plan.config.x_norm == NormKind::rms; }},
     {"absorbed", [](const Plan& plan) { return plan.absorbs(); }},
     {"alibi", is_alibi},
     {"bias", [](const Plan& plan) { return plan.config.bias; }},
@@ -40,17 +53,18 @@ constexpr NamedCondition conditions[]{
     {"capped", [](const Plan& plan) { return plan.caps(); }},
     {"causal", [](const Plan& plan) { return plan.config.mask.is_causal(); }},
     {"differential", [](const Plan& plan) { return plan.differs(); }},
-    {"direct",
-     [](const Plan& plan) {
-         return projects(plan) && !one_product(plan) && !splits_projected(plan);
-     }},
     {"empty rows 0", [](const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }},
     {"fused", [](const Plan& plan) { return plan.fused(); }},
     {"gains of norms", [](const Plan& plan) { return plan.has_gains(); }},
     {"heads a power of two", [](const Plan& plan) { return std::has_single_bit(plan.heads); }},
+    {"key is one product", unless_latents<is_direct>},
+    {"key is split", unless_latents<splits_projected>},
     {"latents", [](const Plan& plan) { return plan.has_latent(); }},
     {"later keys apart", [](const Plan& plan) { return bucket_rule(plan).bidirectional; }},
     {"masked", [](const Plan& plan) { return plan.masks(); }},
+    {"matrix of key", unless_latents<has_matrices>},
+    {"matrix of query", has_matrices},
+    {"matrix of value", unless_latents<has_matrices>},
     {"memory", [](const Plan& plan) { return plan.has_memory; }},
     {"merged", [](const Plan& plan) { return plan.has_head && plan.merges; }},
     {"norm of x", [](const Plan& plan) { return plan.config.x_norm.has_value(); }},
@@ -66,8 +80,9 @@ constexpr NamedCondition conditions[]{
     {"past", [](const Plan& plan) { return plan.past_len > 0; }},
     {"position bias", [](const Plan& plan) { return plan.biases(); }},
     {"projected", projects},
+    {"query is one product", is_direct},
+    {"query is split", splits_projected},
     {"query latents", [](const Plan& plan) { return plan.config.latent.query_rank.has_value(); }},
-    {"RMSNorm", [](const Plan& plan) { return plan.config.x_norm == NormKind::rms; }},
     {"rope", [](const Plan& plan) { return plan.rotates(); }},
     {"rope as trained", [](const Plan& plan) { return stretching(plan) == nullptr; }},
     {"rope by a list", stretched_as<RopeScaling::Kind::longrope>},
@@ -78,18 +93,19 @@ constexpr NamedCondition conditions[]{
      [](const Plan& plan) { return divides_by_root(plan, By::embed_dim, plan.embed_dim); }},
     {"scaled by sqrt(D)",
      [](const Plan& plan) { return divides_by_root(plan, By::head_dim, plan.head_dim); }},
-    {"separate weights", [](const Plan& plan) { return projects(plan) && !plan.one_weight(); }},
     {"several heads", [](const Plan& plan) { return plan.has_head; }},
     {"shared heads", [](const Plan& plan) { return plan.shares_keys(); }},
     {"sigmoid", [](const Plan& plan) { return plan.config.sigmoid; }},
     {"sink", [](const Plan& plan) { return plan.has_sink(); }},
     {"softmax over keys",
      [](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; }},
-    {"split heads", splits_projected},
     {"stretched", [](const Plan& plan) { return plan.score_factor() != 1; }},
     {"t5", is_t5},
+    {"value is one product", unless_latents<is_direct>},
+    {"value is split", unless_latents<splits_projected>},
     {"x", [](const Plan& plan) { return plan.has_x(); }},
 };
+static_assert(std::ranges::is_sorted(conditions, {}, &NamedCondition::name));
 
 }  // namespace
 
@@ -108,7 +124,7 @@ const RopeScaling* stretching(const Plan& plan) {
 }
 
 bool (*find_condition(std::string_view name))(const Plan&) {
-    const auto known = std::ranges::find(conditions, name, &NamedCondition::name);
+    const auto known = find_named(conditions, name);
     return known == std::end(conditions) ? nullptr : known->holds;
 }
 

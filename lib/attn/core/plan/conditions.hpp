@@ -1,6 +1,6 @@
 #pragma once
+#include <algorithm>
 #include <string_view>
-#include <vector>
 
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/plan/text_lines.hpp"
@@ -36,6 +36,13 @@ struct ConditionWord {
     std::string_view name;
     bool negated = false;
 };
+/// Returns the row of that name in a table that is sorted by them, its end if there is none.
+template <class Row, std::size_t N>
+const Row* find_named(const Row (&rows)[N], std::string_view name) {
+    const Row* const row = std::ranges::lower_bound(rows, name, {}, &Row::name);
+    return row != std::end(rows) && row->name == name ? row : std::end(rows);
+}
+
 /// Calls `use` for each condition of `CONDITION, not CONDITION`.
 template <class Use>
 void each_condition(std::string_view list, Use use) {

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include "attn/core/cards/cards.hpp"
+#include "attn/core/cards/starts.hpp"
+#include "attn/ground/text/json.hpp"
+
+// The words in braces of inputs.attn and rope.attn.
 
 namespace attn {
 namespace {
@@ -26,31 +30,22 @@ std::string listed_rule(const std::string& index, const std::vector<std::int64_t
 
 }  // namespace
 
-Step positions_card(bool of_memory) {
-    const Standing standing{of_memory};
-    return {
-        .name = standing.name("positions"),
-        .title = "where each token stands",
-        .holds = RuleType::whole,
-        .shown = false,
-        .tokens = standing.of_memory ? "key" : "query",
-        .applies = [standing](const Plan& plan) { return standing.counts(plan); },
-        .outline =
-            [standing](const Plan& plan) {
-                return Outline{{"token"}, {standing.positions(plan).size()}};
-            },
-        .rule =
-            [standing](const PlannedStep& of) {
-                return standing.name("positions") +
-                       "[t] = " + listed_rule("t", standing.positions(of.plan));
-            },
-        .compute = [standing](const Plan& plan, const Ledger&) -> Tensor {
-            const std::vector<std::int64_t>& positions = standing.positions(plan);
-            Array<std::int64_t> numbers = empty_array<std::int64_t>({positions.size()});
-            std::copy(positions.begin(), positions.end(), numbers.data());
-            return {{"token"}, std::move(numbers)};
-        },
-    };
+std::optional<std::string> input_word(std::string_view word, const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    const std::string& step = of.step.name;
+    if (word == "earlier layers") return earlier_layers(plan);
+    const bool of_memory = step.starts_with("memory");
+    if (word == "listed") return listed_rule("t", Standing{of_memory}.positions(plan));
+    if (word != "origin") return std::nullopt;
+    const Start& start = starts[of_memory ? 1 : 0];
+    if (const Tokens* const tokens = tokens_of(start, plan)) {
+        if (tokens->embedded) return "the tokenizer's number of each token";
+        return tokens->vocabulary.empty() ? step + " as given"
+                                          : "the vocabulary's number of each token";
+    }
+    const auto* const random = std::get_if<RandomInput>(&start.source(plan));
+    if (random == nullptr) return step + " as given";
+    return step + (random->distribution == Distribution::normal ? " ~ N(0, 1)" : " ~ U[0, 1)");
 }
 
 std::optional<std::string> frequency_word(std::string_view word, const PlannedStep& of) {
@@ -83,6 +78,34 @@ std::optional<std::string> frequency_word(std::string_view word, const PlannedSt
                                       : scaling->ramp(plan.rotary_base(), width);
     if (word == "low") return json_number(low);
     return word == "range" ? std::optional(json_number(high - low)) : std::nullopt;
+}
+
+/// Which features of a row rotate, and with which.
+std::optional<std::string> rope_word(std::string_view word, const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    if (word == "times") {
+        const double factor = plan.rotary_factor();
+        return factor == 1 ? "" : " * " + json_number(factor);
+    }
+    const Projected* const part = part_of(of.step.name);
+    if (part == nullptr) return frequency_word(word, of);
+    if (word == "cos" || word == "sin") {
+        return (part->of_memory(plan) ? "memory_" : "") + std::string(word);
+    }
+    const bool half = plan.config.rotary.pairing == Pairing::half;
+    const std::string pairs = std::to_string(plan.rotary_pairs());
+    if (word == "away") return half ? pairs : "1";
+    const std::size_t all = part->width(plan), first = plan.first_rotated(all);
+    const std::size_t end = first + 2 * plan.rotary_pairs();
+    const std::string feature = first == 0 ? "f" : "(f - " + std::to_string(first) + ")";
+    if (word == "pair") return half ? feature + " % " + pairs : feature + " / 2";
+    if (word == "is first") return half ? feature + " < " + pairs : feature + " % 2 == 0";
+    if (word != "still") return std::nullopt;
+    std::string still;
+    if (first > 0) still = "f < " + std::to_string(first);
+    if (end < all) still += (still.empty() ? "f >= " : " or f >= ") + std::to_string(end);
+    if (still.empty()) return still;
+    return "if " + still + " then " + (part->number == 0 ? "queries" : "keys") + "[t,f] else ";
 }
 
 }  // namespace attn
