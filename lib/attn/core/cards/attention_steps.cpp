@@ -102,9 +102,7 @@ private:
             card.is_told = false;
             card.file = file_->name;
             if (each.value != nullptr) {
-                card.formula = [file = file_](const PlannedStep&) {
-                    return "as " + file->label + " says";
-                };
+                card.formula = [says = "as " + file_->label + " says"](auto&) { return says; };
             }
             table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at++), std::move(card));
         }
@@ -216,7 +214,7 @@ private:
         step.file_note = said.note;
         if (said.at_once) step.at_once = always_so;
         if (said.is_detail) step.shown = false;
-        if (!said.loop.empty()) step.compute = loop_called(said.loop).compute(step);
+        if (!said.loop.empty()) step.compute = loop_for_files(said.loop).compute(step);
         const Outline made = step.outline(plan_);
         const bool in_float32 = plan_.compute_dtype == DType::float32;
         std::vector<std::string> remarks = remarks_on(whole, made, in_float32);

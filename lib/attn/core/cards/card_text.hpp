@@ -62,6 +62,12 @@ struct CardText {
     const Way* way(const Plan& plan) const;
 };
 
+/// The step of a text before there is a table of them: for words and conditions.
+PlannedStep before_tables(const Plan& plan, const CardText& text);
+
+/// Fills in what a step does from its ways.
+void let_follow(Step& step, CardText& text);
+
 /// True if a rule of the user makes the exponentials, of which softmax is then made.
 bool has_own_exponentials(const PlannedStep& of);
 
@@ -74,9 +80,14 @@ void add_conditions(std::string_view list, std::vector<Condition>& all);
 struct NamedLoop {
     std::string_view name;
     Step::Compute (*compute)(const Step& step);
+    bool is_of_walk = false;  ///< it makes the walk's own step, whatever it is told to read
 };
 /// Errors  ConfigError for a word that is no loop.
 const NamedLoop& loop_called(std::string_view name);
+/// A loop that any step may have which reads what it needs.
+///
+/// Errors  ConfigError for a loop of a step of the walk, too.
+const NamedLoop& loop_for_files(std::string_view name);
 
 /// The axes and lengths that a line `shape batch head query key` says.
 ///

@@ -10,6 +10,7 @@
 #include "attn/core/plan/projected.hpp"
 #include "attn/core/steps/sink.hpp"
 #include "attn/core/walk/step.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
 
@@ -81,8 +82,11 @@ struct LoopInputs {
     const std::string& step;
     const std::vector<Input>& reads;
 
-    /// Errors  ConfigError where the walk has none.
-    const Tensor& tensor(std::size_t place) const { return tensor_of(reads[place], ledger, step); }
+    /// Errors  ConfigError if the step reads less, or the walk has none.
+    const Tensor& tensor(std::size_t place) const {
+        if (place < reads.size()) return tensor_of(reads[place], ledger, step);
+        throw ConfigError("its loop reads more than its rule: leave the loop of " + step + " out");
+    }
     const Array<T>& operator[](std::size_t place) const { return tensor(place).template as<T>(); }
     const Array<bool>& truths(std::size_t place) const { return tensor(place).template as<bool>(); }
     const Array<std::int64_t>& whole(std::size_t place) const {

@@ -73,12 +73,13 @@ Array<T> rows_of(const Plan& plan, const Array<T>& parameter, const Projected& p
 }
 
 const NamedLoop all_loops[]{
-    {"add_position_bias", [](const Step&) -> Step::Compute { return compute_biased_scores; }},
+    {"add_position_bias", [](const Step&) -> Step::Compute { return compute_biased_scores; }, true},
     {"angles",
      [](const Step& step) {
          return in_loops(
              step, []<class T>(const LoopInputs<T>& in) { return angles(in.whole(0), in[1]); });
-     }},
+     },
+     true},
     {"append",
      [](const Step& step) {
          return in_loops(
@@ -91,8 +92,8 @@ const NamedLoop all_loops[]{
              return in.like_first(mask(in[0], in.truths(1)));
          });
      }},
-    {"blocks", [](const Step&) -> Step::Compute { return blockwise_context; }},
-    {"buckets", [](const Step&) -> Step::Compute { return compute_buckets; }},
+    {"blocks", [](const Step&) -> Step::Compute { return blockwise_context; }, true},
+    {"buckets", [](const Step&) -> Step::Compute { return compute_buckets; }, true},
     {"context",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -100,6 +101,14 @@ const NamedLoop all_loops[]{
              return mix(in[0], in[1], in.plan.attention_arithmetic);
          });
      }},
+    {"correction", [](const Step&) { return running_number(&FusedBlock::correction); }, true},
+    {"cosines",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             return cosines(in[0], in.plan.rotary_factor());
+         });
+     },
+     true},
     {"exponentials",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -107,22 +116,18 @@ const NamedLoop all_loops[]{
              return in.like_first(raise(in[0], in[1], softmax_axis(in)));
          });
      }},
-    {"cosines",
-     [](const Step& step) {
-         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
-             return cosines(in[0], in.plan.rotary_factor());
-         });
-     }},
     {"inverse_frequencies",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              return inverse_frequencies<T>(in.plan.rotary_base(), 2 * in.plan.rotary_pairs());
          });
-     }},
+     },
+     true},
     {"mask",
      [](const Step&) -> Step::Compute {
          return [](const Plan& plan, const Ledger&) -> Tensor { return Visibility(plan).mask(); };
-     }},
+     },
+     true},
     {"merge_heads",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -136,7 +141,8 @@ const NamedLoop all_loops[]{
              return in.like_first(
                  norm(in[0], in[1], in.or_none(2), *config.x_norm, config.x_norm_eps));
          });
-     }},
+     },
+     true},
     {"normalise",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -145,7 +151,10 @@ const NamedLoop all_loops[]{
              return in.like_first(normalise(in[0], in.or_none(1), *how.over, how.eps,
                                             in.plan.has_head ? part.heads(in.plan) : 1));
          });
-     }},
+     },
+     true},
+    {"partial_context", [](const Step&) -> Step::Compute { return partial_context; }, true},
+    {"position_bias", [](const Step&) -> Step::Compute { return compute_position_bias; }, true},
     {"positions",
      [](const Step& step) -> Step::Compute {
          return [standing = Standing{step.name.starts_with("memory")}](const Plan& plan,
@@ -155,8 +164,8 @@ const NamedLoop all_loops[]{
              std::ranges::copy(positions, numbers.data());
              return {{"token"}, std::move(numbers)};
          };
-     }},
-    {"position_bias", [](const Step&) -> Step::Compute { return compute_position_bias; }},
+     },
+     true},
     {"project",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -190,7 +199,8 @@ const NamedLoop all_loops[]{
              return in.like_first(rotate(in[0], in[1], in[2], *in.plan.config.rotary.pairing,
                                          in.plan.first_rotated(in.tensor(0).shape().back())));
          });
-     }},
+     },
+     true},
     {"row_max",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -209,10 +219,8 @@ const NamedLoop all_loops[]{
              return of_rows(in, std::move(sums));
          });
      }},
-    {"running_max", [](const Step&) { return running_number(&FusedBlock::maximum); }},
-    {"running_sum", [](const Step&) { return running_number(&FusedBlock::sum); }},
-    {"correction", [](const Step&) { return running_number(&FusedBlock::correction); }},
-    {"partial_context", [](const Step&) -> Step::Compute { return partial_context; }},
+    {"running_max", [](const Step&) { return running_number(&FusedBlock::maximum); }, true},
+    {"running_sum", [](const Step&) { return running_number(&FusedBlock::sum); }, true},
     {"scale",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -232,8 +240,9 @@ const NamedLoop all_loops[]{
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              return sines(in[0], in.plan.rotary_factor());
          });
-     }},
-    {"sink_weight", share_of_sink},
+     },
+     true},
+    {"sink_weight", share_of_sink, true},
     {"slopes",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
@@ -243,28 +252,13 @@ const NamedLoop all_loops[]{
                                     [](double slope) { return static_cast<T>(slope); });
              return result;
          });
-     }},
+     },
+     true},
     {"soft_cap",
      [](const Step& step) {
          return in_loops(step, []<class T>(const LoopInputs<T>& in) {
              const auto cap = in.twin(loop::soft_cap<T>, vectorized::soft_cap<T>);
              return in.like_first(cap(in[0], in.plan.config.softcap));
-         });
-     }},
-    {"split_heads",
-     [](const Step& step) {
-         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
-             const auto split = in.twin(loop::split_heads<T>, vectorized::split_heads<T>);
-             return in.plan.has_head ? split(in[0], part_of(in.step)->heads(in.plan)) : in[0];
-         });
-     }},
-    {"take_part",
-     [](const Step& step) {
-         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
-             const auto split = in.twin(loop::split_heads<T>, vectorized::split_heads<T>);
-             const Projected& part = *part_of(in.step);
-             Array<T> features = take_features(in[0], in.plan.fused_features(part.number));
-             return in.plan.has_head ? split(features, part.heads(in.plan)) : features;
          });
      }},
     {"softmax",
@@ -275,6 +269,24 @@ const NamedLoop all_loops[]{
                  softmax(in[0], softmax_axis(in), in.plan.config.empty_row, sink_of(in)));
          });
      }},
+    {"split_heads",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             const auto split = in.twin(loop::split_heads<T>, vectorized::split_heads<T>);
+             return in.plan.has_head ? split(in[0], part_of(in.step)->heads(in.plan)) : in[0];
+         });
+     },
+     true},
+    {"take_part",
+     [](const Step& step) {
+         return in_loops(step, []<class T>(const LoopInputs<T>& in) {
+             const auto split = in.twin(loop::split_heads<T>, vectorized::split_heads<T>);
+             const Projected& part = *part_of(in.step);
+             Array<T> features = take_features(in[0], in.plan.fused_features(part.number));
+             return in.plan.has_head ? split(features, part.heads(in.plan)) : features;
+         });
+     },
+     true},
 };
 
 }  // namespace
@@ -286,6 +298,13 @@ const NamedLoop& loop_called(std::string_view name) {
     for (const NamedLoop& each : all_loops) names.emplace_back(each.name);
     throw ConfigError("there is no loop '" + std::string(name) + "'" +
                       did_you_mean(std::string(name), names, ": there are " + joined(names, ", ")));
+}
+
+const NamedLoop& loop_for_files(std::string_view name) {
+    const NamedLoop& loop = loop_called(name);
+    if (!loop.is_of_walk) return loop;
+    throw ConfigError("the loop " + std::string(name) +
+                      " makes a step of the walk itself: leave it out, and the rule is computed");
 }
 
 }  // namespace attn
