@@ -219,6 +219,11 @@ std::string topic_help(const std::string& word) {
     }
     if (!meaning.empty()) return meaning + text;
     if (!text.empty()) return text.substr(1);
+    for (const Command& other : commands()) {  // those of pages are in no list
+        for (const Flag* flag : Arguments(other.tables).rows()) {
+            if (flag->name == word) return flag->group + "\n" + flag_entry(*flag);
+        }
+    }
     const std::string here = said_here(Arguments(commands().front().tables), word);
     if (here.starts_with("--")) return topic_help(before(here, ' '));
     throw attn::ConfigError("there is no help on '" + word + "': attn-explain help lists what is");

@@ -96,7 +96,6 @@ ATTN_OVER_RANGE(copy)
 ATTN_OVER_RANGE(move)
 ATTN_OVER_RANGE(copy_if)
 ATTN_OVER_RANGE(for_each)
-ATTN_OVER_RANGE(is_sorted)
 ATTN_OVER_RANGE(replace)
 ATTN_OVER_RANGE(reverse)
 ATTN_OVER_RANGE(stable_partition)
@@ -148,7 +147,7 @@ void fill(Range&& range, const What& what) {
 }
 
 template <class Order, class Project>
-auto by(Order order, Project project) {
+constexpr auto by(Order order, Project project) {
     return [=](const auto& a, const auto& b) {
         return std::invoke(order, std::invoke(project, a), std::invoke(project, b));
     };
@@ -156,9 +155,10 @@ auto by(Order order, Project project) {
 
 #define ATTN_IN_ORDER(name)                                                               \
     template <is_range Range, class Order = std::less<>, class Project = std::identity>   \
-    auto name(Range&& range, Order order = {}, Project project = {}) {                    \
+    constexpr auto name(Range&& range, Order order = {}, Project project = {}) {          \
         return std::name(std::begin(range), std::end(range), ranges::by(order, project)); \
     }
+ATTN_IN_ORDER(is_sorted)
 ATTN_IN_ORDER(sort)
 ATTN_IN_ORDER(stable_sort)
 ATTN_IN_ORDER(min_element)
@@ -196,6 +196,17 @@ template <class Range, class What, class Project = std::identity>
 auto find(Range&& range, const What& what, Project project = {}) {
     return ranges::find_if(range,
                            [&](const auto& one) { return std::invoke(project, one) == what; });
+}
+template <class Iterator, class What, class Project>
+auto find(Iterator begin, Iterator end, const What& what, Project project) {
+    return std::find_if(begin, end,
+                        [&](const auto& one) { return std::invoke(project, one) == what; });
+}
+template <class Range, class What, class Order = std::less<>, class Project = std::identity>
+auto lower_bound(Range&& range, const What& what, Order order = {}, Project project = {}) {
+    return std::lower_bound(
+        std::begin(range), std::end(range), what,
+        [&](const auto& one, const What& than) { return order(std::invoke(project, one), than); });
 }
 template <class Range, class What, class Project = std::identity>
 auto count(Range&& range, const What& what, Project project = {}) {

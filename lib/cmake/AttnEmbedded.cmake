@@ -38,7 +38,8 @@ attn_lay(${pages}/pages.S ${page_files})
 # Attention as the program walks it: the first that applies to a step counts, so that variants come
 # in this order.
 set(standard ${PROJECT_SOURCE_DIR}/data/attentions/standard.attn)
-foreach(idea scale fused sigmoid sink softmax differential cache shared-heads qk-norm)
+foreach(idea inputs x-norm qkv given scale fused sigmoid sink softmax cache shared-heads
+             position-bias latents differential rope qk-norm)
     list(APPEND standard ${PROJECT_SOURCE_DIR}/data/attentions/standard/${idea}.attn)
 endforeach()
 set(standard_text ${CMAKE_CURRENT_BINARY_DIR}/standard.txt)

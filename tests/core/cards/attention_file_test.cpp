@@ -112,6 +112,12 @@ TEST_SUITE("attention files") {
               walked(plain)["scores"].numbers());
         CHECK(refusal("attention a\nstep scores[h,q,k] = 1\n  loop score\n") ==
               "mine.attn:2: there is no loop 'score'; did you mean scores?");
+        CHECK(
+            refusal("attention a\nstep scores[h,q,k] = 1\n  loop split_heads\n") ==
+            "mine.attn:2: the loop split_heads makes a step of the walk itself: leave it out, and "
+            "the rule is computed");
+        CHECK(refusal("attention a\nstep scores[h,q,k] = sum f: queries[h,q,f]\n  loop scores\n") ==
+              "mine.attn:2: its loop reads more than its rule: leave the loop of scores out");
     }
     TEST_CASE("at once: in 16 bits a step is rounded when it is done") {
         const std::string step = "attention a\nstep context[h,q,f] = exp(values[h,q,f]) / 3 + 1\n";

@@ -10,6 +10,7 @@
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 
 using namespace attn;
 
@@ -17,9 +18,17 @@ namespace {
 
 std::ptrdiff_t lines_of(const std::string& text) { return std::ranges::count(text, '\n'); }
 
+/// Whether a text says a rule, by itself or below an `each` of query, key and value.
+bool is_written(const std::string& text, std::string rule) {
+    if (text.find("step  " + rule) != text.npos) return true;
+    for (const char* const part : {"query", "key", "value"}) rule = replaced_all(rule, part, "{1}");
+    return text.find("step  " + rule) != text.npos;
+}
+
 std::string refusal_of(const std::string& list) {
     try {
-        conditions_in(list);
+        std::vector<Condition> all;
+        add_conditions(list, all);
     } catch (const ConfigError& error) {
         return error.what();
     }
@@ -49,9 +58,9 @@ TEST_SUITE("cards: the text of attention") {
             if (step.text == nullptr || !step.applies(plan)) continue;
             const Way* const way = step.text->way({plan, table, step});
             REQUIRE(way != nullptr);
-            if (way->rule.empty()) continue;
+            if (!way->has_rule()) continue;
             INFO(step.name);
-            CHECK(text.find("step  " + std::string(way->rule)) != std::string::npos);
+            CHECK(is_written(text, std::string(way->rule)));
             CHECK(step.rule({plan, table, step}).step == step.name);
             ++written;
         }
@@ -76,11 +85,56 @@ TEST_SUITE("cards: the text of attention") {
     TEST_CASE("a word that is no condition, loop, axis or size is refused with those there are") {
         CHECK(refusal_of("masked, not fusd") ==
               "there is no condition 'fusd'; did you mean fused?");
-        CHECK(conditions_in("masked, not fused").size() == 2);
         CHECK(loop_called("softmax").name == "softmax");
         CHECK_THROWS_AS(loop_called("sofmax"), ConfigError);
         CHECK_THROWS_AS(outline_in("batch heed"), ConfigError);
         CHECK_THROWS_AS(outline_in("batch head:X"), ConfigError);
+    }
+
+    TEST_CASE("a line that no step can have is refused with its file and line") {
+        const auto refusal = [](const std::string& line) -> std::string {
+            try {
+                cards_of("attention  mine\nstep  a[q,k] = 1\n  title  a step\n  " + line + "\n");
+            } catch (const InputError& error) {
+                return error.what();
+            }
+            return {};
+        };
+        CHECK(refusal("at once").empty());
+        CHECK(refusal("lop  scores") == "mine.attn, line 4: there is no word 'lop' below a step");
+        CHECK(refusal("loop  scors").starts_with("mine.attn, line 4: there is no loop 'scors'"));
+        CHECK(refusal("when  not fusd").starts_with("mine.attn, line 4: there is no condition"));
+        CHECK(refusal("shape  heed").starts_with("mine.attn, line 4: there is no axis 'heed'"));
+        CHECK(refusal("after  b") == "mine.attn, line 4: there is no step 'b' before it");
+        CHECK(refusal("\nsteps  b[q,k] = 1") ==
+              "mine.attn, line 5: a paragraph begins with step, parameter or given, not 'steps'");
+    }
+
+    TEST_CASE("a paragraph has from the card what it does not say, unless it inherits nothing") {
+        const StepTable& table = step_table();
+        const auto way = [&](const char* settings) {
+            const Plan plan = resolve(configured(settings));
+            return find_step(table, "weights").text->way(plan);
+        };
+        CHECK(way("heads 2, sink zero")->said("loop") == "softmax");
+        CHECK(way("heads 2, sink zero")->said("reads") == "scores sink");
+        CHECK_FALSE(way("heads 2, weights-by sigmoid")->has("loop"));
+    }
+
+    TEST_CASE("each reads the paragraphs below it once for each row of words") {
+        const StepTable table = cards_of(
+            "attention  mine\n"
+            "each  -, x / memory_, memory\n"
+            "step  {1}half[t,c] = {2}[t,c] / 2\n"
+            "  title  half of {2}\n"
+            "attention  other\n"
+            "step  last[t] = 1\n");
+        REQUIRE(table.size() == 3);
+        CHECK(table[0].name == "half");
+        CHECK(table[1].name == "memory_half");
+        CHECK(table[1].title == "half of memory");
+        CHECK(table[1].reads(resolve(configured("heads 2"))).front().step == "memory");
+        CHECK(table[2].name == "last");
     }
 
     TEST_CASE("a shape has the axes that the walk has") {

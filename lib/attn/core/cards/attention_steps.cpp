@@ -101,7 +101,9 @@ private:
             Step card = drawn_card(each.name, title, always_so);
             card.is_told = false;
             card.file = file_->name;
-            if (each.value != nullptr) card.formula = always("as " + file_->label + " says");
+            if (each.value != nullptr) {
+                card.formula = [says = "as " + file_->label + " says"](auto&) { return says; };
+            }
             table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at++), std::move(card));
         }
     }
@@ -212,7 +214,7 @@ private:
         step.file_note = said.note;
         if (said.at_once) step.at_once = always_so;
         if (said.is_detail) step.shown = false;
-        if (!said.loop.empty()) step.compute = loop_called(said.loop).compute(step);
+        if (!said.loop.empty()) step.compute = loop_for_files(said.loop).compute(step);
         const Outline made = step.outline(plan_);
         const bool in_float32 = plan_.compute_dtype == DType::float32;
         std::vector<std::string> remarks = remarks_on(whole, made, in_float32);

@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <span>
 #include <string>
 
@@ -9,54 +10,21 @@
 #include "attn/core/plan/projected.hpp"
 #include "attn/core/steps/sink.hpp"
 #include "attn/core/walk/step.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
 
 namespace attn {
 
-// The step table is written in parts, one file for each group of steps, in the order of the walk.
-StepTable input_cards();
-StepTable norm_cards();
-StepTable latent_cards();
-StepTable projection_cards();
-StepTable angle_cards();
-StepTable rotary_cards();
-StepTable absorbed_cards();
-StepTable slope_cards();
-StepTable bias_cards();
-StepTable expanded_cards();
+// The words in braces of inputs.attn and rope.attn.
 
-/// Where the tokens of x are, or those of the memory.
-Step positions_card(bool of_memory);
-
+std::optional<std::string> input_word(std::string_view word, const PlannedStep& of);
+std::optional<std::string> rope_word(std::string_view word, const PlannedStep& of);
 /// Returns the numbers of a stretching of frequencies, and `1 / theta ^ (2 * i / R)`.
 std::optional<std::string> frequency_word(std::string_view word, const PlannedStep& of);
 
-/// The vectors added to the tokens of x for their positions, and x as the sum, under the title of
-/// `x`.
-Step position_table_card();
-Step position_embedding_card();
-Step position_sum_card(const Step& x);
-
-/// Completes the steps of the projections, whose text says how most walks make them: in one
-/// product, with a matrix for each head, of latents, or without a matrix.
-void complete_projections(StepTable& table);
-
-/// Two cards of one step: the first where `meant` says so, the second elsewhere. Title and kind are
-/// those of the second.
-Step either(bool (*meant)(const Plan&), const Step& first, const Step& second);
-
 /// The axes and lengths of a tensor that is drawn or given: those of its row in the list of draws.
 std::function<Outline(const Plan&)> drawn_outline(const std::string& name);
-
-/// Makes key and value of the latents in walks that have some, where others project x.
-void take_from_latents(StepTable& table);
-
-/// The card with what other code calls its step.
-inline Step called(Step card, std::string names) {
-    card.called = std::move(names);
-    return card;
-}
 
 /// A parameter that the list of draws has a row for.
 Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies);
@@ -74,13 +42,6 @@ struct Standing {
     bool of_memory;
 
     std::string name(const std::string& step) const { return of_memory ? "memory_" + step : step; }
-    bool applies(const Plan& plan) const {
-        return plan.rotates() && (!of_memory || plan.has_memory);
-    }
-    /// Whether there is a step for the positions alone.
-    bool counts(const Plan& plan) const {
-        return applies(plan) || (!of_memory && plan.adds_positions());
-    }
     const std::vector<std::int64_t>& positions(const Plan& plan) const {
         return of_memory ? plan.config.memory_positions : plan.config.positions;
     }
@@ -91,73 +52,26 @@ inline const Tensor& tensor_of(const Input& input, const Ledger& ledger, const s
     return input.chain == Chain::none ? ledger[input.step] : ledger.latest(input.chain, step);
 }
 
-/// A step that multiplies features by a weight matrix, and adds a bias where there is one.
-struct ProductStep {
-    std::string name, title;
-    std::string parameter;  ///< `query` of w_query and b_query
-    std::function<Input(const Plan&)> source;
-    std::function<Outline(const Plan&)> outline;
-    std::function<bool(const Plan&)> applies;
-    std::function<bool(const Plan&)> has_bias = [](const Plan&) { return false; };
-    Chain chain = Chain::none;  ///< that it extends
-};
-Step product_card(const ProductStep& product);
-
-/// A step that divides every row by its root mean square and multiplies it by a gain.
-struct RmsStep {
-    std::string name, title;
-    Input before;  ///< what it normalises
-    std::string gain;
-    double eps;
-    std::function<bool(const Plan&)> applies;
-    std::function<Outline(const Plan&)> outline;
-    Chain chain = Chain::none;     ///< that it extends
-    std::string tokens = "query";  ///< whose positions a token axis counts
-};
-
-/// What keeps the roots of such steps from 0: of latents, and of the context.
+/// What keeps the roots in norms from 0: of latents, and of the context.
 inline constexpr double latent_norm_eps = 1e-6, context_norm_eps = 1e-5;
 
-/// The parameter and the step.
-Step rms_gain_card(const RmsStep& rms);
-Step rms_card(const RmsStep& rms);
-
-// The parts of a bias by distance: ALiBi's slopes, T5's table and the buckets that read it.
-
-bool is_alibi(const Plan& plan);
-bool is_t5(const Plan& plan);
+// Numbers that are added to scores for the distance of query and key.
 
 /// The heads that take every slope of a power of two; the others take every second of the next.
-std::size_t regular_heads(const Plan& plan);
+inline std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 
-/// The numbers and conditions in the rule of the buckets.
+/// The numbers and conditions in the rules of slopes and buckets.
 std::optional<std::string> bucket_word(std::string_view word, const PlannedStep& of);
-/// Whether later keys have buckets of their own.
-bool looks_both_ways(const Plan& plan);
 
-Step buckets_card();
-
-// x as a trained model makes it: the embedding of each token, a row for its position in models that
-// learn positions, and what the layers before the walk's own have added.
-
-/// The card of `token_embedding` or `position_embedding`.
-Step embedded_card(const std::string& name);
-
-/// The card of x in such a walk.
-std::vector<Input> embedded_x_inputs(const Plan& plan);
-std::string embedded_x_rule(const Plan& plan);
-std::string embedded_x_formula(const Plan& plan);
-
-/// True where attention keeps a score for each query and key.
-inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }
-
-/// Whether the loop twins are asked for.
-inline bool is_loop(const Plan& plan) { return plan.config.variant == Variant::loop; }
+Outline position_bias_outline(const Plan& plan);
+Tensor compute_buckets(const Plan& plan, const Ledger& ledger);
+Tensor compute_position_bias(const Plan& plan, const Ledger& ledger);
+Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger);
 
 /// Of two twins the one that the plan asks for.
 template <class Function>
 Function twin(const Plan& plan, Function in_loops, Function in_arrays) {
-    return is_loop(plan) ? in_loops : in_arrays;
+    return plan.config.variant == Variant::loop ? in_loops : in_arrays;
 }
 
 /// What a loop takes: the inputs of its card, in the order of `reads`, in the type of the walk.
@@ -168,8 +82,11 @@ struct LoopInputs {
     const std::string& step;
     const std::vector<Input>& reads;
 
-    /// Errors  ConfigError where the walk has none.
-    const Tensor& tensor(std::size_t place) const { return tensor_of(reads[place], ledger, step); }
+    /// Errors  ConfigError if the step reads less, or the walk has none.
+    const Tensor& tensor(std::size_t place) const {
+        if (place < reads.size()) return tensor_of(reads[place], ledger, step);
+        throw ConfigError("its loop reads more than its rule: leave the loop of " + step + " out");
+    }
     const Array<T>& operator[](std::size_t place) const { return tensor(place).template as<T>(); }
     const Array<bool>& truths(std::size_t place) const { return tensor(place).template as<bool>(); }
     const Array<std::int64_t>& whole(std::size_t place) const {
@@ -209,53 +126,20 @@ Step::Compute in_loops(const Step& card, Make make) {
     };
 }
 
-/// The card with its loop.
-template <class Make>
-Step with_loop(Step card, Make make) {
-    card.compute = in_loops(card, make);
-    return card;
-}
-
-/// A tensor with one row of features for each token of x.
-inline Outline token_outline(const Plan& plan, std::size_t features) {
-    return {plan.per_batch_axes("token", "feature"),
-            plan.per_batch_shape(plan.query_len, features)};
-}
-
 /// A tensor with a cell for each query and key.
 inline Outline score_outline(const Plan& plan) {
     return {plan.per_head_axes("query", "key"), plan.per_head_shape(plan.query_len, plan.key_len)};
 }
 
-/// A formula that is the same for every plan.
-inline std::function<std::string(const PlannedStep&)> always(std::string formula) {
-    return [formula = std::move(formula)](const PlannedStep&) { return formula; };
-}
-
 /// Of every plan.
 inline bool always_so(const Plan&) { return true; }
 
-/// The inputs of a step, whatever the plan.
-inline std::function<std::vector<Input>(const Plan&)> these(std::vector<Input> inputs) {
-    return [inputs = std::move(inputs)](const Plan&) { return inputs; };
-}
-
-// Shared by the cards of latent attention: when they apply, and where key and value lie in
-// w_key_value.
-
-inline bool has_latents(const Plan& plan) { return plan.has_latent(); }
-/// Whether queries meet the latents themselves.
-inline bool is_absorbed(const Plan& plan) { return plan.absorbs(); }
+// Where the latents of latent attention go: key and value lie head by head in w_key_value.
 
 /// Features of a query or key that do not rotate.
 inline std::size_t still_dim(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }
 /// Features of key and value of one head side by side.
 inline std::size_t pair_width(const Plan& plan) { return still_dim(plan) + plan.value_dim; }
-
-/// Where key (or value) of a head begins among these.
-inline std::size_t first_in_head(const Plan& plan, bool is_key) {
-    return is_key ? 0 : still_dim(plan);
-}
 
 // Questions of the cards of softmax about the sink.
 
@@ -269,33 +153,12 @@ std::span<const T> sink_of(const LoopInputs<T>& in) {
 
 /// Its cell in a rule.
 std::string sink_cell(const Plan& plan);
-// Shared by the cards of query, key, value and output: features times a weight, and their bias.
+
+/// Query, key or value, of `query` and `projected_query`; null for the name of another step.
+const Projected* part_of(std::string_view step);
 
 /// The formula of a parameter: where it comes from.
 std::string learned(const PlannedStep& of);
-
-/// x (or memory) times the weight of one part, plus its bias.
-Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes);
-
-/// `x @ w_query^T + b_query`, as the field writes it. An empty bias is none.
-std::string product_formula(const Plan& plan, const std::string& source, const std::string& weight,
-                            const std::string& bias);
-
-/// What it reads, as a rule, and as the field writes it.
-std::vector<Input> projection_inputs(const Plan& plan, const Projected& part);
-std::string projection_rule(const Plan& plan, const Projected& part, const std::string& left,
-                            const std::string& out);
-std::string projection_formula(const Plan& plan, const Projected& part);
-
-/// `NAME[...] = (sum c: x[t,c] * w_query[o,c]) + b_query[o]`: the rule of a product. `left` is what
-/// it makes, `out` the indices of the parameters' outputs.
-std::string product_rule(const Plan& plan, const std::string& left, const std::string& source,
-                         const std::string& parameter, const std::string& out, bool has_bias);
-
-/// Where feature `f` of head `h` of a part lies among those of all heads side by side, in qkv or
-/// in the projected tensor; `h` is empty where there is no head axis.
-std::string fused_index(const Plan& plan, const Projected& part, const std::string& h);
-std::string split_index(const Projected& part, const Plan& plan, const std::string& h);
 
 /// Adds a remark for each step that the rule names and that its chain has gone on from: `scores` in
 /// the rule is the latest of the chain.

@@ -1,12 +1,7 @@
-#include <bit>
-#include <cmath>
-
-#include <fmt/format.h>
-
+#include "attn/core/steps/position_bias.hpp"
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/score_bias.hpp"
-#include "attn/core/steps/position_bias.hpp"
 
 namespace attn {
 namespace {
@@ -15,7 +10,7 @@ bool is_file(const Plan& plan) {
     return plan.biases() && plan.config.position_bias->kind == PositionBias::Kind::file;
 }
 
-// position_bias: what each query and key add for where they are.
+}  // namespace
 
 Outline position_bias_outline(const Plan& plan) {
     Axes axes{"query", "key"};
@@ -45,18 +40,6 @@ Tensor compute_position_bias(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-std::string position_bias_rule(const PlannedStep& of) {
-    if (is_file(of.plan)) return {};
-    const std::string left = of.plan.has_head ? "position_bias[h,q,k] = " : "position_bias[q,k] = ";
-    const std::string h = of.plan.has_head ? "h" : "0";
-    if (is_t5(of.plan)) return left + "relative_attention_bias[buckets[q,k], " + h + "]";
-    return left + "-abs(q + offset - k) * slopes[" + h + "]";
-}
-
-// biased_scores: the scores with it.
-
-bool adds_bias(const Plan& plan) { return keeps_scores(plan) && plan.biases(); }
-
 Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Tensor& scores = ledger.latest(Chain::scores, "biased_scores");
@@ -77,58 +60,6 @@ Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-}  // namespace
-
-StepTable bias_cards() {
-    return {
-        buckets_card(),
-        {
-            .name = "position_bias",
-            .title = "what is added to each score for where query and key stand",
-            .applies = adds_bias,
-            .reads =
-                [](const Plan& plan) {
-                    if (is_alibi(plan)) return std::vector<Input>{"slopes"};
-                    if (is_t5(plan)) return std::vector<Input>{"relative_attention_bias"};
-                    return std::vector<Input>();
-                },
-            .outline = position_bias_outline,
-            .varies_where_hidden = true,
-            .rule = position_bias_rule,
-            .compute = compute_position_bias,
-        },
-        {
-            .name = "biased_scores",
-            .title = "the scores, with the bias",
-            .chain = Chain::scores,
-            .applies = adds_bias,
-            .reads = these({Chain::scores, "position_bias"}),
-            .outline = score_outline,
-            .varies_where_hidden = true,
-            .rule = always("biased_scores[q,k] = scores[q,k] + position_bias[q,k]"),
-            .compute = compute_biased_scores,
-        },
-    };
-}
-
-namespace {
-
-bool has_kind(const Plan& plan, PositionBias::Kind kind) {
-    return plan.biases() && plan.config.position_bias->kind == kind;
-}
-
-// slopes of ALiBi, one for each head.
-
-std::optional<std::string> slope_word(std::string_view word, const PlannedStep& of) {
-    if (word == "regular") return std::to_string(regular_heads(of.plan));
-    return word == "next" ? std::optional(std::to_string(2 * regular_heads(of.plan)))
-                          : std::nullopt;
-}
-
-bool has_regular_heads(const Plan& plan) { return regular_heads(plan) == plan.heads; }
-
-// buckets of T5: which row of its table each query and key read.
-
 Tensor compute_buckets(const Plan& plan, const Ledger&) {
     const BucketRule rule = bucket_rule(plan);
     Array<std::int64_t> buckets = empty_array<std::int64_t>({plan.query_len, plan.key_len});
@@ -141,9 +72,12 @@ Tensor compute_buckets(const Plan& plan, const Ledger&) {
     return {{"query", "key"}, std::move(buckets)};
 }
 
-}  // namespace
-
 std::optional<std::string> bucket_word(std::string_view word, const PlannedStep& of) {
+    if (word == "h") return of.plan.has_head ? "h" : "0";
+    if (word == "h,") return of.plan.has_head ? "h," : "";
+    const std::size_t regular = regular_heads(of.plan);
+    if (word == "regular") return std::to_string(regular);
+    if (word == "next") return std::to_string(2 * regular);
     const BucketRule rule = bucket_rule(of.plan);
     const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
     if (word == "exact") return std::to_string(rule.exact());
@@ -157,61 +91,6 @@ std::optional<std::string> bucket_word(std::string_view word, const PlannedStep&
         "if {n} < {exact} then {n} else min({exact} + floor(log({n} / {exact}) / "
         "log({furthest} / {exact}) * {beyond}), {last})",
         of, bucket_word);
-}
-
-bool looks_both_ways(const Plan& plan) { return bucket_rule(plan).bidirectional; }
-
-std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
-bool is_alibi(const Plan& plan) { return has_kind(plan, PositionBias::Kind::alibi); }
-bool is_t5(const Plan& plan) { return has_kind(plan, PositionBias::Kind::t5); }
-
-StepTable slope_cards() {
-    return {
-        with_loop(
-            {
-                .name = "slopes",
-                .title = "how much each head loses with distance (ALiBi)",
-                .shown = false,
-                .applies = is_alibi,
-                .outline =
-                    [](const Plan& plan) {
-                        return Outline{{"head"}, {plan.heads}};
-                    },
-                .rule = texts({{has_regular_heads, "slopes[h] = 2 ^ (-8 * (h + 1) / {regular})"},
-                               {"slopes[h] = if h < {regular} then 2 ^ (-8 * (h + 1) / {regular}) "
-                                "else 2 ^ (-8 * (2 * (h - {regular}) + 1) / {next})"}},
-                              slope_word),
-            },
-            []<class T>(const LoopInputs<T>& in) {
-                const std::vector<double> slopes = alibi_slopes(in.plan.heads);
-                Array<T> result = empty_array<T>({slopes.size()});
-                for (std::size_t h = 0; h < slopes.size(); ++h)
-                    result(h) = static_cast<T>(slopes[h]);
-                return result;
-            }),
-        drawn_card("relative_attention_bias",
-                   "a number for each bucket of distances and each head (T5)", is_t5),
-    };
-}
-
-Step buckets_card() {
-    return {
-        .name = "buckets",
-        .title = "the row of the table that each query and key read (T5)",
-        .kind = Step::Kind::detail,
-        .holds = RuleType::whole,
-        .shown = false,
-        .applies = [](const Plan& plan) { return keeps_scores(plan) && is_t5(plan); },
-        .outline =
-            [](const Plan& plan) {
-                return Outline{{"query", "key"}, {plan.query_len, plan.key_len}};
-            },
-        .rule = texts({{looks_both_ways,
-                        "buckets[q,k] = (if k > q + offset then {half} else 0) + ({sorted})"},
-                       {"buckets[q,k] = {sorted}"}},
-                      bucket_word),
-        .compute = compute_buckets,
-    };
 }
 
 }  // namespace attn

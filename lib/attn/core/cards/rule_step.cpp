@@ -124,7 +124,7 @@ Rule follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
         const Chain chain = by_chain ? chain_called(name) : Chain::none;
         inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
     }
-    step.reads = these(inputs);
+    step.reads = [inputs](const Plan&) { return inputs; };
     const bool counts = step.holds == RuleType::whole;
     const bool is_own = std::ranges::count(tensors_read(told), step.name) > 0;
     step.compute = [told, by_chain, counts, is_own, name = step.name, outline = step.outline,

@@ -13,43 +13,8 @@
 
 namespace attn {
 
-namespace {
-
-using Cards = StepTable (*)();
-
-/// Cards that are written in C++, and the step of the text that they stand in front of.
-struct Group {
-    std::string_view before;
-    Cards cards;
-};
-constexpr Group cards_in_code[]{
-    {"w_query", input_cards},     {"w_query", norm_cards},   {"projected_query", latent_cards},
-    {"query", projection_cards},  {"past_key", angle_cards}, {"past_key", rotary_cards},
-    {"past_key", absorbed_cards}, {"scores", slope_cards},   {"mask", bias_cards},
-    {"merged", expanded_cards}};
-
-StepTable whole_table() {
-    StepTable written = cards_of_text(), table;
-    complete_projections(written);
-    table.reserve(2 * written.size());
-    const Group* next = std::begin(cards_in_code);
-    for (Step& step : written) {
-        for (; next != std::end(cards_in_code) && next->before == step.name; ++next) {
-            for (Step& card : next->cards()) {
-                if (card.rule && !card.compute) card.compute = by_rule(card);
-                table.push_back(std::move(card));
-            }
-        }
-        table.push_back(std::move(step));
-    }
-    take_from_latents(table);
-    return table;
-}
-
-}  // namespace
-
 const StepTable& step_table() {
-    static const StepTable& table = *new StepTable(whole_table());
+    static const StepTable& table = *new StepTable(cards_of_text());
     return table;
 }
 

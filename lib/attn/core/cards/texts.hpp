@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,8 +18,8 @@ using CardWords = std::optional<std::string> (*)(std::string_view word, const Pl
 /// The condition of a text: on a plan, or on a step in its table.
 class When {
 public:
-    When(bool (*of_plan)(const Plan&)) : of_plan_(of_plan) {}
-    When(bool (*of_step)(const PlannedStep&)) : of_step_(of_step) {}
+    constexpr When(bool (*of_plan)(const Plan&)) : of_plan_(of_plan) {}
+    constexpr When(bool (*of_step)(const PlannedStep&)) : of_step_(of_step) {}
 
     bool holds(const PlannedStep& of) const {
         return of_plan_ != nullptr ? of_plan_(of.plan) : of_step_(of);
@@ -39,26 +38,5 @@ std::string meaning_of(const std::string& word, const PlannedStep& of);
 
 /// Fills the braces of a text.
 std::string filled(std::string_view text, const PlannedStep& of, CardWords own = nullptr);
-
-/// A text and the plans that it is for.
-struct PlannedText {
-    PlannedText(const char* always) : text(always) {}
-    PlannedText(When meant, const char* then) : when(meant), text(then) {}
-
-    When when = always_meant;
-    const char* text;
-};
-
-/// The first text whose condition holds, filled, for a card; an empty one if none does.
-template <std::size_t N>
-std::function<std::string(const PlannedStep&)> texts(const PlannedText (&rows)[N],
-                                                     CardWords own = nullptr) {
-    return [rows = std::to_array(rows), own](const PlannedStep& of) {
-        for (const PlannedText& row : rows) {
-            if (row.when.holds(of)) return filled(row.text, of, own);
-        }
-        return std::string();
-    };
-}
 
 }  // namespace attn

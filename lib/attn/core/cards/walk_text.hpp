@@ -5,6 +5,8 @@
 
 namespace attn {
 
+/// The texts of the walk, one after another.
+std::string_view all_walk_texts();
 /// The texts that the steps of a walk are made of: `standard`, then its variants as
 /// `standard/sink`.
 std::vector<std::string> walk_texts();

@@ -2,6 +2,7 @@
 
 #include "attn/core/cards/card_text.hpp"
 #include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/conditions.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/merged.hpp"
 #include "attn/core/plan/projected.hpp"
@@ -15,9 +16,42 @@
 namespace attn {
 namespace {
 
-/// The indices of a weight matrix as the walk stores it.
-std::string stored(const Plan& plan, const std::string& out) {
-    return *plan.config.weight_layout == WeightLayout::out_in ? out + ",c" : "c," + out;
+bool is_out_in(const Plan& plan) { return *plan.config.weight_layout == WeightLayout::out_in; }
+
+/// The row of the weight matrix that makes feature `out`: in w_qkv that of its part.
+std::string row_of(const std::string& out, const Plan& plan, const Projected* part) {
+    if (part == nullptr || !plan.one_weight()) return out;
+    const std::string first = std::to_string(plan.fused_features(part->number).front());
+    if (plan.config.projection != Projection::fused_by_head) return first + " + " + out;
+    const std::string width = std::to_string(part->width(plan));
+    return out + " / " + width + " * " + std::to_string(2 * plan.head_dim + plan.value_dim) +
+           " + " + first + " + " + out + " % " + width;
+}
+
+/// The indices of a weight matrix as the walk stores it, `out` alone of a bias: `o,c`, `o`.
+std::string stored(std::string_view word, const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    const std::string out(word.substr(0, 1));
+    const std::string head = out == "f" && plan.head_axis_on_weight() ? "h," : "";
+    const std::string row = row_of(out, plan, part_of(of.step.name));
+    if (word == out) return head + row;
+    return head + (is_out_in(plan) ? row + ",c" : "c," + row);
+}
+
+/// `x @ w_query^T + b_query`: a product as the field writes it.
+std::string product(const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    const Projected* const part = part_of(of.step.name);
+    const bool is_output = of.step.name == "output";
+    const std::string source = is_output         ? of.latest(Chain::contexts)
+                               : part != nullptr ? part->source(plan)
+                                                 : plan.projected_x();
+    const std::string name = part == nullptr ? of.step.name : part->name;
+    const bool cuts = part != nullptr && plan.one_weight();
+    const bool has_bias = is_output ? plan.config.output_bias : plan.config.bias;
+    return source + " @ " + (cuts ? name + " rows of w_qkv" : "w_" + name) +
+           (is_out_in(plan) ? "^T" : "") +
+           (has_bias ? " + " + (cuts ? "its part of b_qkv" : "b_" + name) : "");
 }
 
 /// Where any kind of mask hides; nothing if one has its cells from a file.
@@ -41,19 +75,60 @@ std::string letters_of(const Axes& axes) {
 
 std::optional<std::string> standard_word(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
-    if (word == "input") {
-        // query of projected_query, and of query.
-        const std::string part = of.step.name.substr(of.step.name.find('_') + 1);
-        return projected_of(part.front()).source(plan);
+    const Projected* const part = part_of(of.step.name);
+    if (word == "input") return part != nullptr ? part->source(plan) : plan.projected_x();
+    if (word.starts_with("w_") || word.starts_with("b_")) {
+        return std::string(word.substr(0, 2)) + part->parameter(plan);
     }
-    if (word == "o,c") return stored(plan, "o");
-    if (word == "f,c") return stored(plan, "f");
+    if (word == "o,c" || word == "f,c" || word == "o" || word == "f") return stored(word, of);
+    if (word == "h,") return plan.has_head ? "h," : "";
     if (word == "width") return std::to_string(merged_width(plan));
     if (word == "q,k") return letters_of(mask_axes(plan));
     if (word == "hides") return hides(plan);
-    if (word != "product") return std::nullopt;
-    return product_formula(plan, of.latest(Chain::contexts), "w_output",
-                           plan.config.output_bias ? "b_output" : "");
+    return word == "product" ? std::optional(product(of)) : std::nullopt;
+}
+
+/// Where the features of a part lie in qkv, one part after another or head by head; in x they are
+/// head by head.
+std::optional<std::string> place_word(std::string_view word, const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    if (word == "origin") {
+        if (plan.config.parameters.has(of.step.name)) return of.step.name + " as given";
+        const auto& drawn = std::get<RandomInput>(plan.config.input);
+        return of.step.name +
+               (drawn.distribution == Distribution::normal ? " ~ N(0, 1)" : " ~ U[0, 1)");
+    }
+    if (word != "place") return standard_word(word, of);
+    const Projected& part = *part_of(of.step.name);
+    const bool by_head = plan.config.projection == Projection::fused_by_head;
+    const std::size_t block = by_head ? 2 * plan.head_dim + plan.value_dim : part.width(plan);
+    const std::string first =
+        projects(plan) ? std::to_string(plan.fused_features(part.number).front()) + " + " : "";
+    return first + (plan.has_head ? "h * " + std::to_string(block) + " + f" : "f");
+}
+
+/// Features of keys in the row that a latent is made into, and where the parts of a head lie in it.
+std::optional<std::string> latent_word(std::string_view word, const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    const std::string pair = std::to_string(pair_width(plan)),
+                      still = std::to_string(still_dim(plan));
+    if (word == "rank") return std::to_string(plan.latent_rank());
+    if (word == "still") return still;
+    if (word == "pair") return pair;
+    if (word == "memory") return projected_of('k').source(plan);
+    if (word == "^T") return is_out_in(plan) ? "^T" : "";
+    const std::string key = "h * " + pair + " + g", value = "h * " + pair + " + " + still + " + f";
+    if (word == "key,f") return is_out_in(plan) ? key + ", f" : "f, " + key;
+    if (word == "value,c") return is_out_in(plan) ? value + ", c" : "c, " + value;
+    return standard_word(word, of);
+}
+
+std::optional<std::string> x_norm_word(std::string_view word, const PlannedStep& of) {
+    if (word == "eps") return json_number(of.plan.config.x_norm_eps);
+    const bool has_bias = of.plan.config.parameters.has("b_x");
+    if (word == "b_x") return has_bias ? "b_x" : "";
+    if (word != "gained") return std::nullopt;
+    return has_bias ? " * g_x[c] + b_x[c]" : " * g_x[c]";
 }
 
 std::optional<std::string> scale_word(std::string_view word, const PlannedStep& of) {
@@ -114,7 +189,7 @@ std::optional<std::string> softmax_word(std::string_view word, const PlannedStep
 
 /// The index of the head if a rule has to name it, the keys up to the end of block `j`.
 std::optional<std::string> block_word(std::string_view word, const PlannedStep& of) {
-    if (word == "h") return of.plan.has_head ? "h," : "";
+    if (word == "h,") return of.plan.has_head ? "h," : "";
     if (word == "sink") return sink_cell(of.plan);
     if (word == "last") return std::to_string(block_count(of.plan) - 1);
     if (word != "keys") return std::nullopt;
@@ -122,16 +197,22 @@ std::optional<std::string> block_word(std::string_view word, const PlannedStep& 
 }
 
 constexpr std::pair<std::string_view, CardWords> words_by_file[]{
-    {"standard", standard_word},
-    {"scale", scale_word},
-    {"cache", cache_word},
-    {"sink", softmax_word},
-    {"differential", differential_word},
-    {"qk-norm", qk_norm_word},
-    {"softmax", softmax_word},
+    {"standard", standard_word}, {"inputs", input_word},
+    {"qkv", place_word},         {"given", place_word},
+    {"latents", latent_word},    {"x-norm", x_norm_word},
+    {"rope", rope_word},         {"position-bias", bucket_word},
+    {"scale", scale_word},       {"cache", cache_word},
+    {"sink", softmax_word},      {"differential", differential_word},
+    {"qk-norm", qk_norm_word},   {"softmax", softmax_word},
     {"fused", block_word}};
 
 }  // namespace
+
+const Projected* part_of(std::string_view step) {
+    const auto known =
+        std::ranges::find(query_key_value(), step.substr(step.find('_') + 1), &Projected::name);
+    return known == query_key_value().end() ? nullptr : &*known;
+}
 
 std::string sink_cell(const Plan& plan) { return plan.has_head ? "sink[h]" : "sink[0]"; }
 

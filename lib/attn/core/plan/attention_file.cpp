@@ -111,9 +111,9 @@ private:
             if (word == "begins") file_.begins_line = line_.number;
             if (word == "note") check_facts(line_.says);
             if (word == "when") {
-                for (const ConditionWord& each : condition_words(line_.says)) {
+                each_condition(line_.says, [](const ConditionWord& each) {
                     if (find_condition(each.name) == nullptr) refuse_condition(each.name);
-                }
+                });
             }
             if (word == "attention" || word == "extends" || word == "after") {
                 *text = name_in(line_.says);

@@ -120,8 +120,6 @@ struct Step {
     CardFunction<bool(const Plan&)> at_once = [](const Plan&) { return false; };
     /// It stays in float32 there, as libraries keep it: positions have more digits than 16 bits.
     bool in_float32 = false;
-    /// It takes exponentials, which magnify the rounding of what they are taken of.
-    bool exponentiates = false;
     /// Programs differ in what they write where the mask hides, and may: ALiBi of later keys.
     bool varies_where_hidden = false;
     /// Its features are no longer those of the step of its chain that it reads.

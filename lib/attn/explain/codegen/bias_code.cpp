@@ -1,5 +1,6 @@
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
+#include "attn/core/plan/score_bias.hpp"
 #include "attn/explain/codegen/field_lines.hpp"
 
 namespace attn {
@@ -26,7 +27,7 @@ std::string position_bias_code(const StepLines& of) {
 }
 
 std::string buckets_code(const StepLines& of) {
-    const bool both = looks_both_ways(of.plan);
+    const bool both = bucket_rule(of.plan).bidirectional;
     std::string lines = "distance = {np}.arange({Tk}) - {np}.arange({offset}, {end})[:, None]\n";
     if (of.torch()) {
         lines += both ? "n = distance.abs()\n" : "n = (-distance).clamp(min=0)\n";

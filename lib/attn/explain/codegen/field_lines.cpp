@@ -254,14 +254,18 @@ std::string field_lines(const StepLines& of) {
     const PythonWords words = known == all_lines().end() ? nullptr : known->words;
     if (of.step.text != nullptr) {
         const Way* const way = of.step.text->way(of);
-        const std::string said =
-            way == nullptr ? std::string() : way->said(of.torch() ? "torch" : "numpy");
-        if (said.empty()) return lines_by_rule(of);
-        return filled(said, [&](std::string_view word) {
-            std::optional<std::string> meant = words ? words(word, of) : std::nullopt;
-            if (!meant && way->words) meant = way->words(word, of);
-            return meant ? std::move(meant) : python_meaning(std::string(word), of);
-        });
+        const auto said = [&](std::string_view language) {
+            return way == nullptr ? std::string() : way->said(language);
+        };
+        std::string lines = said(of.torch() ? "torch" : "numpy");
+        if (lines.empty()) lines = said("python");
+        if (!lines.empty()) {
+            return filled(lines, [&](std::string_view word) {
+                std::optional<std::string> meant = words ? words(word, of) : std::nullopt;
+                if (!meant && way->words) meant = way->words(word, of);
+                return meant ? std::move(meant) : python_meaning(std::string(word), of);
+            });
+        }
     }
     if (known == all_lines().end()) return lines_by_rule(of);
     for (const FieldLine& line : known->lines) {

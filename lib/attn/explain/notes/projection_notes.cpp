@@ -164,7 +164,7 @@ std::string part_note(const Subject& subject, const Projected& part) {
 
 std::string latent_part_note(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
-    if (is_absorbed(plan)) {
+    if (plan.absorbs()) {
         return is_key ? "One key for all heads: the latent itself, and the part that rotates after "
                         "it. Keys of " +
                             counted(plan.heads, "head") +
@@ -215,7 +215,7 @@ NoteTable projection_notes() {
     NoteTable table{{"merged", merged_note}, {"output", output_note}};
     for (const Projected& part : query_key_value()) {
         table.push_back({part.name, [part](const Subject& subject) {
-                             return has_latents(subject.plan) && part.letter() != 'q'
+                             return subject.plan.has_latent() && part.letter() != 'q'
                                         ? latent_part_note(subject.plan, part)
                                         : part_note(subject, part);
                          }});

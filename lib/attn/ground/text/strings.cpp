@@ -58,15 +58,15 @@ std::string replaced_all(std::string text,
 
 std::string filled(std::string_view text, const BraceWord& of) {
     std::string all;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        const std::size_t end = text[at] == '{' ? text.find('}', at) : text.npos;
-        const auto meant = end == text.npos ? std::nullopt : of(text.substr(at + 1, end - at - 1));
-        if (!meant) {
-            all += text[at];
-            continue;
-        }
-        all += *meant;
-        at = end;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t open = std::min(text.find('{', at), text.size());
+        all += text.substr(at, open - at);
+        at = open;
+        const std::size_t end = text.find('}', open);
+        if (end == text.npos) return all += text.substr(at);
+        const auto meant = of(text.substr(open + 1, end - open - 1));
+        all += meant ? *meant : "{";
+        at = meant ? end + 1 : open + 1;
     }
     return all;
 }
