@@ -1,6 +1,7 @@
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
@@ -181,8 +182,17 @@ bool is_additive(const attn::Tensor& mask) {
     return is_added;
 }
 
+/// Whether a mask holds 0 and -inf alone.
+bool holds_infinity(const attn::Tensor& mask) {
+    bool holds = true;
+    attn::each_number(
+        mask, [&](std::size_t, double cell) { holds = holds && (cell == 0 || cell == -HUGE_VAL); });
+    return holds;
+}
+
 /// Reads the mask that --mask-file names; --mask-true says what true (or 1) means in it, keep or
-/// drop. One of other numbers is added to the scores, as PyTorch does.
+/// drop. One of other numbers is added to the scores, as PyTorch does. One of 0 and -inf makes the
+/// same weights if it is a mask, which shows what is hidden; only its gradients are others.
 void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     const std::string spec = arguments[flags::mask_file];
     const std::string mask_true = arguments[flags::mask_true];
@@ -191,24 +201,27 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     }
     if (spec.empty()) return;
     const attn::Tensor read = attn::read_tensor(spec, report_note);
-    if (is_additive(read)) {
+    const bool is_added = is_additive(read);
+    if (is_added && !mask_true.empty()) {
+        report_note("--mask-true has no effect: " + spec + " is added to the scores");
+    }
+    if (is_added && (arguments.has(flags::backward) || !holds_infinity(read))) {
         if (config.position_bias) {
             throw attn::ConfigError(
                 "--mask-file and --position-bias are both added to the scores: "
                 "add them up in one file");
         }
-        if (!mask_true.empty()) report_note("--mask-true has no effect: " + spec + " is added");
         config.position_bias = attn::PositionBias{attn::PositionBias::Kind::file, 32, 128, read};
         return;
     }
-    if (mask_true.empty()) {
+    if (!is_added && mask_true.empty()) {
         throw attn::ConfigError(
             "--mask-file needs --mask-true keep or --mask-true drop: libraries differ in what true "
             "means, so there is no default");
     }
     attn::Array<bool> hidden = attn::empty_array<bool>(read.shape());
     for (std::size_t i = 0; i < read.size(); ++i) {
-        hidden.data()[i] = (read.at(i) == 1) == (mask_true == "drop");
+        hidden.data()[i] = is_added ? read.at(i) != 0 : (read.at(i) == 1) == (mask_true == "drop");
     }
     config.mask.given = attn::Tensor(read.axes(), std::move(hidden));
 }

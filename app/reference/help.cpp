@@ -204,7 +204,8 @@ std::string topic_help(const std::string& word) {
     };
     constexpr std::ptrdiff_t few = 6;
     const std::vector<const Flag*> walk = own_flags_of(commands().front());
-    if (std::ranges::count_if(walk, [&](const Flag* each) { return says_word(*each); }) <= few) {
+    if (!meaning.empty() &&
+        std::ranges::count_if(walk, [&](const Flag* each) { return says_word(*each); }) <= few) {
         text = flag_list(commands().front(), "",
                          [&](const Flag& flag) { return fits(flag) || says_word(flag); });
     }

@@ -15,7 +15,7 @@ struct Entry {
 
 std::vector<Entry> entries() {
     std::vector<Entry> all;
-    std::istringstream text(program::read_file("app/reference/words.txt"));
+    std::istringstream text(program::read_file(ATTN_SOURCE_DIR "/app/reference/words.txt"));
     bool is_open = false;
     for (std::string line; std::getline(text, line);) {
         if (line.starts_with('#')) continue;

@@ -21,12 +21,15 @@ TEST_SUITE("render: squeeze") {
             "*{margin:0 auto}.a > .b,.c :is(b){}");
     }
 
-    TEST_CASE("texts, regular expressions and remarks stay") {
+    TEST_CASE("texts and regular expressions stay, comments go") {
         CHECK(squeezed_script("f(\"a = b\", 'c , d', `e : ${g}`);\n") ==
               "f(\"a = b\",'c , d',`e : ${g}`);");
         CHECK(squeezed_script("g(\"say \\\" = \\\"\" );\n") == "g(\"say \\\" = \\\"\");");
         CHECK(squeezed_script("const r = / (a|b) +/;\nh();\n") == "let r=/ (a|b) +/;h();");
-        CHECK(squeezed_script("x = 1; // one;\ny = 2;\n") == "x=1;// one;\ny=2;");
+        CHECK(squeezed_script("x = 1; // one;\ny = 2;\n") == "x=1;y=2;");
+        CHECK(squeezed_script("const a = 1;\nlet b = f((c) => c);\nb();\n") ==
+              "let a=1,b=f(c=>c);b();");
+        CHECK(squeezed_style("a {\n    font: x, y;\n}\n") == "a{font:x,y}");
         CHECK(squeezed_script("a + b\nc - -d\n") == "a+b\nc- -d\n");
     }
 }
