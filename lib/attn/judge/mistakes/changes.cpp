@@ -170,7 +170,7 @@ PlanEdit plan_change(std::string_view says) {
     if (change == nullptr) {
         return [of_mask = mask_change(says)](Plan& plan) { of_mask(plan.config.mask); };
     }
-    return [make = change->make, number](Plan& plan) { make(plan, number); };
+    return [make = change->make, number = number](Plan& plan) { make(plan, number); };
 }
 
 }  // namespace attn
