@@ -119,12 +119,14 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
     }
     attn::take_direct(start, settings, asked.config);
     attn::Ledger rest;
-    for (const auto& [name, tensor] : asked.theirs.entries()) {
+    for (const auto& theirs : asked.theirs.entries()) {
         const auto is_taken = [&](const auto& entry) {
-            return attn::same_numbers(entry.tensor, tensor) ||
-                   attn::same_numbers(named[entry.name], tensor);
+            return attn::same_numbers(entry.tensor, theirs.tensor) ||
+                   attn::same_numbers(named[entry.name], theirs.tensor);
         };
-        if (std::ranges::none_of(start.entries(), is_taken)) rest.record(name, tensor);
+        if (std::ranges::none_of(start.entries(), is_taken)) {
+            rest.record(theirs.name, theirs.tensor);
+        }
     }
     asked.theirs = std::move(rest);
     for (const auto& [name, tensor] : start.entries()) {
