@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <span>
 #include <utility>
 
@@ -189,13 +190,14 @@ private:
 
     /// Reads the paragraphs up to an empty line for each row of words.
     void read_each(std::string_view rows) {
+        static std::deque<std::string>& kept = *new std::deque<std::string>();  // as the text is
         const Lines at_block = lines_;
         const std::string_view block = lines_.take_block();
         const Lines behind = lines_;
         while (!rows.empty()) {
             const std::string_view row = taken_part(rows, "/");
             lines_ = at_block;
-            lines_.read_instead(*new std::string(with_words(block, row)));  // kept, as the text is
+            lines_.read_instead(kept.emplace_back(with_words(block, row)));
             read();
         }
         lines_ = behind;
