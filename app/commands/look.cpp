@@ -131,6 +131,12 @@ attn::Ledger tensors_in(const std::string& spec) {
     return ledger;
 }
 
+std::string names_in(const attn::Ledger& file) {
+    std::vector<std::string> names;
+    for (const auto& entry : file.entries()) names.push_back(attn::visible(entry.name));
+    return attn::some_of(names);
+}
+
 attn::Diagnosis diagnosis_of(const Arguments& arguments, const DiagnosedWalk& asked,
                              const attn::DiagnoseOptions& options) {
     const attn::Plan plan = attn::resolve(asked.config);
@@ -162,6 +168,14 @@ int run_look(const Arguments& arguments) {
     options.takes_projections = asked.takes_projections;
     if (const std::string reason = why_not_judged(asked); !reason.empty()) {
         throw attn::InputError(attn::file_label(spec) + ": " + reason);
+    }
+    const bool begins = asked.takes_projections || arguments.has(says_x) ||
+                        std::holds_alternative<attn::Tensor>(asked.config.input) ||
+                        !attn::beginning_of(asked.config).empty();
+    if (!begins) {
+        throw attn::InputError(
+            attn::file_label(spec) + ": no walk begins with " + names_in(file) +
+            ": give x and its matrices, query, key and value, scores, or weights");
     }
     attn::Diagnosis diagnosis = diagnosis_of(arguments, asked, options);
     // Print has x @ W, and PyTorch x @ W^T: of square matrices the numbers tell.

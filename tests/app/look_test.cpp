@@ -59,6 +59,15 @@ TEST_SUITE("app: look") {
         CHECK(has(off.out, "weights[0] sums to 0.9, and each row should sum to 1"));
     }
 
+    TEST_CASE("a cell that is no number, and tensors that begin no walk, are refused") {
+        const auto letter = run("look", "S = \\begin{bmatrix} 1 & a \\\\ 0 & 1 \\end{bmatrix}");
+        CHECK(letter.exit_code == 2);
+        CHECK(has(letter.err, "'a' is not a number"));
+        const auto lone = run("look", "W_Q = [[1, 2], [3, 4]]");
+        CHECK(lone.exit_code == 2);
+        CHECK(has(lone.err, "no walk begins with W_Q"));
+    }
+
     TEST_CASE("an array without a name that is no weights asks what it is") {
         const auto refused = run("look", "[[1, 2], [3, 4]]");
         CHECK(refused.exit_code == 2);

@@ -111,6 +111,12 @@ private:
             return parse_number(cell).has_value();
         };
         if (!std::all_of(first, cells.end(), is_number)) {
+            // Between bars a row of numbers is one, all of it; elsewhere it is a sentence.
+            const auto off = std::find_if_not(first, cells.end(), is_number);
+            if (line.find('|') != line.npos && std::any_of(first, cells.end(), is_number)) {
+                throw InputError(label_ + ": " + shown(*off) +
+                                 " is not a number, beside numbers of its row: write it as 1.5");
+            }
             finish();
             const bool is_head = trimmed(line).starts_with('|');
             if (!is_head) name_ = name_in(line);
