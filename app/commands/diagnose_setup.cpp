@@ -121,8 +121,7 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
     attn::Ledger rest;
     for (const auto& theirs : asked.theirs.entries()) {
         const auto is_taken = [&](const auto& entry) {
-            return attn::same_numbers(entry.tensor, theirs.tensor) ||
-                   attn::same_numbers(named[entry.name], theirs.tensor);
+            return attn::same_numbers(named[entry.name], theirs.tensor);
         };
         if (std::ranges::none_of(start.entries(), is_taken)) {
             rest.record(theirs.name, theirs.tensor);

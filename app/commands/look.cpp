@@ -22,22 +22,16 @@
 namespace app {
 namespace {
 
-/// The rows of given weights that do not sum to 1, as far as decimals tell.
+/// A sentence on given weights of which a row does not sum to 1, as far as decimals tell.
 std::string rows_off(const attn::Plan& plan, const attn::Ledger& given) {
     if (attn::beginning_of(plan.config) != "weights" || plan.config.sigmoid) return "";
-    constexpr double near = 0.011;
     const attn::Tensor& weights = given["weights"];
-    const std::size_t keys = weights.shape().back();
-    for (std::size_t begin = 0; begin < weights.size(); begin += keys) {
-        double sum = 0;
-        for (std::size_t i = begin; i < begin + keys; ++i) sum += weights.at(i);
-        if (std::abs(sum - 1) <= near) continue;
-        attn::Shape row = attn::indices_of(begin, weights.shape());
-        row.pop_back();
-        return "weights" + attn::index_text(row) + " sums to " + attn::brief(sum) +
-               ", and each row should sum to 1";
-    }
-    return "";
+    const std::optional<OffRow> off = row_off_one(weights, 0.011);
+    if (!off) return "";
+    attn::Shape row = attn::indices_of(off->first, weights.shape());
+    row.pop_back();
+    return "weights" + attn::index_text(row) + " sums to " + attn::brief(off->sum) +
+           ", and each row should sum to 1";
 }
 
 /// A number of theirs that is not what the steps before it make.
@@ -52,7 +46,7 @@ struct WrongCell {
     }
 };
 
-/// Of each step that does not follow from theirs before it, the cell that is furthest off.
+/// The cell that is furthest off in each step that does not follow from their earlier tensors.
 std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis) {
     std::vector<WrongCell> cells;
     attn::Replay replay(*diagnosis.plan, diagnosis.given);
@@ -77,7 +71,7 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis) {
     return cells;
 }
 
-/// What theirs show, in a sentence, and beside the steps that differ.
+/// Says which cells are off, in one line at the end and beside their steps.
 void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
                  attn::Document& document) {
     std::vector<std::string> said;
@@ -157,6 +151,27 @@ std::size_t right_as_they_are(const attn::Diagnosis& diagnosis) {
         }));
 }
 
+/// Print has x @ W, and PyTorch x @ W^T: the numbers tell which of them square matrices are.
+attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk asked,
+                                           const attn::DiagnoseOptions& options) {
+    attn::Diagnosis usual = diagnosis_of(arguments, asked, options);
+    const bool has_layouts = std::ranges::any_of(
+        usual.steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });
+    if (arguments.has(flags::weight_layout) || !asked.config.parameters.has("w_query") ||
+        !(usual.has_unknown() || has_layouts)) {
+        return usual;
+    }
+    asked.config.weight_layout = attn::WeightLayout::in_out;
+    try {
+        attn::Diagnosis other = diagnosis_of(arguments, asked, options);
+        if (right_as_they_are(other) <= right_as_they_are(usual)) return usual;
+        other.remarks.emplace_back("--weight-layout in-out");
+        return other;
+    } catch (const attn::ShapeError&) {
+        return usual;  // the matrices fit in one way alone
+    }
+}
+
 int run_look(const Arguments& arguments) {
     check_output_flags(arguments);
     const std::string spec = arguments.has(flags::file) ? std::string(arguments[flags::file]) : "-";
@@ -164,7 +179,7 @@ int run_look(const Arguments& arguments) {
     attn::DiagnoseOptions options;
     options.has_all_inputs = true;
     options.steps = mapped_names(arguments, file);
-    DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
+    const DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
     options.takes_projections = asked.takes_projections;
     if (const std::string reason = why_not_judged(asked); !reason.empty()) {
         throw attn::InputError(attn::file_label(spec) + ": " + reason);
@@ -177,23 +192,7 @@ int run_look(const Arguments& arguments) {
             attn::file_label(spec) + ": no walk begins with " + names_in(file) +
             ": give x and its matrices, query, key and value, scores, or weights");
     }
-    attn::Diagnosis diagnosis = diagnosis_of(arguments, asked, options);
-    // Print has x @ W, and PyTorch x @ W^T: of square matrices the numbers tell.
-    const bool has_layouts = std::ranges::any_of(
-        diagnosis.steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });
-    if (!arguments.has(flags::weight_layout) && asked.config.parameters.has("w_query") &&
-        (diagnosis.has_unknown() || has_layouts)) {
-        asked.config.weight_layout = attn::WeightLayout::in_out;
-        try {
-            attn::Diagnosis other = diagnosis_of(arguments, asked, options);
-            if (right_as_they_are(other) > right_as_they_are(diagnosis)) {
-                other.remarks.emplace_back("--weight-layout in-out");
-                diagnosis = std::move(other);
-            }
-        } catch (const attn::ShapeError&) {
-            // The matrices fit in one way alone.
-        }
-    }
+    attn::Diagnosis diagnosis = diagnosis_in_either_layout(arguments, asked, options);
     attn::Plan& best = *diagnosis.plan;
     for (const auto& [name, tensor] : diagnosis.given.entries()) {
         const bool is_step =

@@ -56,19 +56,11 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     return parameters;
 }
 
-/// Whether each row of the last axis sums to 1, as far as printed decimals tell.
+/// Whether rows hold shares that sum to 1, as far as printed decimals tell.
 bool sums_to_one(const attn::Tensor& tensor) {
-    constexpr double near = 0.02;
-    const std::size_t columns = tensor.dimension() == 0 ? 0 : tensor.shape().back();
-    double sum = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        if (!(tensor.at(i) >= 0)) return false;
-        sum += tensor.at(i);
-        if ((i + 1) % columns != 0) continue;
-        if (std::abs(sum - 1) > near) return false;
-        sum = 0;
-    }
-    return columns > 0;
+    bool has_shares = tensor.dimension() > 0 && tensor.shape().back() > 0;
+    attn::each_number(tensor, [&](std::size_t, double cell) { has_shares &= cell >= 0; });
+    return has_shares && !row_off_one(tensor, 0.02);
 }
 
 bool hides_cells(const attn::Tensor& tensor) {
@@ -82,14 +74,21 @@ bool may_be_given(const std::string& step) {
     const attn::StepTable& table = attn::step_table();
     const auto card = std::ranges::find(table, step, &attn::Step::name);
     if (card == table.end()) return false;
-    attn::Ledger alone;
-    alone.record(step, attn::Tensor());
     return card->kind == attn::Step::Kind::input || card->kind == attn::Step::Kind::parameter ||
-           step == "query" || step == "key" || step == "value" ||
-           !attn::given_beginning(alone).empty();
+           step == "query" || step == "key" || step == "value" || attn::is_beginning(step);
 }
 
 }  // namespace
+
+std::optional<OffRow> row_off_one(const attn::Tensor& tensor, double near) {
+    const std::size_t columns = tensor.shape().back();
+    for (std::size_t first = 0; first < tensor.size(); first += columns) {
+        double sum = 0;
+        for (std::size_t i = first; i < first + columns; ++i) sum += tensor.at(i);
+        if (!(std::abs(sum - 1) <= near)) return OffRow{first, sum};
+    }
+    return std::nullopt;
+}
 
 std::string given_as(const std::string& name, const attn::Tensor& tensor) {
     std::vector<std::string> steps = attn::known_steps(name);
@@ -111,8 +110,7 @@ attn::Ledger by_our_names(const Arguments& arguments, const attn::Ledger& file,
                           std::vector<std::string>& notes) {
     const std::map<std::string, std::string> said = mapped_names(arguments, file);
     const auto is_ours = [&](const std::string& name) {
-        return std::ranges::any_of(attn::step_table(),
-                                   [&](const attn::Step& step) { return step.name == name; });
+        return std::ranges::count(attn::step_table(), name, &attn::Step::name) > 0;
     };
     attn::Ledger named;
     std::vector<std::string> assumed;

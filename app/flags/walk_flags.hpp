@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,14 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
 ///
 /// Errors  ConfigError for an unknown id, for a mistake that cannot show in this walk, and with
 ///         --variant fused, which leaves out the steps that they replace.
+/// A row whose numbers do not sum to 1: its first element, and the sum.
+struct OffRow {
+    std::size_t first;
+    double sum;
+};
+/// The first row of the last axis whose sum is further than `near` from 1.
+std::optional<OffRow> row_off_one(const attn::Tensor& tensor, double near);
+
 /// The step that a tensor of that name is given as, by its name and, where programs call scores and
 /// weights alike, by its numbers; empty if there is none. Without a name, weights whose rows sum to
 /// 1.

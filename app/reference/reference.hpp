@@ -13,7 +13,7 @@ std::string short_help(const Command& command);
 /// The same with all of its own flags, in lines of at most 80 columns.
 std::string whole_help(const Command& command);
 
-/// What a word of the field means, in three sentences with a formula, a command to try and a page of
+/// Explains a word of the field in three sentences, with a formula, a command to try and a page of
 /// the tour; empty for a word that words.txt does not have.
 std::string word_help(const std::string& word);
 

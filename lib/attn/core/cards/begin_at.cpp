@@ -47,9 +47,11 @@ void begin_at(const std::string& beginning, StepTable& table, const Plan& plan) 
             step.formula = [](const PlannedStep& of) { return of.step.name + " as given"; };
         }
         if (!step.applies(plan)) continue;
-        const bool is_made = can_be_made({plan, table, step}, made);
-        (is_given || is_made) ? static_cast<void>(made.insert(step.name))
-                              : static_cast<void>(step.applies = never);
+        if (is_given || can_be_made({plan, table, step}, made)) {
+            made.insert(step.name);
+        } else {
+            step.applies = never;
+        }
     }
     const std::set<std::string> needed = needed_steps(table, plan);
     for (Step& step : table) {

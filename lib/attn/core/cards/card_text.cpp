@@ -154,9 +154,7 @@ public:
             if (auto conditions = std::exchange(text.ways.back().conditions, {});
                 !conditions.empty()) {
                 step.applies = [text = &text, conditions](const Plan& plan) {
-                    const PlannedStep of = before_tables(plan, *text);
-                    return std::ranges::all_of(
-                        conditions, [&](const Condition& each) { return each.holds(of); });
+                    return all_hold(conditions, before_tables(plan, *text));
                 };
             }
             let_follow(step, text);

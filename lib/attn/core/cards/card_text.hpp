@@ -22,6 +22,8 @@ struct Condition {
     bool holds(const PlannedStep& of) const { return when.holds(of) != negated; }
 };
 
+bool all_hold(const std::vector<Condition>& conditions, const PlannedStep& of);
+
 /// A line below a rule: `loop softmax`.
 struct CardLine {
     std::string_view word, says;

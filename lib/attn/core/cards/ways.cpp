@@ -111,23 +111,13 @@ void let_follow(Step& step, CardText& text) {
     };
 }
 
-bool Way::is_meant(const PlannedStep& of) const {
+bool all_hold(const std::vector<Condition>& conditions, const PlannedStep& of) {
     return std::ranges::all_of(conditions, [&](const Condition& each) { return each.holds(of); });
 }
 
-bool Way::has(std::string_view word) const {
-    return std::ranges::find(lines, word, &CardLine::word) != lines.end();
-}
-
-std::string Way::said(std::string_view word) const {
-    std::string text;
-    for (const CardLine& line : lines) {
-        if (line.word != word) continue;
-        if (!text.empty()) text += '\n';
-        text += line.says;
-    }
-    return text;
-}
+bool Way::is_meant(const PlannedStep& of) const { return all_hold(conditions, of); }
+bool Way::has(std::string_view word) const { return has_word(lines, word); }
+std::string Way::said(std::string_view word) const { return said_after(lines, word); }
 
 const Way* CardText::way(const PlannedStep& of) const {
     for (const Way& each : ways) {

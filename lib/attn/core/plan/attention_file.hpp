@@ -120,6 +120,8 @@ double number_of(const RuleTree& expression, const std::map<std::string, double>
 /// and keys, `P` keys of the past, `offset` keys before the first query's own, `scale` what scores
 /// are divided by, `cap` of the scores where there is one, `pi`, and those of attention files.
 std::map<std::string, double> rule_settings(const Plan& plan);
+/// How a plan tells one of these that has it in every walk; nullptr for any other name.
+double (*walk_number(std::string_view name))(const Plan&);
 /// Whether a name is one of these in every walk, and no attention file's own.
 bool is_walk_number(const std::string& name);
 

@@ -19,7 +19,7 @@ bool is_sized(const Plan& plan) { return plan.head_dim > 0; }
 
 /// A number that rules know in every walk.
 struct WalkNumber {
-    const char* name;
+    std::string_view name;
     double (*of)(const Plan&);
 };
 double of_size(std::size_t size) { return static_cast<double>(size); }
@@ -65,14 +65,18 @@ std::shared_ptr<const Tensor> tensor_of(const AttentionParameter& parameter, con
 
 }  // namespace
 
+double (*walk_number(std::string_view name))(const Plan&) {
+    const auto* const known = std::ranges::find(walk_numbers, name, &WalkNumber::name);
+    return known == std::end(walk_numbers) ? nullptr : known->of;
+}
+
 bool is_walk_number(const std::string& name) {
-    return name == "cap" ||
-           std::ranges::any_of(walk_numbers, [&](const auto& each) { return each.name == name; });
+    return name == "cap" || walk_number(name) != nullptr;
 }
 
 std::map<std::string, double> rule_settings(const Plan& plan) {
     std::map<std::string, double> settings;
-    for (const WalkNumber& each : walk_numbers) settings[each.name] = each.of(plan);
+    for (const WalkNumber& each : walk_numbers) settings[std::string(each.name)] = each.of(plan);
     if (plan.caps()) settings["cap"] = plan.config.softcap;
     for (const auto& file : plan.config.attentions) {
         for (const AttentionNumber& each : file->settings) {

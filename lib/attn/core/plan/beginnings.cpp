@@ -11,6 +11,8 @@ constexpr std::array steps{"scores", "scaled_scores", "masked_scores", "weights"
 
 }  // namespace
 
+bool is_beginning(std::string_view step) { return std::ranges::count(steps, step) > 0; }
+
 std::string given_beginning(const Ledger& given) {
     if (given.has("query") && given.has("key")) return "";
     const auto* const first =

@@ -1,11 +1,15 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "attn/core/plan/config.hpp"
 
 namespace attn {
 
 // A walk may begin at scores or weights that somebody has, without query and key.
+
+/// Whether a walk may begin at that step, after query and key.
+bool is_beginning(std::string_view step);
 
 /// The first step after query and key that is among given tensors, where these do not make it
 /// anew: `scores`, `scaled_scores`, `masked_scores` or `weights`. Empty if query and key are given

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "attn/ground/text/strings.hpp"
@@ -27,5 +28,21 @@ inline std::string_view taken_part(std::string_view& list, std::string_view betw
 
 /// Takes the first word off a text.
 inline std::string_view taken_word(std::string_view& text) { return taken_part(text, " \t"); }
+
+/// Whether a line of a paragraph begins with a word.
+bool has_word(const auto& lines, std::string_view word) {
+    return std::ranges::any_of(lines, [&](const auto& line) { return line.word == word; });
+}
+
+/// The text after a word, one line for each line that begins with it.
+std::string said_after(const auto& lines, std::string_view word) {
+    std::string text;
+    for (const auto& line : lines) {
+        if (line.word != word) continue;
+        if (!text.empty()) text += '\n';
+        text += line.says;
+    }
+    return text;
+}
 
 }  // namespace attn

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/projected.hpp"
 #include "attn/core/plan/score_bias.hpp"
@@ -192,29 +193,20 @@ bool goes_over(const Plan& plan) {
     return plan.config.softmax_axis == axis;
 }
 
+/// Those that rules know, too, are in the table of walk_number().
 struct NamedNumber {
     std::string_view name;
     double (*of)(const Plan&);
 };
 const NamedNumber numbers_of_plan[]{
     {"B", [](const Plan& plan) { return number(plan.batch); }},
-    {"H", [](const Plan& plan) { return number(plan.heads); }},
     {"Hc", [](const Plan& plan) { return number(plan.context_heads()); }},
-    {"G", [](const Plan& plan) { return number(plan.kv_heads); }},
     {"Gv", [](const Plan& plan) { return number(plan.value_heads()); }},
-    {"group", [](const Plan& plan) { return number(plan.queries_per_key()); }},
-    {"D", [](const Plan& plan) { return number(plan.head_dim); }},
     {"Dk", [](const Plan& plan) { return number(plan.key_dim()); }},
     {"Dm", [](const Plan& plan) { return number(plan.mixed_dim()); }},
-    {"Dv", [](const Plan& plan) { return number(plan.value_dim); }},
-    {"C", [](const Plan& plan) { return number(plan.embed_dim); }},
     {"Cm", [](const Plan& plan) { return number(plan.memory_dim); }},
     {"Co", [](const Plan& plan) { return number(plan.output_dim); }},
-    {"Tq", [](const Plan& plan) { return number(plan.query_len); }},
-    {"Tk", [](const Plan& plan) { return number(plan.key_len); }},
-    {"P", [](const Plan& plan) { return number(plan.past_len); }},
     {"n", [](const Plan& plan) { return number(std::bit_floor(plan.heads)); }},
-    {"offset", [](const Plan& plan) { return static_cast<double>(causal_offset(plan)); }},
     {"norm_eps", [](const Plan& plan) { return plan.config.qk_norm.eps; }},
     {"type_eps", [](const Plan& plan) { return epsilon(plan.compute_dtype); }},
     {"first_row", [](const Plan& plan) { return double(first_position_row(plan)); }},
@@ -305,6 +297,7 @@ const NamedTruth truths_of_plan[]{
 std::function<double(const Plan&)> find_fact(std::string_view name) {
     const auto number = std::ranges::find(numbers_of_plan, name, &NamedNumber::name);
     if (number != std::end(numbers_of_plan)) return number->of;
+    if (const auto known = walk_number(name)) return known;
     const auto truth = std::ranges::find(truths_of_plan, name, &NamedTruth::name);
     if (truth == std::end(truths_of_plan)) return {};
     return [of = truth->of](const Plan& plan) { return of(plan) ? 1.0 : 0.0; };

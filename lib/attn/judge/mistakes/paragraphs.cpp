@@ -190,17 +190,8 @@ const Texts& texts() {
 
 }  // namespace
 
-bool MistakeText::has(std::string_view word) const {
-    return std::ranges::find(lines, word, &MistakeLine::word) != lines.end();
-}
-
-std::string MistakeText::said(std::string_view word) const {
-    std::string text;
-    for (const MistakeLine& line : lines) {
-        if (line.word == word) text += (text.empty() ? "" : "\n") + line.says;
-    }
-    return text;
-}
+bool MistakeText::has(std::string_view word) const { return has_word(lines, word); }
+std::string MistakeText::said(std::string_view word) const { return said_after(lines, word); }
 
 void MistakeText::refuse(const std::string& reason) const {
     throw ConfigError("data/mistakes: mistake " + id + ": " + reason);
