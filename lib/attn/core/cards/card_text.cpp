@@ -208,7 +208,8 @@ private:
     };
 
     static CardText* new_text(std::string_view word, std::string_view name) {
-        auto* const text = new CardText;
+        static std::deque<CardText>& kept = *new std::deque<CardText>();  // as the text is
+        CardText* const text = &kept.emplace_back();
         Step& step = text->card;
         step.name = std::string(name);
         if (word == "given") step.kind = Step::Kind::input;
