@@ -101,14 +101,9 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     const attn::Ledger ledger = attn::walk(plan, given);
     for (const attn::FormComparison& each :
          attn::compare_forms(plan, given, ledger, attn::FormBounds::all)) {
-        is_right = is_right && each.step.equal();
+        is_right = is_right && each.equal();
         text += each.text() + "\n";
-        promises.push_back({{"name", each.step.name},
-                            {"left", each.left},
-                            {"right", each.right},
-                            {"apart", each.step.distance.absolute},
-                            {"bound", each.step.tolerance.absolute},
-                            {"same", each.step.equal()}});
+        promises.push_back(attn::json_of(each));
     }
     write_text_or_json(
         arguments, [&] { return text; },

@@ -46,7 +46,7 @@ std::vector<std::string> commands_in_prose(const std::string& text) {
     static const std::set<std::string> names{
         "attn-explain", "tour",        "notebook", "step", "why",       "lint",     "compare",
         "tolerance",    "diagnose",    "probe",    "bugs", "quiz",      "generate", "heads",
-        "export",       "completions", "man",      "help", "attentions"};
+        "export",       "completions", "man",      "help", "attentions", "laws"};
     std::istringstream lines(text);
     std::vector<std::string> commands;
     std::string fence;

@@ -100,6 +100,7 @@ private:
         if (word == "attention") return &file_.name;
         if (word == "title") return &file_.title;
         if (word == "source") return &file_.source;
+        if (word == "lesson") return &file_.lesson;
         return word == "begins" ? &file_.begins : nullptr;
     }
 

@@ -61,7 +61,7 @@ struct AttentionMistake {
 struct AttentionFile {
     std::string label;  ///< what messages call it: the file, or its name
     std::string text;   ///< all of it
-    std::string name, title{}, source{}, begins{};
+    std::string name, title{}, source{}, lesson{}, begins{};
     std::size_t begins_line = 0;
     std::vector<AttentionNumber> settings{}, axes{};
     std::vector<AttentionParameter> parameters{};
@@ -95,7 +95,7 @@ const std::vector<std::string>& attention_words();
 /// Reads a file, line by line: a word and what it says; `#` begins a remark.
 ///
 ///     file        { line }
-///     line        attention NAME | title TEXT | source TEXT | begins FLAGS
+///     line        attention NAME | title TEXT | source TEXT | lesson TEXT | begins FLAGS
 ///                 | setting NAME = expression | axis LETTER < expression
 ///                 | parameter cell ~ distribution | parameter cell = expression
 ///                 | form NAME | same NAME { NAME } | step rule | mistake NAME at STEP
@@ -109,8 +109,10 @@ AttentionFile parse_attention(const std::string& text, const std::string& label)
 
 /// The text of an attention that the program holds, or nothing.
 std::string shipped_attention(std::string_view name);
-/// Their names, in the order of the program's list.
+/// Their names, in the order of the program's list: those of data/attentions, and the laws of
+/// data/laws, whose forms are two sides of one fact.
 std::vector<std::string> shipped_attention_names();
+std::vector<std::string> shipped_law_names();
 
 /// The value of an expression of numbers and settings.
 double number_of(const RuleTree& expression, const std::map<std::string, double>& settings);

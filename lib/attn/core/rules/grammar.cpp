@@ -31,7 +31,8 @@ choice     = "if" expression "then" expression "else" expression .
 
 const char* attention_grammar() {
     return R"ebnf(file       = { line } .                        # "#" begins a remark
-line       = "attention" name | "title" text | "source" text | "begins" flags
+line       = "attention" name | "title" text | "source" text | "lesson" text
+           | "begins" flags
            | "setting" name "=" expression | "axis" name "<" expression
            | "parameter" cell "~" distribution | "parameter" cell "=" expression
            | "form" name | "same" name { name }

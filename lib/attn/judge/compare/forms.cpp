@@ -91,22 +91,51 @@ std::string FormComparison::text() const {
         return step.name + " is " + shape_text(step.left) + both + shape_text(step.right) + " in " +
                right;
     }
-    if (step.distance.absolute == 0) {
-        return step.name + " is the same" + both + right + ", to the last bit";
+    if (equal()) {
+        const std::string apart = step.distance.absolute == 0
+                                      ? "to the last bit"
+                                      : brief(step.distance.absolute) +
+                                            " apart at most, where rounding explains " +
+                                            brief(step.tolerance.absolute);
+        if (proof.verdict == Proof::Verdict::proved) {
+            return step.name + " is the same" + both + right +
+                   ", proved for every input of these shapes: here " + apart;
+        }
+        return step.name + " is the same" + both + right + " on this walk: " + apart +
+               (proof.why.empty() ? "" : " (not decided for others: " + proof.why + ")");
     }
     if (step.equal()) {
-        return step.name + " is the same" + both + right + ": " + brief(step.distance.absolute) +
-               " apart at most, where rounding explains " + brief(step.tolerance.absolute);
+        return step.name + index_text(indices_of(proof.cell, step.left)) + both + right +
+               " is not the same function, though rounding hides it here: " +
+               brief(step.distance.absolute) + " apart at most";
     }
     return step.name + index_text(step.cell) + " is " + brief(step.left_value) + both +
            brief(step.right_value) + " in " + right + ": " + brief(step.distance.absolute) +
            " apart at most, where rounding explains " + brief(step.tolerance.absolute);
 }
 
+JsonText json_of(const FormComparison& compared) {
+    using Verdict = Proof::Verdict;
+    const StepComparison& step = compared.step;
+    const Verdict verdict = compared.proof.verdict;
+    return {{"name", step.name},
+            {"left", compared.left},
+            {"right", compared.right},
+            {"apart", step.distance.absolute},
+            {"bound", step.tolerance.absolute},
+            {"same", compared.equal()},
+            {"proof", verdict == Verdict::proved    ? "proved"
+                      : verdict == Verdict::refuted ? "refuted"
+                                                    : "undecided"},
+            {"undecided", compared.proof.why}};
+}
+
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
                                           const Ledger& ledger, FormBounds bounds) {
     std::vector<FormComparison> all;
     const WalkedForm walked{plan, step_table(plan), ledger};
+    const bool proves = bounds == FormBounds::all;
+    ExactWalk exact(plan, walked.table, given, ledger);
     for (const auto& file : plan.config.attentions) {
         if (file->same.empty()) continue;
         const std::string own = file->walked_form(plan.config.form);
@@ -116,10 +145,12 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
             other.config.form = form;
             const StepTable table = step_table(other);
             const Ledger made = walk(other, given, table);
+            ExactWalk other_exact(other, table, given, made);
             for (const std::string& name : file->same) {
                 FormComparison found{file->name, own, form, {}};
                 found.step.name = name;
                 compare_step(walked, {other, table, made}, bounds, found.step);
+                if (proves) found.proof = prove_same(exact, other_exact, name);
                 all.push_back(std::move(found));
             }
         }

@@ -1,0 +1,311 @@
+#include "attn/judge/compare/proof.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "attn/core/plan/plan.hpp"
+#include "attn/core/rules/indices.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+/// Some seconds of work.
+constexpr std::size_t most_work = 20'000'000;
+/// A recurrence that runs backwards is evaluated as deep as it has tokens.
+constexpr std::size_t most_tokens = 512;
+
+/// Whether a node reads floating-point numbers, not only ids, positions or masks.
+bool reads_numbers(const BoundRule& node) {
+    return (node.tensor != nullptr && node.node->type == RuleType::number) ||
+           std::ranges::any_of(node.parts, reads_numbers);
+}
+
+/// The rule of a parameter that an attention file gives as an expression.
+std::optional<Rule> rule_of_parameter(const PlannedStep& of) {
+    for (const auto& file : of.plan.config.attentions) {
+        for (const AttentionParameter& each : file->parameters) {
+            if (each.name != of.step.name || each.value == nullptr) continue;
+            return completed(Rule("", each.name, each.letters, each.value),
+                             of.step.outline(of.plan), rule_names(of));
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+/// A rule that is evaluated cell by cell.
+class ExactWalk::ExactRule : RuleIndices {
+public:
+    ExactRule(ExactWalk& walk, const Rule& rule, BoundTree tree)
+        : RuleIndices(rule, tree.indices), walk_(walk), tree_(std::move(tree)) {
+        require_known_places(tree_.root);
+    }
+
+    ExactNumber at(std::size_t place) {
+        const std::vector<Index> around = index_;  // a recurrence asks itself
+        for (std::size_t axis = tree_.lengths.size(); axis-- > 0;) {
+            index_[axis] = static_cast<Index>(place % tree_.lengths[axis]);
+            place /= tree_.lengths[axis];
+        }
+        const ExactNumber result = number(tree_.root);
+        index_ = around;
+        return result;
+    }
+
+private:
+    /// A condition; nothing if it depends on an order of numbers, with their hash.
+    struct Truth {
+        std::optional<bool> holds{};
+        ExactNumber hash{};
+    };
+
+    /// Errors  Undecided if a place is chosen by numbers.
+    void require_known_places(const BoundRule& node) const {
+        const Kind kind = node.node->kind;
+        for (const BoundRule& part : node.parts) {
+            require_known_places(part);
+            const bool is_place =
+                kind == Kind::cell || (kind == Kind::reduce && &part != &node.parts.back());
+            if (is_place && reads_numbers(part)) {
+                throw Undecided("numbers choose a place of " + node.node->word);
+            }
+        }
+        const bool is_whole = kind != Kind::cell && node.node->type == RuleType::whole;
+        if (is_whole && reads_numbers(node)) throw Undecided("an order of numbers decides it");
+        if (node.tensor != nullptr && node.node->type != RuleType::number &&
+            walk_.follows_from_numbers(node.node->word)) {
+            throw Undecided(node.node->word + " depends on an order of numbers");
+        }
+    }
+
+    ExactNumber number(const BoundRule& node) {
+        if (++walk_.work_ > most_work) throw Undecided("the walk is too large: take fewer tokens");
+        switch (node.node->kind) {
+            case Kind::cell:
+                if (node.node->type != RuleType::number) return exact_constant(value(node));
+                return walk_.cell(walk_.tensor(node.node->word), place_in(node));
+            case Kind::choose:
+                return chosen(node);
+            case Kind::reduce:
+                return reduced(node);
+            case Kind::number:
+            case Kind::name:
+                return exact_constant(value(node));
+            default:
+                break;
+        }
+        if (gives_truth(*node.node)) {
+            const Truth truth = this->truth(node);
+            return truth.holds ? exact_constant(*truth.holds ? 1 : 0) : truth.hash;
+        }
+        if (node.node->type == RuleType::whole) return exact_constant(value(node));
+        if (node.node->word == "sqrt") return root(node.parts[0]);
+        if (node.node->word == "^") return power(node.parts[0], node.parts[1]);
+        const ExactNumber x = number(node.parts[0]);
+        if (node.parts.size() == 2) return joined(node, x, number(node.parts[1]));
+        if (node.node->word == "-") return -x;
+        if (node.node->word == "exp" || x.is_finite()) {
+            return exact_call(node.function->name, x);
+        }
+        const double beyond =
+            x.state == ExactNumber::State::infinite ? x.sign * start_of("min") : std::nan("");
+        return exact_constant(node.function->value(beyond, beyond));
+    }
+
+    ExactNumber joined(const BoundRule& node, const ExactNumber& x, const ExactNumber& y) {
+        const std::string& word = node.node->word;
+        if (word == "+") return x + y;
+        if (word == "-") return x + -y;
+        if (word == "*") return x * y;
+        if (word == "/") return x / y;
+        if (!reads_numbers(node)) return exact_constant(value(node));
+        return exact_opaque(node.function->name, std::vector{x, y});
+    }
+
+    ExactNumber root(const BoundRule& of) {
+        const ExactNumber x = number(of);
+        return reads_numbers(of) ? exact_opaque("sqrt", {&x, 1}) : exact_root(x, value(of));
+    }
+
+    ExactNumber power(const BoundRule& base, const BoundRule& exponent) {
+        const ExactNumber x = number(base);
+        if (reads_numbers(exponent)) return exact_power(x, number(exponent));
+        const double times = value(exponent), halves = 2 * times;
+        if (times == std::floor(times) && std::abs(times) < 1e6) {
+            return exact_power(x, static_cast<std::int64_t>(times));
+        }
+        if (halves == std::floor(halves) && std::abs(halves) < 1e6) {
+            return exact_power(root(base), static_cast<std::int64_t>(halves));
+        }
+        return exact_power(x, number(exponent));
+    }
+
+    ExactNumber chosen(const BoundRule& node) {
+        const Truth condition = truth(node.parts[0]);
+        if (condition.holds) return number(node.parts[*condition.holds ? 1 : 2]);
+        return exact_opaque(
+            "if", std::vector{condition.hash, number(node.parts[1]), number(node.parts[2])});
+    }
+
+    Truth truth(const BoundRule& node) {
+        if (!reads_numbers(node)) return {value(node) != 0};
+        const std::string& word = node.node->word;
+        if (node.node->kind == Kind::choose) {
+            const Truth condition = truth(node.parts[0]);
+            if (condition.holds) return truth(node.parts[*condition.holds ? 1 : 2]);
+            return {{}, chosen(node)};
+        }
+        if (word == "and" || word == "or") {
+            const Truth left = truth(node.parts[0]);
+            if (left.holds == (word == "or")) return left;
+            const Truth right = truth(node.parts[1]);
+            if (left.holds || right.holds == (word == "or")) return right;
+            if (right.holds) return left;
+            return {{}, exact_opaque(node.function->name, std::vector{left.hash, right.hash})};
+        }
+        if (word == "not") {
+            const Truth truth = this->truth(node.parts[0]);
+            if (truth.holds) return {!*truth.holds};
+            return {{}, exact_opaque("not", {&truth.hash, 1})};
+        }
+        const ExactNumber x = number(node.parts[0]), y = number(node.parts[1]);
+        if (x.is_finite() && y.is_finite()) {
+            return {{}, exact_opaque(node.function->name, std::vector{x, y})};
+        }
+        const auto beyond = [](const ExactNumber& each) {
+            if (each.is_finite()) return 0.0;
+            return each.state == ExactNumber::State::not_a_number ? std::nan("")
+                                                                  : each.sign * start_of("min");
+        };
+        return {node.function->value(beyond(x), beyond(y)) != 0};
+    }
+
+    ExactNumber reduced(const BoundRule& node) {
+        const std::string& word = node.node->word;
+        if (word == "argmax" || word == "rank") return exact_constant(value(node));
+        const Index first = whole(node.parts[0]), end = whole(node.parts[1]);
+        const bool is_extreme = word == "max" || word == "min";
+        ExactNumber result = exact_constant(start_of(word));
+        std::vector<ExactNumber> compared;
+        for (Index i = first; i < end; ++i) {
+            index_[node.index] = i;
+            const ExactNumber next = number(node.parts[2]);
+            if (word == "prod") {
+                result = result * next;
+            } else if (!is_extreme) {
+                result = result + next;
+            } else if (next != exact_constant(start_of(word))) {
+                compared.push_back(next);
+            }
+        }
+        if (is_extreme) return extreme(node, compared);
+        return word == "mean" ? result / exact_constant(static_cast<double>(end - first)) : result;
+    }
+
+    /// The largest or smallest of some numbers, of which the order is not known.
+    ExactNumber extreme(const BoundRule& node, const std::vector<ExactNumber>& of) {
+        const std::string& word = node.node->word;
+        if (of.empty()) return exact_constant(start_of(word));
+        if (of.size() == 1 || std::ranges::count(of, of[0]) == std::ssize(of)) return of[0];
+        if (!reads_numbers(node)) return exact_constant(value(node));
+        const auto beyond = std::ranges::find_if_not(of, &ExactNumber::is_finite);
+        if (beyond != of.end()) return *beyond;
+        return exact_opaque(joins(word).name, of);
+    }
+
+    ExactWalk& walk_;
+    BoundTree tree_;
+};
+
+/// The cells of a step that are known so far, and its rule.
+struct ExactWalk::ExactTensor {
+    std::string step;
+    std::optional<Rule> rule{};
+    std::unique_ptr<ExactRule> evaluates{};
+    std::vector<ExactNumber> cells{};
+    std::vector<char> known{};
+};
+
+ExactWalk::ExactWalk(const Plan& plan, const StepTable& table, const Ledger& given,
+                     const Ledger& made)
+    : plan_(plan), table_(table), given_(given), made_(made) {}
+ExactWalk::~ExactWalk() = default;
+
+bool ExactWalk::follows_from_numbers(const std::string& step) {
+    const auto [place, is_new] = follows_.try_emplace(step, false);
+    if (!is_new) return place->second;
+    const Step& made = find_step(table_, step);
+    const std::optional<Rule> rule = rule_of({plan_, table_, made});
+    bool follows = false;
+    for (const std::string& name : rule ? tensors_read(*rule) : std::vector<std::string>()) {
+        const bool is_number = find_step(table_, name).holds == RuleType::number;
+        follows = follows || is_number || follows_from_numbers(name);
+    }
+    return follows_[step] = follows;
+}
+
+ExactWalk::ExactTensor& ExactWalk::tensor(const std::string& name) {
+    std::unique_ptr<ExactTensor>& held = tensors_[name];
+    if (held) return *held;
+    held = std::make_unique<ExactTensor>();
+    ExactTensor& tensor = *held;
+    tensor.step = name;
+    const Tensor& made = made_[name];
+    tensor.cells.resize(made.size());
+    tensor.known.resize(made.size(), 0);
+    const PlannedStep of{plan_, table_, find_step(table_, name)};
+    tensor.rule = given_.find(name) != nullptr ? rule_of_parameter(of) : rule_of(of);
+    if (!tensor.rule) return tensor;
+    const RuleScope scope{[this](const std::string& read) -> const Tensor& { return made_[read]; },
+                          {}};
+    tensor.evaluates = std::make_unique<ExactRule>(
+        *this, *tensor.rule, bind_rule(*tensor.rule, made.axes(), made.shape(), scope));
+    return tensor;
+}
+
+const ExactNumber& ExactWalk::cell(ExactTensor& tensor, std::size_t place) {
+    if (!tensor.known[place]) {
+        const ExactNumber made =
+            tensor.evaluates ? tensor.evaluates->at(place) : exact_variable(tensor.step, place);
+        tensor.cells[place] = made;
+        tensor.known[place] = 1;
+    }
+    return tensor.cells[place];
+}
+
+const std::vector<ExactNumber>& ExactWalk::cells_of(const std::string& step) {
+    if (plan_.key_len > most_tokens) throw Undecided("the walk is too large: take fewer tokens");
+    ExactTensor& tensor = this->tensor(step);
+    for (std::size_t i = 0; i < tensor.cells.size(); ++i) cell(tensor, i);
+    return tensor.cells;
+}
+
+void ExactWalk::take(const std::string& step, const std::vector<ExactNumber>& cells) {
+    tensor(step).cells = cells;
+}
+
+Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step) {
+    try {
+        const std::vector<ExactNumber>&left = one.cells_of(step), &right = other.cells_of(step);
+        if (left.size() != right.size()) return {Proof::Verdict::refuted};
+        Proof proof{Proof::Verdict::proved};
+        for (std::size_t i = 0; i < left.size(); ++i) {
+            if (left[i] == right[i]) continue;
+            const char* const opaque = left[i].opaque != nullptr ? left[i].opaque : right[i].opaque;
+            if (opaque == nullptr) return {Proof::Verdict::refuted, {}, i};
+            proof = {Proof::Verdict::undecided, std::string(opaque) + " has no algebra here"};
+        }
+        if (proof.verdict == Proof::Verdict::proved) other.take(step, left);
+        return proof;
+    } catch (const Undecided& reason) {
+        return {Proof::Verdict::undecided, reason.what()};
+    }
+}
+
+}  // namespace attn

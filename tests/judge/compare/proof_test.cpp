@@ -1,0 +1,179 @@
+#include "attn/judge/compare/proof.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+#include <regex>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/plan.hpp"
+#include "attn/core/settings/settings.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/judge/compare/forms.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
+
+using namespace attn;
+
+namespace {
+
+using Verdict = Proof::Verdict;
+
+WalkConfig config_of(const std::string& text) {
+    WalkConfig config = configured("seq-len 5, embed-dim 8, heads 2, mask causal");
+    config.attentions = {std::make_shared<const AttentionFile>(parse_attention(text, "a.attn"))};
+    return config;
+}
+
+/// The proofs of all steps that a file promises.
+std::vector<FormComparison> compared(const WalkConfig& config) {
+    const Plan plan = resolve(config);
+    const Ledger given = draw(plan);
+    return compare_forms(plan, given, walk(plan, given), FormBounds::all);
+}
+
+/// Whether two ways to make `context` are the same function.
+Proof proof_of(const std::string& one, const std::string& other) {
+    const bool has_gate = (one + other).find("gate") != std::string::npos;
+    const std::string text = std::string("attention a\n") +
+                             (has_gate ? "parameter gate[h,t] ~ normal\n" : "") + "form one\n" +
+                             one + "\nform two\n" + other + "\nsame context\n";
+    INFO(one << " against " << other);
+    const auto found = compared(config_of(text));
+    REQUIRE(found.size() == 1);
+    return found[0].proof;
+}
+
+Proof proof_of_context(const std::string& one, const std::string& other) {
+    return proof_of("step context[h,q,f] = " + one, "step context[h,q,f] = " + other);
+}
+
+}  // namespace
+
+TEST_SUITE("compare: proofs") {
+    TEST_CASE("identities of sums, powers, exponentials and angles are proved") {
+        const std::pair<const char*, const char*> same[] = {
+            {"(query[h,q,f] + value[h,q,f]) ^ 2",
+             "query[h,q,f] ^ 2 + 2 * query[h,q,f] * value[h,q,f] + value[h,q,f] ^ 2"},
+            {"exp(query[h,q,f] + key[h,q,f])", "exp(key[h,q,f]) * exp(query[h,q,f])"},
+            {"tanh(query[h,q,f])", "2 * sigmoid(2 * query[h,q,f]) - 1"},
+            {"cos(query[h,q,f] - key[h,q,f])",
+             "cos(query[h,q,f]) * cos(key[h,q,f]) + sin(query[h,q,f]) * sin(key[h,q,f])"},
+            {"sin(query[h,q,f]) ^ 2 + cos(query[h,q,f]) ^ 2", "1"},
+            {"exp(sum t in 0..q + 1: logsigmoid(gate[h,t]))",
+             "prod t in 0..q + 1: sigmoid(gate[h,t])"},
+            {"exp(-softplus(query[h,q,f]))", "1 - sigmoid(query[h,q,f])"},
+            {"query[h,q,f] / sqrt(12)", "query[h,q,f] / (2 * sqrt(3))"},
+            {"query[h,q,f] * 8 ^ (1 / 2)", "query[h,q,f] * 4 / sqrt(2)"},
+            {"query[h,q,f] * 0.1 + query[h,q,f] * 0.2", "query[h,q,f] * 0.3"},
+            {"silu(query[h,q,f])", "query[h,q,f] - query[h,q,f] * sigmoid(-query[h,q,f])"},
+            {"query[h,q,f] / (1 + exp(-key[h,q,f]))", "query[h,q,f] * sigmoid(key[h,q,f])"}};
+        for (const auto& [one, other] : same) {
+            const Proof proof = proof_of_context(one, other);
+            CHECK_MESSAGE(proof.verdict == Verdict::proved, one << ": " << proof.why);
+        }
+    }
+    TEST_CASE("softmax is the same without the largest score, and with any other shift") {
+        const std::string values = "\nstep context[h,q,f] = sum k: weights[h,q,k] * value[h,k,f]";
+        const auto softmax = [&](const std::string& shift) {
+            const std::string at_j = std::regex_replace(shift, std::regex("k"), "j");
+            return "step weights[h,q,k] = exp(masked_scores[h,q,k]" + shift +
+                   ") / sum j: exp(masked_scores[h,q,j]" + at_j + ")" + values;
+        };
+        const std::string plain = softmax("");
+        CHECK(
+            proof_of(plain, "step context[h,q,f] = sum k: weights[h,q,k] * value[h,k,f]").verdict ==
+            Verdict::proved);
+        for (const char* shift : {" - 3", " + gate[h,q]"}) {
+            const std::string other = softmax(shift);
+            CHECK(proof_of(plain, other).verdict == Verdict::proved);
+        }
+        CHECK(proof_of(plain, softmax(" + gate[h,k]")).verdict == Verdict::refuted);
+    }
+    TEST_CASE("a difference that float32 hides is refuted") {
+        const std::pair<const char*, const char*> others[] = {
+            {"query[h,q,f]", "query[h,q,f] + 1e-12"},
+            {"query[h,q,f] / 3", "query[h,q,f] * 0.3333333333"},
+            {"query[h,q,f] / sqrt(2)", "query[h,q,f] * 0.7071067811865476"},
+            {"query[h,q,f]", "query[h,q,f] * (1 + 1e-9 * key[h,q,f])"},
+            {"exp(query[h,q,f])", "exp(query[h,q,f] * 1.0000000001)"},
+            {"query[h,q,f]", "if f == 2 then query[h,q,f] + 1e-15 else query[h,q,f]"}};
+        for (const auto& [one, other] : others) {
+            const Proof proof = proof_of_context(one, other);
+            CHECK_MESSAGE(proof.verdict == Verdict::refuted, one << ": " << proof.why);
+        }
+    }
+    TEST_CASE("what needs an order of numbers, or a root, is not decided and never refuted") {
+        const std::pair<const char*, const char*> same[] = {
+            {"relu(query[h,q,f]) - relu(-query[h,q,f])", "query[h,q,f]"},
+            {"max(query[h,q,f], key[h,q,f])", "max(key[h,q,f], query[h,q,f])"},
+            {"sqrt(exp(query[h,q,f]))", "exp(query[h,q,f] / 2)"},
+            {"if query[h,q,f] > 0 then query[h,q,f] else query[h,q,f]", "query[h,q,f]"},
+            {"abs(query[h,q,f]) ^ 2", "query[h,q,f] ^ 2"}};
+        for (const auto& [one, other] : same) {
+            const Proof proof = proof_of_context(one, other);
+            CHECK_MESSAGE(proof.verdict == Verdict::undecided, one);
+            CHECK_FALSE(proof.why.empty());
+        }
+        // Equal where both are numbers, but the first is nan for negative ones.
+        CHECK(proof_of_context("exp(log(query[h,q,f]))", "query[h,q,f]").verdict ==
+              Verdict::undecided);
+        CHECK(
+            proof_of_context("value[h,argmax t in 0..5: query[h,t,0],f]", "value[h,0,f]").verdict ==
+            Verdict::undecided);
+    }
+    TEST_CASE("a recurrence is proved equal to its sum, and refuted from another first state") {
+        const auto recurrence = [](const std::string& first) {
+            return "step state[h,t,f] = (if t == 0 then " + first +
+                   " else state[h,t - 1,f]) * sigmoid(gate[h,t]) + key[h,t,f]\n"
+                   "step context[h,q,f] = state[h,q,f]";
+        };
+        const std::string sum =
+            "step context[h,q,f] = sum t in 0..q + 1: key[h,t,f] * prod j in t + 1..q + 1: "
+            "sigmoid(gate[h,j])";
+        CHECK(proof_of(sum, recurrence("0")).verdict == Verdict::proved);
+        CHECK(proof_of(sum, recurrence("1e-30")).verdict == Verdict::refuted);
+    }
+    TEST_CASE("no mistake of a published attention is proved to be the same in another form") {
+        std::size_t tried = 0;
+        for (const std::string& name : shipped_attention_names()) {
+            const std::string text = shipped_attention(name);
+            const AttentionFile file = parse_attention(text, name);
+            if (file.same.empty() || file.begins != "--heads 2 --mask causal") continue;
+            for (const AttentionMistake& mistake : file.mistakes) {
+                for (const std::string& form : file.forms) {
+                    WalkConfig config = config_of(text);
+                    config.form = form;
+                    const Plan plan = resolve(config);
+                    const Ledger given = draw(plan);
+                    const StepTable right = step_table(plan);
+                    const Mistake& made_by = find_mistake(mistake.id, plan);
+                    if (!made_by.applies(plan)) continue;  // it belongs to another form
+                    const StepTable wrong = with_mistake(right, plan, made_by);
+                    const Ledger made = walk(plan, given, right);
+                    const Ledger made_wrong = walk(plan, given, wrong);
+                    const bool shows = !same_numbers(made["context"], made_wrong["context"]);
+                    ExactWalk one(plan, right, given, made);
+                    ExactWalk other(plan, wrong, given, made_wrong);
+                    const Proof proof = prove_same(one, other, "context");
+                    CHECK_MESSAGE((proof.verdict == Verdict::proved) == !shows,
+                                  name << " " << mistake.id);
+                    tried += shows ? 1U : 0U;
+                }
+            }
+        }
+        CHECK(tried > 30);
+    }
+    TEST_CASE("every form of a published attention is proved, except where numbers are sorted") {
+        for (const std::string& name : shipped_attention_names()) {
+            const WalkConfig config = config_of(shipped_attention(name));
+            if (config.attentions[0]->begins != "--heads 2 --mask causal") continue;
+            for (const FormComparison& each : compared(config)) {
+                const Verdict needed = name == "sparsemax" ? Verdict::undecided : Verdict::proved;
+                CHECK_MESSAGE(each.proof.verdict == needed, each.text());
+            }
+        }
+    }
+}
