@@ -55,6 +55,18 @@ set(attentions_text ${CMAKE_CURRENT_BINARY_DIR}/attentions.txt)
 add_custom_command(OUTPUT ${attentions_text} DEPENDS ${attentions} VERBATIM
     COMMAND sh -c "cat \"$@\" >attentions.txt" sh ${attentions}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# Facts about attention that hold for every input, each in two forms, in an order that teaches.
+set(laws "")
+foreach(law rows-sum-to-1 shift key-bias value-bias two-keys equal-keys first-token
+            masked-is-removed masked-afterwards later-tokens order-of-tokens scale one-matrix
+            values-and-output symmetric heads-side-by-side shared-keys online-softmax
+            without-softmax sinusoid-distance rope-distance rope-pairings)
+    list(APPEND laws ${PROJECT_SOURCE_DIR}/data/laws/${law}.attn)
+endforeach()
+set(laws_text ${CMAKE_CURRENT_BINARY_DIR}/laws.txt)
+add_custom_command(OUTPUT ${laws_text} DEPENDS ${laws} VERBATIM
+    COMMAND sh -c "cat \"$@\" >laws.txt" sh ${laws}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # The mistakes of the standard walk, in the order in which they are listed: that of the steps where
 # they show first, then what is harmless, then gradients.
 set(mistakes "")
@@ -67,6 +79,7 @@ add_custom_command(OUTPUT ${mistakes_text} DEPENDS ${mistakes} VERBATIM
     COMMAND sh -c "cat \"$@\" >mistakes.txt" sh ${mistakes}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 attn_lay(${lib}/judge/mistakes/mistakes.S ${mistakes_text})
-add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text} ${mistakes_text})
+add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text} ${laws_text}
+                                     ${mistakes_text})
 attn_lay(${lib}/data.S ${lib}/judge/diagnose/names.txt ${lib}/models/families.json
-         ${lib}/judge/lint/rules.txt ${attentions_text})
+         ${lib}/judge/lint/rules.txt ${attentions_text} ${laws_text})

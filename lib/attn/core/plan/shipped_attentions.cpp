@@ -4,8 +4,9 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/ground/text/strings.hpp"
 
-/// The files of data/attentions, one after the other.
+/// The files of data/attentions, and those of data/laws, one after the other.
 extern "C" const char attn_attentions[];
+extern "C" const char attn_laws[];
 
 namespace attn {
 namespace {
@@ -23,15 +24,8 @@ std::string_view shipped(std::string_view all, std::string_view name) {
     return {};
 }
 
-}  // namespace
-
-std::string shipped_attention(std::string_view name) {
-    return std::string(shipped(attn_attentions, name));
-}
-
-std::vector<std::string> shipped_attention_names() {
+std::vector<std::string> names_in(std::string_view all) {
     std::vector<std::string> names;
-    const std::string_view all = attn_attentions;
     const std::string begin = "attention  ";
     for (std::size_t at = 0; at < all.size(); ++at) {
         const bool is_begin = all.substr(at).starts_with(begin) && (at == 0 || all[at - 1] == '\n');
@@ -41,5 +35,15 @@ std::vector<std::string> shipped_attention_names() {
     }
     return names;
 }
+
+}  // namespace
+
+std::string shipped_attention(std::string_view name) {
+    const std::string_view found = shipped(attn_attentions, name);
+    return std::string(found.empty() ? shipped(attn_laws, name) : found);
+}
+
+std::vector<std::string> shipped_attention_names() { return names_in(attn_attentions); }
+std::vector<std::string> shipped_law_names() { return names_in(attn_laws); }
 
 }  // namespace attn

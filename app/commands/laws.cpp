@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/walk/step_rule.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/compare/forms.hpp"
+#include "attn/show/render/torch_text.hpp"
+
+namespace app {
+namespace {
+
+const std::vector<Flag>& laws_flags() {
+    static const std::vector<Flag> all{
+        {flags::name, "NAME", "the law to show on a walk",
+         one_of(attn::shipped_law_names)},
+        output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
+    return all;
+}
+
+/// One side of a law, walked.
+struct Side {
+    std::string form;
+    std::vector<std::string> rules;
+    attn::Tensor tensor;
+};
+
+std::vector<Side> sides_of(const attn::AttentionFile& law, const attn::Plan& plan,
+                           const attn::Ledger& given) {
+    std::vector<Side> sides;
+    for (const std::string& form : law.forms) {
+        attn::Plan own = plan;
+        own.config.form = form;
+        const attn::StepTable table = attn::step_table(own);
+        Side side{form, {}, attn::walk(own, given, table)[law.same.back()]};
+        for (const attn::Step& step : table) {
+            if (step.file.empty() || !step.applies(own) || !step.rule) continue;
+            side.rules.push_back(attn::told_rule({own, table, step}));
+        }
+        sides.push_back(std::move(side));
+    }
+    return sides;
+}
+
+std::string text_of(const Arguments& arguments, const attn::AttentionFile& law,
+                    const std::vector<Side>& sides,
+                    const std::vector<attn::FormComparison>& compared) {
+    std::string text = list_entry(arguments, law.name, law.name.size() + 2, law.title);
+    text += list_entry(arguments, "", 2, law.lesson);
+    if (!law.source.empty()) text += list_entry(arguments, "", 2, "Source: " + law.source + ".");
+    for (const Side& side : sides) {
+        text += "\nform " + side.form + "\n";
+        for (const std::string& rule : side.rules) text += "  " + rule + "\n";
+        text += law.same.back() + ":\n" + attn::torch_text(side.tensor) + "\n";
+    }
+    text += "\n";
+    for (const attn::FormComparison& each : compared) text += each.text() + "\n";
+    return text;
+}
+
+int write_law(const Arguments& arguments, const attn::AttentionFile& law) {
+    const attn::Plan plan =
+        attn::resolve(config_of(with_flags(arguments, {std::string(flags::attentions), law.name})));
+    const attn::Ledger given = attn::draw(plan);
+    const std::vector<Side> sides = sides_of(law, plan, given);
+    const std::vector<attn::FormComparison> compared =
+        attn::compare_forms(plan, given, attn::walk(plan, given), attn::FormBounds::all);
+    write_text_or_json(
+        arguments, [&] { return text_of(arguments, law, sides, compared); },
+        [&] {
+            std::vector<attn::JsonText> forms, same;
+            for (const Side& side : sides) {
+                forms.push_back({{"form", side.form}, {"rules", side.rules}});
+            }
+            for (const attn::FormComparison& each : compared) same.push_back(json_of(each));
+            return attn::JsonText{{"name", law.name},       {"title", law.title},
+                                  {"lesson", law.lesson},   {"source", law.source},
+                                  {"forms", {forms, ", "}}, {"same", {same, ",\n "}}}
+                .text;
+        });
+    return std::ranges::all_of(compared, &attn::FormComparison::equal) ? 0 : 1;
+}
+
+int run_laws(const Arguments& arguments) {
+    if (arguments.has(flags::name))
+        return write_law(arguments, *attention_of(arguments[flags::name]));
+    std::string text;
+    std::vector<attn::JsonText> rows;
+    for (const std::string& name : attn::shipped_law_names()) {
+        const auto law = attention_of(name);
+        text += list_entry(arguments, name, 22, law->title);
+        rows.push_back({{"name", name}, {"title", law->title}, {"lesson", law->lesson}});
+    }
+    write_list(arguments, text, rows);
+    return 0;
+}
+
+}  // namespace
+
+Command laws_command() {
+    return {"laws",
+            "list facts about attention, or show and prove one",
+            {laws_flags, json_flags, walk_flags, config_flags},
+            run_laws,
+            {{"attn-explain laws", "Lists the laws."},
+             {"attn-explain laws key-bias", "Shows both sides of one, their difference, a proof."},
+             {"attn-explain laws shift --seed 7 --seq-len 3", "The same on a walk of yours."}}};
+}
+
+}  // namespace app
