@@ -5,6 +5,7 @@
 #include "attn/judge/mistakes/mistake.hpp"
 #include "tests/judge/mistakes/configurations.hpp"
 #include "tests/support/program.hpp"
+#include "tests/support/thinned.hpp"
 
 using program::check_refused;
 using program::run;
@@ -56,7 +57,7 @@ TEST_SUITE("app: probe") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         std::set<std::string> shown;
-        for (const std::string& flags : probed_families) {
+        for (const std::string& flags : thinned(probed_families)) {
             REQUIRE(run("probe " + flags + " -o " + probe).exit_code == 0);
             const program::Result result =
                 run("diagnose --power --json --given " + probe + " " + flags);
@@ -73,7 +74,7 @@ TEST_SUITE("app: probe") {
                 unseen += " " + mistake.id;
             }
         }
-        CHECK(unseen == "");
+        if (thinned_by == 1) CHECK(unseen == "");
     }
 
     TEST_CASE("what a right program makes of a probe is right, and a mistake has its name") {

@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <span>
+#include <vector>
 
 #include "attn/ground/random/generator.hpp"
 #include "tests/core/fused/fused_reference.hpp"
+#include "tests/support/thinned.hpp"
 
 namespace {
 
@@ -17,12 +19,24 @@ struct TorchError {
 };
 
 constexpr std::uint64_t seeds = 40;
-constexpr TorchError torch_errors[] = {
-    {7, 1, 41.12e-9},   {7, 3, 45.79e-9},  {7, 64, 45.81e-9},   {7, 128, 48.35e-9},
-    {63, 1, 33.04e-9},  {63, 3, 29.2e-9},  {63, 64, 59.81e-9},  {63, 128, 78.86e-9},
-    {65, 1, 35.7e-9},   {65, 3, 30.52e-9}, {65, 64, 59.35e-9},  {65, 128, 78.22e-9},
-    {129, 1, 33.96e-9}, {129, 3, 25.8e-9}, {129, 64, 52.09e-9}, {129, 128, 67.05e-9},
-};
+const std::vector<TorchError> torch_errors = thinned<TorchError>({
+    {7, 1, 41.12e-9},
+    {7, 3, 45.79e-9},
+    {7, 64, 45.81e-9},
+    {7, 128, 48.35e-9},
+    {63, 1, 33.04e-9},
+    {63, 3, 29.2e-9},
+    {63, 64, 59.81e-9},
+    {63, 128, 78.86e-9},
+    {65, 1, 35.7e-9},
+    {65, 3, 30.52e-9},
+    {65, 64, 59.35e-9},
+    {65, 128, 78.22e-9},
+    {129, 1, 33.96e-9},
+    {129, 3, 25.8e-9},
+    {129, 64, 52.09e-9},
+    {129, 128, 67.05e-9},
+});
 
 /// The same inputs, drawn as PyTorch draws them.
 attn::test::Problem<float> drawn_as_by_torch(const TorchError& size, std::uint64_t seed) {
@@ -109,7 +123,8 @@ TEST_SUITE("fused: errors") {
         }
         for (std::size_t a = 0; a < instruction_sets.size(); ++a) {
             INFO(attn::instruction_set_name(instruction_sets[a]));
-            CHECK(std::exp(logarithms[a] / std::size(torch_errors)) < 1);
+            if (thinned_by > 1) continue;
+            CHECK(std::exp(logarithms[a] / static_cast<double>(torch_errors.size())) < 1);
         }
     }
 
