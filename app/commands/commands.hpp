@@ -18,6 +18,7 @@ struct Command {
     std::vector<FlagTable> tables;  ///< its flags and positional arguments, its own first
     int (*run)(const Arguments&);   ///< returns the exit code: 0 fine, 1 a finding, 2 trouble
     std::vector<Example> examples{};
+    std::string group{};  ///< its heading in lists: `Learn`, `Check`, ...; empty for the walk
 };
 
 /// All commands, the walk first.

@@ -21,8 +21,7 @@ namespace {
 
 const std::vector<Flag>& laws_flags() {
     static const std::vector<Flag> all{
-        {flags::name, "NAME", "the law to show on a walk",
-         one_of(attn::shipped_law_names)},
+        {flags::name, "NAME", "the law to show on a walk", one_of(attn::shipped_law_names)},
         output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
     return all;
 }

@@ -304,6 +304,9 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     document = attn::document_of(plan, ledger, table, tells_notes(arguments));
     if (arguments.has(flags::detail)) attn::add_rounding(document, plan, table, ledger);
     document.config = config_entries(arguments, plan);
+    if (arguments.has(flags::summary) && !arguments.has(flags::only)) {
+        document.counts = attn::counts_text(plan, table);
+    }
     add_verdict(ledger, document);
     if (!plan.config.attentions.empty()) add_forms(arguments, plan, given, ledger, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <functional>
@@ -164,11 +166,15 @@ std::string short_help(const Command& command) {
     std::string text = head(command);
     text.insert(text.find('\n'), "\nNew here? attn-explain tour answers twenty-two questions.");
     for (const auto& [flag, words] : first_month) text += entry(flag, words);
-    text += "\nExamples\n  $ attn-explain --text 'the cat sat' --heads 2 --mask causal\n";
-    const std::string more = "Commands: " + attn::joined(command_names(), " ") +
-                             ". Every flag: --help. attn-explain help TOPIC: a command, a flag, " +
-                             listed(split(topics, ' ')) + ".";
-    for (const std::string& line : attn::wrap(more, columns)) text += line + "\n";
+    text += "  $ attn-explain --text 'the cat sat' --heads 2 --mask causal\n";
+    std::string group;
+    for (const Command& each : commands()) {
+        if (each.name.empty()) continue;
+        if (each.group != group) text += "\n" + fmt::format("{:<7}", group = each.group);
+        text += " " + each.name;
+    }
+    text += "\n";
+    text += "Every flag: --help. A command, flag, subject or word: attn-explain help softmax\n";
     return text;
 }
 

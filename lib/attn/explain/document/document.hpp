@@ -85,6 +85,7 @@ struct Document {
     /// What central differences say of its gradients, in a line and as JSON; may be empty.
     std::string verdict{}, verdict_json{};
     bool is_wrong = false;  ///< by that verdict
+    std::string counts{};   ///< lines of counts_text(), for a summary; may be empty
     std::string name{};     ///< tells it from `other`: its flags, or `as printed`
     /// The same walk before a file changed, whose cells are told from these.
     std::shared_ptr<const Document> before{};
@@ -127,6 +128,11 @@ void add_derivations(Document& document, const Plan& plan, const StepTable& tabl
 ///
 /// Range   numbers that are not finite count for none of the rest.
 std::string summary_text(const Document& document);
+
+/// The numbers of parameters, of products (of two numbers of the walk, in sums at their longest) and
+/// of what a cache keeps, each with the steps that they come from. One line each, without those of
+/// which there are none.
+std::string counts_text(const Plan& plan, const StepTable& table);
 
 /// Which printed tensors have other cells than before, and how many: `x 1 of 12 cells, context
 /// all`; `nothing` where none has.

@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-constexpr const char* line_of_summary = "{:<18}{:<16}{:<9}{:>12}{:>12}{:>12}{}\n";
+constexpr const char* line_of_summary = "{:<18}{:<16}{:<9}{:>12}{:>12}{:>12}{:>12}{}\n";
 
 /// `1`, or the least and the largest where they differ by more than rounding.
 std::string range_text(double least, double largest) {
@@ -58,7 +58,7 @@ std::string distribution_text(const Tensor& tensor, bool masked) {
 std::string line_of(const Section& section, const Tensor& tensor) {
     double least = std::numeric_limits<double>::infinity();
     double largest = -least;
-    double sum = 0;
+    double sum = 0, squares = 0;
     std::size_t finite = 0;
     std::size_t nans = 0;
     std::size_t negative = 0;
@@ -70,6 +70,7 @@ std::string line_of(const Section& section, const Tensor& tensor) {
         least = std::min(least, number);
         largest = std::max(largest, number);
         sum += number;
+        squares += number * number;
         ++finite;
     }
     std::string shape;
@@ -90,9 +91,11 @@ std::string line_of(const Section& section, const Tensor& tensor) {
             std::ranges::find(section.reads, "masked_scores") != section.reads.end();
         say(distribution_text(tensor, masked));
     }
+    const double count = static_cast<double>(finite), mean = sum / count;
+    const double variance = std::max(squares / count - mean * mean, 0.0);
     const auto shown = [&](double number) { return finite > 0 ? brief(number) : "-"; };
     return fmt::format(line_of_summary, section.name, shape, dtype_name(tensor.dtype()),
-                       shown(least), shown(largest), shown(sum / static_cast<double>(finite)),
+                       shown(least), shown(largest), shown(mean), shown(std::sqrt(variance)),
                        remark);
 }
 
@@ -100,12 +103,12 @@ std::string line_of(const Section& section, const Tensor& tensor) {
 
 std::string summary_text(const Document& document) {
     std::string text =
-        fmt::format(line_of_summary, "step", "shape", "type", "min", "max", "mean", "");
+        fmt::format(line_of_summary, "step", "shape", "type", "min", "max", "mean", "std", "");
     for (const Section& section : document.sections) {
         const auto* tensor = std::get_if<Tensor>(&section.content);
         if (tensor != nullptr && section.shown) text += line_of(section, *tensor);
     }
-    return text;
+    return text + document.counts;
 }
 
 namespace {
