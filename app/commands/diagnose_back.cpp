@@ -12,25 +12,6 @@
 namespace app {
 namespace {
 
-/// The loss of the flags, or the gradient that a probe begins with; nothing where neither says it.
-std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan& plan) {
-    const attn::StepTable& table = attn::step_table(plan);
-    if (arguments.has(flags::loss)) return loss_of(arguments, plan, table);
-    if (!arguments.has(flags::given)) return std::nullopt;
-    const attn::Ledger given = read_ledger(arguments[flags::given], true);
-    for (const attn::Step& step : table) {
-        if (!step.applies(plan) || step.chain != attn::Chain::contexts) continue;
-        const attn::Tensor *target = given.find("target"), *start = given.find("d_" + step.name);
-        const attn::Tensor* tensor = start != nullptr ? start : target;
-        if (tensor == nullptr || tensor->shape() != step.outline(plan).shape) continue;
-        using Kind = attn::Loss::Kind;
-        return attn::Loss{.kind = start != nullptr ? Kind::upstream : Kind::mse,
-                          .target = *tensor,
-                          .file = arguments[flags::given]};
-    }
-    return std::nullopt;
-}
-
 /// A mistake of the way back, as a line says it.
 std::string finding_text(const attn::GradientFinding& finding) {
     const std::string at = finding.step + (finding.alone ? ", alone: " : ": ");
@@ -65,6 +46,24 @@ std::string finding_text(const attn::GradientFinding& finding) {
 
 }  // namespace
 
+std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan& plan) {
+    const attn::StepTable& table = attn::step_table(plan);
+    if (arguments.has(flags::loss)) return loss_of(arguments, plan, table);
+    if (!arguments.has(flags::given)) return std::nullopt;
+    const attn::Ledger given = read_ledger(arguments[flags::given], true);
+    for (const attn::Step& step : table) {
+        if (!step.applies(plan) || step.chain != attn::Chain::contexts) continue;
+        const attn::Tensor *target = given.find("target"), *start = given.find("d_" + step.name);
+        const attn::Tensor* tensor = start != nullptr ? start : target;
+        if (tensor == nullptr || tensor->shape() != step.outline(plan).shape) continue;
+        using Kind = attn::Loss::Kind;
+        return attn::Loss{.kind = start != nullptr ? Kind::upstream : Kind::mse,
+                          .target = *tensor,
+                          .file = arguments[flags::given]};
+    }
+    return std::nullopt;
+}
+
 GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& file) {
     GradientsApart apart;
     const auto is_mapped = [&](const std::string& name) {
@@ -90,18 +89,6 @@ GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& f
         }
     }
     return apart;
-}
-
-attn::GradientDiagnosis diagnose_back(const Arguments& arguments, const GradientsApart& apart,
-                                      const attn::DiagnoseOptions& options,
-                                      attn::Diagnosis& diagnosis) {
-    if (apart.gradients.entries().empty() || diagnosis.plan->fused()) return {};
-    attn::Ledger all = apart.gradients;
-    for (const auto& [name, tensor] : apart.forward.entries()) all.record(name, tensor);
-    attn::GradientDiagnosis back =
-        attn::diagnose_gradients({diagnosis, options, said_loss(arguments, *diagnosis.plan)}, all);
-    std::erase_if(diagnosis.skipped, [&](const auto& each) { return each.name == back.used; });
-    return back;
 }
 
 std::string gradients_text(const attn::GradientDiagnosis& back) {

@@ -352,6 +352,15 @@ bool Diagnosis::has_unknown() const {
     return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake; });
 }
 
+bool Diagnosis::has_open_end() const {
+    return std::ranges::any_of(
+        findings, [](const Finding& each) { return !each.mistake && each.follows.empty(); });
+}
+
+bool Diagnosis::is_right() const {
+    return !has_mistake() && !has_unknown() && std::ranges::none_of(findings, &Finding::asked);
+}
+
 bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
                  const Diagnosis& diagnosis, const DiagnoseOptions& options, bool must_be_right) {
     const auto wrong = std::ranges::find_if(diagnosis.steps, [](const StepVerdict& step) {

@@ -111,6 +111,10 @@ struct Diagnosis {
     bool judges_a_step() const;
     /// A step is wrong and no known mistake matches it.
     bool has_unknown() const;
+    /// Nor does a rule.
+    bool has_open_end() const;
+    /// Nothing is wrong or in question.
+    bool is_right() const;
 };
 
 /// Finds where somebody's tensors leave the reference, and which catalogued mistake leads there.
