@@ -78,10 +78,10 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
     if (!rows.empty()) said.push_back(rows);
     for (const WrongCell& each : wrong_cells(diagnosis)) {
         const auto finding = std::ranges::find(diagnosis.findings, each.step, &attn::Finding::step);
-        const bool is_named = finding != diagnosis.findings.end() && finding->mistake != nullptr;
+        const bool is_named = finding != diagnosis.findings.end() && finding->mistake() != nullptr;
         const std::string text =
             each.text() +
-            (is_named ? " (" + finding->mistake->id + ": " + finding->mistake->title.visible() + ")"
+            (is_named ? " (" + finding->mistake()->id + ": " + finding->mistake()->title.visible() + ")"
                       : "");
         said.push_back(text);
         const auto section = std::ranges::find(document.sections, each.step, &attn::Section::name);

@@ -1,6 +1,7 @@
 #include "attn/judge/diagnose/diagnose.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "attn/core/plan/draw_list.hpp"
@@ -22,7 +23,7 @@ public:
     Diagnosis best() {
         while (is_worth_it() && (improves_by_one() || improves_by_two())) {
         }
-        const auto left_out = [](const Skipped& each) { return each.cost >= of_left_out; };
+        const auto left_out = [](const Skipped& each) { return each.cost >= cost::left_out; };
         if (best_.diagnosis.has_unknown() ||
             std::ranges::any_of(best_.diagnosis.skipped, left_out)) {
             improves(theirs_, true);
@@ -40,7 +41,8 @@ private:
     }
 
     bool is_worth_it() const {
-        return best_.diagnosis.cost < HUGE_VAL && best_.cost > 1 && tries_ < most_tries;
+        return best_.diagnosis.cost < HUGE_VAL && best_.cost > cost::harmless &&
+               tries_ < most_tries;
     }
 
     /// The other ways to read a tensor.
@@ -89,7 +91,7 @@ private:
     /// which one has a finding. One mistake that explains all else leaves nothing for two.
     bool improves_by_two() {
         const Diagnosis& found = best_.diagnosis;
-        if (found.findings.size() == 1 && !found.has_unknown() && best_.cost < of_clash)
+        if (found.findings.size() == 1 && !found.has_unknown() && best_.cost < cost::clash)
             return false;
         for (const bool alike : {true, false}) {
             for (const std::size_t i : best_.troubled) {
@@ -258,7 +260,8 @@ bool may_be_mistake(const Plan& plan, const Finding& finding) {
                (is_numbered || std::ranges::count(mistakes(), each->id, &Mistake::id) > 0);
     };
     return finding.harmless && finding.replayed && is_scores(plan, finding.step) &&
-           (changes_scores(finding.mistake) || std::ranges::any_of(finding.ties, changes_scores));
+           (changes_scores(finding.mistake()) ||
+            std::ranges::any_of(finding.as(Role::ties), changes_scores));
 }
 
 const StepVerdict& row_of(const Diagnosis& diagnosis, const Finding& finding) {
@@ -275,7 +278,7 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
         if (finding.asked) {
             open.push_back("the results are right, and do not follow from " + name +
                            ": save the tensor that they were made of");
-        } else if (finding.mistake && finding.mistake->id == "no-output-projection" &&
+        } else if (finding.mistake() && finding.mistake()->id == "no-output-projection" &&
                    name != "output" && !saves_before) {
             finding.asked = true;
             open.push_back("if you saved " + name +
@@ -335,9 +338,28 @@ bool may_be_rounded(const CaseTensors& taken, double epsilon) {
 
 }  // namespace
 
+std::vector<const Mistake*> NamedMistakes::as(Role role) const {
+    std::vector<const Mistake*> all;
+    for (const auto& [known, mistake] : named) {
+        if (known == role) all.push_back(mistake);
+    }
+    return all;
+}
+
+const Mistake* NamedMistakes::mistake() const {
+    const auto makes = std::ranges::find(named, Role::makes, &decltype(named)::value_type::first);
+    return makes != named.end() ? makes->second : nullptr;
+}
+
+std::vector<const Mistake*> NamedMistakes::made() const {
+    std::vector<const Mistake*> all = as(Role::beside);
+    std::ranges::copy(as(Role::makes), std::back_inserter(all));
+    return all;
+}
+
 bool Diagnosis::has_mistake() const {
     return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-        return finding.mistake != nullptr && !finding.harmless && !finding.asked;
+        return finding.mistake() != nullptr && !finding.harmless && !finding.asked;
     });
 }
 
@@ -349,12 +371,12 @@ bool Diagnosis::judges_a_step() const {
 }
 
 bool Diagnosis::has_unknown() const {
-    return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake; });
+    return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake(); });
 }
 
 bool Diagnosis::has_open_end() const {
     return std::ranges::any_of(
-        findings, [](const Finding& each) { return !each.mistake && each.follows.empty(); });
+        findings, [](const Finding& each) { return !each.mistake() && each.follows.empty(); });
 }
 
 bool Diagnosis::is_right() const {

@@ -9,6 +9,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/explain/bounds/bounds.hpp"
 #include "attn/judge/compare/compare.hpp"
+#include "attn/judge/diagnose/costs.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
 namespace attn {
@@ -60,24 +61,37 @@ struct StepVerdict {
     std::optional<WithinBall> within{};
 };
 
+/// What a mistake is to the finding that names it.
+enum class Role {
+    makes,    ///< it makes the tensor, alone or (a hypothesis only) with the second of this role
+    beside,   ///< a harmless difference on top of which the others make it
+    ties,     ///< it gives the same numbers here; the nearest comes first
+    pairs,    ///< it and the next of this role give the same numbers
+    nearest,  ///< the nearest that does not match
+};
+
+/// The mistakes that a finding names, each in a role.
+struct NamedMistakes {
+    std::vector<std::pair<Role, const Mistake*>> named{};
+
+    void add(Role role, const Mistake* mistake) { named.emplace_back(role, mistake); }
+    std::vector<const Mistake*> as(Role role) const;
+    /// The first that makes the tensor; nullptr if no known one does.
+    const Mistake* mistake() const;
+    /// All that were made: harmless differences, then mistakes.
+    std::vector<const Mistake*> made() const;
+};
+
 /// The explanation of one step that is wrong by itself.
-struct Finding {
-    std::string step;
-    const Mistake* mistake = nullptr;  ///< nullptr when no known one matches
-    const Mistake* second = nullptr;   ///< of a pair, which is a hypothesis only
-    const Mistake* beside = nullptr;   ///< a harmless difference on top of which it matches
-    const Mistake* also_beside = nullptr;
-    std::vector<const Mistake*> ties;  ///< give the same numbers here, the nearest first
-    /// Further pairs that give the same numbers.
-    std::vector<std::pair<const Mistake*, const Mistake*>> pairs;
-    bool harmless = false;               ///< the results after this step are right all the same
-    bool asked = false;                  ///< no mistake if it was saved before the step
-    bool changes_weights = false;        ///< made in float32 it does, whatever theirs can show
-    bool replayed = true;                ///< made on their tensors; false: read off them
-    double difference = 0;               ///< between the replay and their tensor
-    const Mistake* runner_up = nullptr;  ///< the nearest that does not match
-    double runner_up_difference = 0;
-    std::vector<std::string> evidence;  ///< what their numbers say by themselves
+struct Finding : NamedMistakes {
+    std::string step{};
+    bool harmless = false;         ///< the results after this step are right all the same
+    bool asked = false;            ///< no mistake if it was saved before the step
+    bool changes_weights = false;  ///< made in float32 it does, whatever theirs can show
+    bool replayed = true;          ///< made on their tensors; false: read off them
+    double difference = 0;         ///< between the replay and their tensor
+    double nearest_difference = 0;
+    std::vector<std::string> evidence{};  ///< what their numbers say by themselves
     /// Where no mistake matches: the right rule with one thing wrong, which their numbers follow,
     /// and what that is; empty where none does.
     std::string follows{}, followed_by{};
@@ -87,7 +101,7 @@ struct Finding {
 struct Skipped {
     std::string name;
     std::string reason;
-    double cost = 40;  ///< of a reading of all tensors that leaves it out
+    double cost = cost::unjudged;  ///< of a reading of all tensors that leaves it out
 };
 
 struct Diagnosis {

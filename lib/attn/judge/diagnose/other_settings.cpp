@@ -14,9 +14,6 @@
 namespace attn {
 namespace {
 
-/// The cost of a diagnosis in which nothing is wrong.
-constexpr double of_right = 8;
-
 /// True if some step that both judged is farther from the reference under other settings. Wide
 /// bounds may call it right all the same.
 bool is_farther(const Diagnosis& tried, const Diagnosis& best) {
@@ -32,7 +29,7 @@ std::string verdict_of(const Diagnosis& diagnosis) {
     if (diagnosis.is_right()) return "right";
     std::vector<std::string> ids;
     for (const Finding& finding : diagnosis.findings) {
-        if (!finding.harmless) ids.push_back(finding.mistake ? finding.mistake->id : "unknown");
+        if (!finding.harmless) ids.push_back(finding.mistake() ? finding.mistake()->id : "unknown");
     }
     return joined(ids);
 }
@@ -205,7 +202,7 @@ private:
         for (OtherSettings& other : other_settings(asked_, options_)) {
             DiagnoseOptions within = options_;
             const bool must_be_right = asked_.is_probe || other.have_to_be_right();
-            within.bound = must_be_right ? std::min(of_right, best.cost) : best.cost;
+            within.bound = must_be_right ? std::min(cost::right, best.cost) : best.cost;
             const auto may_be_it = [&](const Plan& plan, const Ledger& drawn) {
                 // What costs less than a named mistake has none.
                 return may_explain(plan, drawn, asked_.theirs, best, within,

@@ -62,8 +62,7 @@ public:
         SearchResult found;
         found.unexplained.step = scene_.step;
         found.unexplained.difference = HUGE_VAL;
-        found.unexplained.runner_up = runner_up_;
-        found.unexplained.runner_up_difference = runner_up_difference_;
+        note_nearest(found.unexplained);
         drop_refuted();
         found.match = matches_.empty() ? without_replay() : best_match();
         found.left_nan = std::move(left_nan_);
@@ -108,8 +107,7 @@ public:
             if (tried.matches_.empty() && shows) numbers = numbered_behind(harmless);
             if (tried.matches_.empty() && !numbers) continue;
             Match match = numbers ? *std::move(numbers) : tried.best_match();
-            match.finding.beside = harmless.front();
-            if (harmless.size() > 1) match.finding.also_beside = harmless.back();
+            for (const Mistake* each : harmless) match.finding.add(Role::beside, each);
             return match;
         }
         return std::nullopt;
@@ -130,17 +128,18 @@ public:
                 }
                 if (matches_.empty()) continue;
                 if (result) {
-                    result->finding.pairs.emplace_back(one, two);
+                    result->finding.add(Role::pairs, one);
+                    result->finding.add(Role::pairs, two);
                     continue;
                 }
                 const Candidate& found = matches_.front();
                 result = scene_.match_of(*one, found.reading, found.difference);
-                result->finding.second = two;
+                result->finding.add(Role::makes, two);
             }
         }
         for (std::size_t i = 0; i < mistakes_.size() && !result; ++i) {
             result = numbered_behind({mistakes_[i]});
-            if (result) result->finding.second = mistakes_[i];
+            if (result) result->finding.add(Role::makes, mistakes_[i]);
         }
         return result;
     }
@@ -172,9 +171,14 @@ private:
     }
 
     void note_runner_up(const Mistake* mistake, double difference) {
-        if (difference >= runner_up_difference_) return;
-        runner_up_ = mistake;
-        runner_up_difference_ = difference;
+        if (difference >= nearest_difference_) return;
+        nearest_ = mistake;
+        nearest_difference_ = difference;
+    }
+
+    void note_nearest(Finding& finding) const {
+        if (nearest_ != nullptr) finding.add(Role::nearest, nearest_);
+        finding.nearest_difference = nearest_difference_;
     }
 
     /// Whether the mistakes make another beginning than theirs is, however it is read.
@@ -265,17 +269,16 @@ private:
         for (std::size_t i = 1; i < all.size(); ++i) {
             // The steps before and after tell the others apart.
             const bool is_tie = all[i].explains == all[0].explains;
-            if (is_tie) match.finding.ties.push_back(all[i].mistake);
+            if (is_tie) match.finding.add(Role::ties, all[i].mistake);
         }
         // Digits that they do not have make no mistake harmless.
-        const auto made = scene_.replay.step_with({match.finding.mistake}, scene_.step);
+        const auto made = scene_.replay.step_with({match.finding.mistake()}, scene_.step);
         match.finding.harmless =
-            is_in(case_.harmless, match.finding.mistake) ||
+            is_in(case_.harmless, match.finding.mistake()) ||
             (is_scores(case_.plan, scene_.step) && made &&
              made->shape() == scene_.expected.shape() && scene_.gives_same_weights(*made, false)) ||
             scene_.is_right_where_read(match.reading.tensor);
-        match.finding.runner_up = runner_up_;
-        match.finding.runner_up_difference = runner_up_difference_;
+        note_nearest(match.finding);
         return match;
     }
 
@@ -333,9 +336,9 @@ private:
     const Case& case_;
     Mistakes mistakes_, harmless_;
     std::vector<Candidate> matches_;
-    Mistakes left_nan_;  ///< gave nan, which a finite fill would not
-    const Mistake* runner_up_ = nullptr;
-    double runner_up_difference_ = HUGE_VAL;
+    Mistakes left_nan_;                 ///< gave nan, which a finite fill would not
+    const Mistake* nearest_ = nullptr;  ///< of those that do not match
+    double nearest_difference_ = HUGE_VAL;
     std::optional<Tolerance> tolerance_;  ///< where a part is judged
     std::vector<Reading> readings_;       ///< of the tensor, in each way to read it
 };
@@ -402,7 +405,7 @@ bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
 Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
     Match match;
     match.finding.step = step;
-    match.finding.mistake = &mistake;
+    match.finding.add(Role::makes, &mistake);
     match.finding.difference = difference;
     match.finding.evidence = evidence_of(step, reading.tensor, expected);
     if (theirs.epsilon != 0 && (is_scores(about.plan, step) || kept_step(step) != nullptr)) {

@@ -135,12 +135,6 @@ std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor
 
 // Questions of the examiner about a reading.
 
-/// The cost of a tensor without a verdict, a step that two wrong tensors claim, a mistake, a
-/// harmless difference, a tensor that is set aside, a less likely name and one that means another
-/// step; of what is left out, though its name is known or its shape alone allows a step.
-inline constexpr double of_unknown = 100, of_mutation = 25, of_clash = 50, of_unjudged = 40,
-                        of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05,
-                        of_foreign = 12, of_left_out = 120, of_stray = 90;
 bool is_unjudged(const StepVerdict& step);
 
 /// Whether a step is of one side of the product, and whether query and key are turned by it: what
@@ -213,9 +207,9 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
 /// Whether a step is made of weights, or is these.
 bool is_result_step(const Plan& plan, const std::string& step);
 
-/// A step that differs is harmless if the weights and all steps after them are right and follow from
-/// it; `undone` says that what is unknown of query and key leaves their product. What a wrong result
-/// needs is not harmless.
+/// A step that differs is harmless if the weights and all steps after them are right and follow
+/// from it; `undone` says that what is unknown of query and key leaves their product. What a wrong
+/// result needs is not harmless.
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
                       bool follows, bool results_are_wrong);
 

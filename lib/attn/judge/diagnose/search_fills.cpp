@@ -197,7 +197,7 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
     if (!found.match && thorough) found = thorough_of(inner, found);
     if (!found.match) return std::nullopt;
     Finding& finding = found.match->finding;
-    (finding.beside == nullptr ? finding.beside : finding.also_beside) = fill;
+    finding.add(Role::beside, fill);
     found.match->reading = reading;
     return found.match;
 }
@@ -377,7 +377,7 @@ MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& re
         // Harmless, unless the code took it the other way.
         const Mistake& inverted = find_mistake("mask-inverted");
         answer.right = unexplained(&inverted) >= unexplained(nullptr);
-        finding.mistake = answer.right ? &find_mistake("mask-polarity") : &inverted;
+        finding.add(Role::makes, answer.right ? &find_mistake("mask-polarity") : &inverted);
         finding.harmless = answer.right;
         answer.finding = finding;
         return answer;
@@ -393,14 +393,14 @@ MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& re
     }
     std::ranges::stable_sort(found, {}, [](const auto& each) { return std::get<0>(each); });
     for (const auto& [count, mistake, layout] : found) {
-        if (finding.mistake == nullptr) {
-            finding.mistake = mistake;
+        if (finding.mistake() == nullptr) {
+            finding.add(Role::makes, mistake);
             answer.layout = layout;
-        } else if (mistake != finding.mistake) {
-            finding.ties.push_back(mistake);
+        } else if (mistake != finding.mistake()) {
+            finding.add(Role::ties, mistake);
         }
     }
-    if (finding.mistake == nullptr) {
+    if (finding.mistake() == nullptr) {
         const Grid right = hidden_cells(plan);
         const auto apart = [&](const MaskReading& each) { return cells_apart(each, right); };
         const MaskReading& nearest = *std::ranges::min_element(ways, {}, apart);
