@@ -10,7 +10,6 @@
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
-#include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {

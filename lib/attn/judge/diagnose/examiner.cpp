@@ -392,10 +392,10 @@ private:
         const auto [place, is_first] = case_.found.try_emplace(thorough_ ? key + " thorough" : key);
         if (!is_new && !is_first) return place->second;
         const Scene scene = scene_at(theirs, step, !spares);
-        if (is_new) quick->second = best_of(scene);
+        if (is_new) quick->second = searched(scene);
         if (is_first) {
             const SearchResult& found = quick->second;
-            place->second = found.match ? found : thorough_of(scene, found);
+            place->second = found.match ? found : searched(scene, &found);
         }
         return place->second;
     }

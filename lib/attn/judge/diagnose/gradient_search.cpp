@@ -6,7 +6,6 @@
 
 #include "attn/core/rules/print.hpp"
 #include "attn/ground/text/number_text.hpp"
-#include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/search.hpp"
 #include "attn/judge/mistakes/gradient_mistakes.hpp"
 

@@ -5,7 +5,6 @@
 
 #include "attn/core/rules/rule.hpp"
 #include "attn/judge/diagnose/replay.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
 
@@ -76,12 +75,10 @@ struct Scene {
     Match written_otherwise(const char* id, Reading reading) const;
 };
 
-/// The mistake that makes a tensor; of several, the one that also explains the most of what comes
-/// later.
-SearchResult best_of(const Scene& scene);
-/// The long search, where `quick` (of best_of) found nothing. A mistake on top of a harmless
-/// difference, two mistakes, what the numbers say by themselves.
-SearchResult thorough_of(const Scene& scene, const SearchResult& quick);
+/// The cheapest hypothesis that makes a tensor: a difference that needs no replay, a mistake, one
+/// with a number of its own. After these (`quick`) found nothing: a mistake on top of a harmless
+/// difference, two mistakes.
+SearchResult searched(const Scene& scene, const SearchResult* quick = nullptr);
 
 /// Scores whose hidden cells hold a number in the place of minus infinity, judged by the weights
 /// that they give; another mistake beside that.
@@ -132,6 +129,9 @@ struct Outcome {
 /// Shapes  theirs in the order of the walk.
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
                                 double bound, bool thorough, const Examiner* calm = nullptr);
+
+/// The diagnosis under the reading of all tensors that costs the least.
+Diagnosis best_reading(const Case& about, std::vector<TheirTensor> theirs);
 
 // Questions of the examiner about a reading.
 
