@@ -114,7 +114,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
     return intake;
 }
 
-/// Says of tensors of which none is a step of the walk how to tell which is which.
+/// Reports that no tensor matches a step, and how to map names.
 [[noreturn]] void refuse_tensors(const Ledger& theirs, const Ledger& reference) {
     std::vector<std::string> names;
     for (const auto& entry : theirs.entries()) {

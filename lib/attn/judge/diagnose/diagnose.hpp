@@ -7,13 +7,13 @@
 
 namespace attn {
 
-/// Finds where somebody's tensors leave the reference, and which catalogued mistake leads there.
+/// Finds where the user's tensors leave the reference, and which catalogued mistake leads there.
 ///
 /// `given` holds the inputs and parameters that both sides start from; `theirs` any of the steps
-/// under names and in layouts that are in use (see readings.hpp). Each step is replayed from their
-/// own tensors before it, first as it should be, then with every mistake of the catalogue: so a
-/// mistake upstream hides none downstream. What a replay reads has the planned shape and the walk's
-/// type; a step whose own past is otherwise is compared with the reference alone.
+/// under names and in layouts that are in use (their_tensors.hpp). Each step is replayed from the
+/// user's own tensors before it, first without a mistake, then with each one of the catalogue: so a
+/// mistake upstream hides none downstream. Replays use only tensors with the planned shape and
+/// dtype; other steps are compared with the reference alone.
 /// Errors  ConfigError, listing both sides' names, when `theirs` has no step of this walk.
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options = {});

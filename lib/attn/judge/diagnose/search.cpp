@@ -183,7 +183,7 @@ private:
         if (case_.options.progress) case_.options.progress(scene_.step, done);
     }
 
-    void note_runner_up(const Mistake* mistake, double difference) {
+    void note_distance(const Mistake* mistake, double difference) {
         if (difference >= nearest_difference_) return;
         nearest_ = mistake;
         nearest_difference_ = difference;
@@ -213,7 +213,7 @@ private:
             if (answer.right() || answer.verdict == Verdict::shape) return false;
             nearest = std::min(nearest, answer.difference);
         }
-        note_runner_up(made.back(), nearest);
+        note_distance(made.back(), nearest);
         return nearest < HUGE_VAL;
     }
 
@@ -232,7 +232,7 @@ private:
                 matches_.push_back({made.back(), std::move(reading), answer.difference});
                 return;
             }
-            note_runner_up(made.back(), answer.difference);
+            note_distance(made.back(), answer.difference);
         }
     }
 
@@ -338,13 +338,12 @@ private:
 
     std::optional<Match> filled() { return otherwise_filled(scene_); }
     std::optional<Match> with_number() { return numbered(scene_); }
-    std::optional<Match> filled_beside() {
-        std::optional<Match> match;
-        if (scene_.step != "masked_scores") return match;
+    std::optional<Match> beside_fill() {
         for (const Reading& reading : scene_.ways(scene_.expected)) {
-            if (!match) match = far_below(scene_, reading, true);
+            if (scene_.step != "masked_scores") break;
+            if (std::optional<Match> match = far_below(scene_, reading, true)) return match;
         }
-        return match;
+        return std::nullopt;
     }
 
     /// A replay draws other cells than their dropout did, so its traces are looked for instead.
@@ -387,93 +386,11 @@ const Search::Generator Search::queue[]{
     {cost::mistake, &Search::dropout},
     {cost::mistake, &Search::with_number},
     {cost::mistake + cost::harmless, &Search::beside_harmless},
-    {cost::mistake + cost::harmless, &Search::filled_beside},
+    {cost::mistake + cost::harmless, &Search::beside_fill},
     {2 * cost::mistake, &Search::pairs},
 };
 
 }  // namespace
-
-std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later) {
-    std::size_t count = 0;
-    const auto explains = [&](const TheirTensor& theirs) {
-        for (const std::string& step : theirs.steps) {
-            const Tensor* local = replay.step(step);
-            if (local == nullptr) continue;
-            for (Reading& reading : readings(theirs.tensor, *local)) {
-                if (!judge(step, theirs, reading.tensor, *local, true).right()) continue;
-                replay.take(step, std::move(reading.tensor));
-                return true;
-            }
-        }
-        return false;
-    };
-    for (const TheirTensor& theirs : later) {
-        if (theirs.steps.front() == "mask" || theirs.aside) continue;
-        if (!explains(theirs)) break;
-        ++count;
-    }
-    return count;
-}
-
-std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
-                             const Tensor& tensor, const Judge& judge,
-                             std::span<const TheirTensor> later) {
-    if (mistake != nullptr) replay.make(*mistake);
-    const Tensor* ours = replay.step(step);
-    const bool fits = ours != nullptr && ours->shape() == tensor.shape();
-    if (fits || mistake == nullptr) replay.take(step, tensor);
-    return explained_by(std::move(replay), judge, later);
-}
-
-std::vector<Reading> Scene::ways(const Tensor& like) const {
-    std::vector<Reading> all = readings(theirs.tensor, like);
-    if (theirs.tensor.shape() == like.shape()) all.resize(1);
-    return all;
-}
-
-bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
-    // A later tensor of theirs would be what softmax reads, whatever this one is.
-    const StepTable& table = kept_table(about.plan);
-    for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
-        if ((table[i].chain == Chain::scores) && replay.is_given(table[i].name)) return false;
-    }
-    Replay other = replay;
-    other.take(step, tensor);
-    const Tensor* made = other.step("weights");
-    const Tensor* ours = replay.step("weights");
-    // Few decimals may leave weights so wide a margin that nothing would be another weight.
-    constexpr double widest = 0.1;
-    if (ours != nullptr && judge.tolerance("weights", theirs, *ours, true).absolute > widest) {
-        return false;
-    }
-    return made != nullptr && ours != nullptr &&
-           judge("weights", is_theirs ? theirs : TheirTensor{}, *made, *ours, true).right();
-}
-
-Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
-    Match match;
-    match.finding.step = step;
-    match.finding.add(Role::makes, &mistake);
-    match.finding.difference = difference;
-    match.finding.evidence = evidence_of(step, reading.tensor, expected);
-    if (theirs.epsilon != 0 && (is_scores(about.plan, step) || kept_step(step) != nullptr)) {
-        const auto made = replay.step_with({&mistake}, step);
-        const bool is_harmless =
-            std::ranges::count(harmless_differences(), mistake.id, &Mistake::id) > 0;
-        match.finding.changes_weights =
-            !is_harmless && made && made->shape() == expected.shape() &&
-            (kept_step(step) != nullptr || !gives_same_weights(*made, false));
-    }
-    match.reading = std::move(reading);
-    return match;
-}
-
-Match Scene::written_otherwise(const char* id, Reading reading) const {
-    Match match = match_of(find_mistake(id), std::move(reading), 0);
-    match.finding.harmless = true;
-    match.finding.replayed = false;
-    return match;
-}
 
 SearchResult searched(const Scene& scene, const SearchResult* quick) {
     return Search(scene, quick != nullptr ? *quick : SearchResult()).found(quick != nullptr);

@@ -21,14 +21,14 @@ struct SearchResult {
     std::vector<const Mistake*> left_nan{};  ///< gave nan, which a finite fill would not
 };
 
-/// Somebody's tensors as they come in.
+/// The user's tensors as they come in.
 struct Intake {
-    Ledger given;   ///< what the walk starts from, some of theirs perhaps
-    Ledger theirs;  ///< the others, which it is compared with
+    Ledger given;   ///< the start of the walk, with tensors of the user perhaps
+    Ledger theirs;  ///< the others, which are compared with the walk
     std::vector<std::string> remarks{};
 };
 
-/// Shared by all readings of somebody's tensors.
+/// Shared by all readings of the user's tensors.
 struct Case {
     const Plan& plan;
     const DiagnoseOptions& options;
@@ -44,8 +44,8 @@ struct Case {
     Case(const Plan& plan, const DiagnoseOptions& options, Intake intake, double epsilon);
 };
 
-/// One of somebody's tensors, read as one step, when those before it have been looked at. What it
-/// refers to must outlive it.
+/// One of the user's tensors, read as one step, after those before it were examined. Its references
+/// must outlive it.
 struct Scene {
     const Case& about;
     const Judge& judge;
@@ -91,7 +91,7 @@ std::optional<Match> numbered(const Scene& scene);
 /// what rounding does to the cells does not go along with the scale.
 std::optional<Match> rescaled(const Scene& scene, const Reading& reading);
 
-/// The verdict on somebody's mask.
+/// The verdict on the user's mask.
 struct MaskAnswer {
     bool right = false;
     std::string layout;

@@ -15,48 +15,46 @@
 namespace attn {
 
 struct DiagnoseOptions {
-    /// The tensors were copied from a screen with so many decimals.
-    std::optional<int> decimals;
-    /// The same with so many significant digits.
-    std::optional<int> digits;
-    /// The tolerance; without it, what rounding explains.
+    /// Number of decimals, or of significant digits, of numbers copied from a screen.
+    std::optional<int> decimals, digits;
+    /// The tolerance; without it, the bound of rounding.
     std::optional<Tolerance> tolerance;
-    /// Where no single mistake matches, try two at once.
+    /// Tries two mistakes at once if no single one matches.
     bool pairs = false;
-    /// Which of their names is which step, where the names themselves do not say it.
+    /// Maps the user's tensor names to step names, for names that we do not recognise.
     std::map<std::string, std::string> steps;
-    /// Nothing says how x is projected: their query, key and value are where the walk starts.
+    /// The walk starts from the user's query, key and value, as no parameters make them.
     bool takes_projections = false;
-    /// They began from a probe: there is no parameter but those of the walk.
+    /// The user began from a probe: there are no parameters except those of the walk.
     bool has_all_inputs = false;
-    /// Gradients are judged from here, so that nothing of the way forth need be compared.
+    /// Gradients are judged afterwards, so the forward pass may have nothing to compare.
     bool goes_back = false;
     /// Nothing that costs more is looked for: see Diagnosis::cost.
     double bound = HUGE_VAL;
-    /// Told at which step the search is and how much of its mistakes it has tried, from 0 to 1.
+    /// Progress callback: current step, fraction of its mistakes that were tried.
     std::function<void(const std::string& step, double done)> progress;
 };
 
-/// How a tensor of somebody's compares with ours.
+/// Result of comparing one of the user's tensors with ours.
 enum class Verdict { right, wrong, shape, not_compared };
 
-/// One of somebody's tensors, judged twice.
+/// One of the user's tensors, judged twice.
 struct StepVerdict {
     std::string name;
-    std::string theirs_name;  ///< what it is called in their file
-    std::string layout;       ///< how its axes were read, empty where they are ours
+    std::string theirs_name;  ///< its name in the user's file
+    std::string layout;       ///< how its axes were read, empty if they are ours
     Shape theirs;
     Shape expected;
     /// Against the reference walk.
     Verdict global = Verdict::right;
     double global_difference = 0;
     bool is_systematic = false;  ///< every number differs from the reference by one factor
-    /// Against the same operation on their own tensors before it.
+    /// Against the same operation on the user's own tensors before it.
     Verdict local = Verdict::right;
     double local_difference = 0;
-    bool harmless = false;  ///< it differs, and what follows is right all the same
+    bool harmless = false;  ///< it differs, and the results are still correct
     double epsilon = 0;     ///< of the 16-bit type that it has been through
-    /// What rounding explains of the local difference; of the global one if all steps so far are
+    /// The local difference beside the bound of rounding; the global one if all steps so far are
     /// right.
     std::optional<WithinBall> within{};
 };
@@ -82,18 +80,18 @@ struct NamedMistakes {
     std::vector<const Mistake*> made() const;
 };
 
-/// The explanation of one step that is wrong by itself.
+/// The explanation of one step that is wrong on its own.
 struct Finding : NamedMistakes {
     std::string step{};
-    bool harmless = false;         ///< the results after this step are right all the same
+    bool harmless = false;         ///< the results after this step are still correct
     bool asked = false;            ///< no mistake if it was saved before the step
-    bool changes_weights = false;  ///< made in float32 it does, whatever theirs can show
-    bool replayed = true;          ///< made on their tensors; false: read off them
-    double difference = 0;         ///< between the replay and their tensor
+    bool changes_weights = false;  ///< in float32 it does, even if the user's type hides it
+    bool replayed = true;          ///< made on the user's tensors; false: read off them
+    double difference = 0;         ///< between the replay and the user's tensor
     double nearest_difference = 0;
-    std::vector<std::string> evidence{};  ///< what their numbers say by themselves
-    /// Where no mistake matches: the right rule with one thing wrong, which their numbers follow,
-    /// and what that is; empty where none does.
+    std::vector<std::string> evidence{};  ///< facts about the numbers on their own
+    /// If no mistake matches: the right rule with one thing wrong that makes the numbers, and the
+    /// name of that thing; empty if there is none.
     std::string follows{}, followed_by{};
 };
 
@@ -108,16 +106,15 @@ struct Diagnosis {
     std::vector<StepVerdict> steps;
     std::vector<Finding> findings;
     std::vector<Skipped> skipped;
-    std::vector<std::string> remarks;  ///< what to know before all else
-    /// What these numbers leave undecided: with such a question nothing is called right.
+    std::vector<std::string> remarks;  ///< printed before all else
+    /// Questions that these numbers leave undecided: with one, nothing is called right.
     std::vector<std::string> open{};
     bool in_numpy = false;  ///< fixes for people are written for NumPy, not PyTorch
-    /// Of what was found: what has no name weighs most, then a mistake, then what is only written
-    /// otherwise; infinite where it is more than was asked for.
+    /// Total cost of the findings (costs.hpp); infinite if it is above DiagnoseOptions::bound.
     double cost = HUGE_VAL;
     std::optional<Plan> plan{};  ///< of the samples that they saved
-    Ledger given{};              ///< what the walk starts from, some of theirs perhaps
-    Ledger read{};               ///< the same and their tensors, as they were read
+    Ledger given{};              ///< the start of the walk, with tensors of the user perhaps
+    Ledger read{};               ///< the same and the user's tensors, as they were read
 
     /// A known mistake that is not harmless was found.
     bool has_mistake() const;
