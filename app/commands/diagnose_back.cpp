@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "app/commands/diagnose_setup.hpp"
 #include "app/flags/ledger_file.hpp"
@@ -12,7 +13,35 @@
 namespace app {
 namespace {
 
-/// The loss of the flags, or the gradient that a probe begins with; nothing where neither says it.
+/// A mistake of the way back, as a line says it.
+std::string finding_text(const attn::GradientFinding& finding) {
+    const std::string at = finding.step + (finding.alone ? ", alone: " : ": ");
+    if (finding.mistake() == nullptr) {
+        std::string text = "  " + finding.step + ": no known mistake of the way back makes it";
+        if (!finding.follows.empty()) {
+            text += "\n    it follows another rule, with " + finding.followed_by + ": " +
+                    finding.follows;
+        }
+        for (const std::string& line : finding.evidence) text += "\n    " + line;
+        return text + "\n";
+    }
+    std::string text;
+    std::vector<const attn::Mistake*> all = finding.as(attn::Role::makes);
+    const bool is_pair = all.size() > 1;
+    if (!is_pair) std::ranges::copy(finding.as(attn::Role::ties), std::back_inserter(all));
+    for (const attn::Mistake* mistake : all) {
+        const bool is_first = mistake == all.front();
+        text += "  " +
+                (is_first ? (finding.step.empty() ? "" : at)
+                          : std::string(is_pair ? "and " : "or, with the same numbers, ")) +
+                mistake->id + ": " + mistake->title.visible() +
+                "\n    fix: " + attn::visible_lines(mistake->fix_torch.raw(), false) + "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
 std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan& plan) {
     const attn::StepTable& table = attn::step_table(plan);
     if (arguments.has(flags::loss)) return loss_of(arguments, plan, table);
@@ -30,40 +59,6 @@ std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan
     }
     return std::nullopt;
 }
-
-/// A mistake of the way back, as a line says it.
-std::string finding_text(const attn::GradientFinding& finding) {
-    const std::string at = finding.step + (finding.alone ? ", alone: " : ": ");
-    if (finding.mistake == nullptr) {
-        std::string text = "  " + finding.step + ": no known mistake of the way back makes it";
-        if (!finding.follows.empty()) {
-            text += "\n    it follows another rule, with " + finding.followed_by + ": " +
-                    finding.follows;
-        }
-        for (const std::string& line : finding.evidence) text += "\n    " + line;
-        return text + "\n";
-    }
-    std::string text;
-    std::vector<const attn::Mistake*> all{finding.mistake};
-    if (finding.second == nullptr) {
-        all.insert(all.end(), finding.ties.begin(), finding.ties.end());
-    } else {
-        all.push_back(finding.second);
-    }
-    for (const attn::Mistake* mistake : all) {
-        const bool is_first = mistake == all.front();
-        text +=
-            "  " +
-            (is_first ? (finding.step.empty() ? "" : at)
-                      : std::string(finding.second != nullptr ? "and "
-                                                              : "or, with the same numbers, ")) +
-            mistake->id + ": " + mistake->title.visible() +
-            "\n    fix: " + attn::visible_lines(mistake->fix_torch.raw(), false) + "\n";
-    }
-    return text;
-}
-
-}  // namespace
 
 GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& file) {
     GradientsApart apart;
@@ -90,18 +85,6 @@ GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& f
         }
     }
     return apart;
-}
-
-attn::GradientDiagnosis diagnose_back(const Arguments& arguments, const GradientsApart& apart,
-                                      const attn::DiagnoseOptions& options,
-                                      attn::Diagnosis& diagnosis) {
-    if (apart.gradients.entries().empty() || diagnosis.plan->fused()) return {};
-    attn::Ledger all = apart.gradients;
-    for (const auto& [name, tensor] : apart.forward.entries()) all.record(name, tensor);
-    attn::GradientDiagnosis back =
-        attn::diagnose_gradients({diagnosis, options, said_loss(arguments, *diagnosis.plan)}, all);
-    std::erase_if(diagnosis.skipped, [&](const auto& each) { return each.name == back.used; });
-    return back;
 }
 
 std::string gradients_text(const attn::GradientDiagnosis& back) {
@@ -139,10 +122,9 @@ attn::JsonText gradients_json(const attn::GradientDiagnosis& back) {
     std::vector<attn::JsonText> findings, skipped;
     for (const attn::GradientFinding& each : back.findings) {
         std::vector<std::string> own;
-        for (const attn::Mistake* mistake : {each.mistake, each.second}) {
-            if (mistake != nullptr) own.push_back(mistake->id);
+        for (const attn::Role role : {attn::Role::makes, attn::Role::ties}) {
+            for (const attn::Mistake* mistake : each.as(role)) own.push_back(mistake->id);
         }
-        for (const attn::Mistake* mistake : each.ties) own.push_back(mistake->id);
         ids.insert(ids.end(), own.begin(), own.end());
         findings.push_back({{"step", each.step},
                             {"mistakes", own},
@@ -159,7 +141,7 @@ attn::JsonText gradients_json(const attn::GradientDiagnosis& back) {
 }
 
 int gradients_code(const attn::GradientDiagnosis& back) {
-    const auto is_unknown = [](const auto& each) { return each.mistake == nullptr; };
+    const auto is_unknown = [](const auto& each) { return each.mistake() == nullptr; };
     if (back.open || std::ranges::any_of(back.findings, is_unknown)) return no_verdict;
     return back.wrong.empty() ? 0 : 1;
 }

@@ -179,27 +179,12 @@ void tell_cost_of_mistakes(const attn::Plan& plan) {
                     "pass a --rule that sums over less", report_note_now);
 }
 
-void refuse_wide_tolerance(const attn::DiagnoseOptions& options, attn::Diagnosis& diagnosis) {
-    if (!options.tolerance || !diagnosis.plan) return;
-    const attn::Ledger right = attn::walk(*diagnosis.plan, diagnosis.given);
-    for (attn::StepVerdict& step : diagnosis.steps) {
-        const attn::Tensor* const expected = right.find(step.name);
-        const double largest = expected == nullptr ? 0 : attn::usual_size(*expected);
-        const bool lets_zeros_pass =
-            largest > 0 &&
-            options.tolerance->absolute + options.tolerance->relative * largest >= largest;
-        if (!lets_zeros_pass) continue;
-        step.global = step.local = attn::Verdict::not_compared;
-        diagnosis.open.push_back("the tolerance judges nothing of " + step.name +
-                                 ": its largest number is " + attn::brief(largest) +
-                                 ", and zeros would pass. Pass a smaller --atol or --rtol");
-    }
-}
-
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
                          const std::map<std::string, std::string>& said, bool may_begin_later) {
     const attn::Ledger file = attn::fused_apart(whole, said);
-    DiagnosedWalk asked{.config = config_of(arguments)};
+    DiagnosedWalk asked;
+    asked.config = config_of(arguments);
+    asked.said = said_settings(arguments);
     const attn::WalkConfig& config = asked.config;
     const attn::Ledger given =
         arguments.has(flags::given)
@@ -208,7 +193,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     const attn::Ledger named = by_step(config, file, said);
     asked.is_probe = given.has("causal");
     require_all_steps(asked.config, "diagnose");
-    attn::SaidSettings settings = said_settings(arguments);
+    attn::SaidSettings settings = asked.said;
     attn::take_given(given, settings, asked.config);
     bool has_source = arguments.has(says_x) || given.has("x") || given.has("token_embedding");
     const attn::Tensor* x = named.find("x");
@@ -256,7 +241,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         x != nullptr && projected && as_large_as_x("query") && as_large_as_x("value");
     if (asked.takes_projections && !given.has("x") && !fits_x) {
         if (inputs.has("memory")) asked.config.memory.reset();
-        attn::take_direct_sizes(named, said_settings(arguments), asked.config);
+        attn::take_direct_sizes(named, asked.said, asked.config);
     }
     const bool begins_later = may_begin_later && x == nullptr && !has_source && !makes_them &&
                               !says_sizes(arguments) && !attn::given_beginning(named).empty();
@@ -266,7 +251,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
                              !draws_them && asked.config.attentions.empty();
     settings.mask = settings.mask || asked.is_probe;
     asked.assumed = attn::take_shapes(named, settings, asked.config);
-    asked.says_mask = said_settings(arguments).mask || asked.config.mask.any();
+    asked.said.mask = asked.said.mask || asked.config.mask.any();
     return asked;
 }
 

@@ -6,25 +6,19 @@
 #include "app/flags/flag.hpp"
 #include "attn/core/plan/config.hpp"
 #include "attn/ground/text/json.hpp"
-#include "attn/judge/diagnose/diagnose_gradients.hpp"
+#include "attn/judge/diagnose/other_settings.hpp"
 
 namespace app {
 
 /// Something of theirs has no verdict: no known mistake matches, or it was not compared.
 inline constexpr int no_verdict = 3;
 
-/// The walk to compare the user's tensors with, and which of them are compared.
-struct DiagnosedWalk {
-    attn::WalkConfig config;
-    attn::Ledger theirs{};
+/// The walk to compare the user's tensors with, and what the command says about it.
+struct DiagnosedWalk : attn::AskedWalk {
     /// Their query, key and value are where the walk starts: nothing says how they were projected.
     bool takes_projections = false;
     /// Settings known from shapes alone, from neither flags nor files, in words.
     std::vector<std::string> assumed{};
-    /// The given file is a probe, which says its mask and its layouts.
-    bool is_probe = false;
-    /// Flags or given tensors say what is hidden.
-    bool says_mask = false;
     /// The tensors whose names look like parameters, and that the walk has no place for.
     std::vector<std::string> unread_parameters{};
     /// Their x is where the walk starts, and no parameter of theirs makes query, key and value.
@@ -50,21 +44,6 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
 /// Errors  ConfigError where it takes minutes.
 void tell_cost_of_mistakes(const attn::Plan& plan);
 
-/// Leaves open the steps that a tolerance would let pass if they were all zeros.
-void refuse_wide_tolerance(const attn::DiagnoseOptions& options, attn::Diagnosis& diagnosis);
-
-/// A diagnosis, and whether other settings give another one, so that the user has to say which was
-/// meant.
-struct FittingDiagnosis {
-    attn::Diagnosis diagnosis;
-    bool is_open = false;
-};
-
-/// The diagnosis under the settings of the walk or, where nothing has fixed them, under others that
-/// explain more: another mask, layout, number of heads, or form of an attention file.
-FittingDiagnosis diagnose_as_it_fits(const Arguments& arguments, const DiagnosedWalk& asked,
-                                     const attn::Plan& plan, const attn::DiagnoseOptions& options);
-
 /// Somebody's tensors, those of the way forth and the gradients.
 struct GradientsApart {
     attn::Ledger forward{}, gradients{};
@@ -73,10 +52,9 @@ struct GradientsApart {
 /// Errors  ConfigError for --backward and --loss where no tensor is a gradient.
 GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& file);
 
-/// The gradients, by what the way forth was found to be; what a loss is made of counts as compared.
-attn::GradientDiagnosis diagnose_back(const Arguments& arguments, const GradientsApart& apart,
-                                      const attn::DiagnoseOptions& options,
-                                      attn::Diagnosis& diagnosis);
+/// The loss that the flags choose, or the gradient that a probe begins with; nullopt if neither is
+/// there.
+std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan& plan);
 
 /// The gradients for people, empty where there are none; as JSON; and as an exit code.
 std::string gradients_text(const attn::GradientDiagnosis& back);

@@ -78,10 +78,10 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
     if (!rows.empty()) said.push_back(rows);
     for (const WrongCell& each : wrong_cells(diagnosis)) {
         const auto finding = std::ranges::find(diagnosis.findings, each.step, &attn::Finding::step);
-        const bool is_named = finding != diagnosis.findings.end() && finding->mistake != nullptr;
+        const bool is_named = finding != diagnosis.findings.end() && finding->mistake() != nullptr;
         const std::string text =
             each.text() +
-            (is_named ? " (" + finding->mistake->id + ": " + finding->mistake->title.visible() + ")"
+            (is_named ? " (" + finding->mistake()->id + ": " + finding->mistake()->title.visible() + ")"
                       : "");
         said.push_back(text);
         const auto section = std::ranges::find(document.sections, each.step, &attn::Section::name);
@@ -131,11 +131,10 @@ std::string names_in(const attn::Ledger& file) {
     return attn::some_of(names);
 }
 
-attn::Diagnosis diagnosis_of(const Arguments& arguments, const DiagnosedWalk& asked,
-                             const attn::DiagnoseOptions& options) {
+attn::Diagnosis diagnosis_of(const DiagnosedWalk& asked, const attn::DiagnoseOptions& options) {
     const attn::Plan plan = attn::resolve(asked.config);
     if (!asked.theirs.entries().empty()) {
-        return diagnose_as_it_fits(arguments, asked, plan, options).diagnosis;
+        return attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
     }
     attn::Diagnosis nothing_judged;
     nothing_judged.plan = plan;
@@ -154,7 +153,7 @@ std::size_t right_as_they_are(const attn::Diagnosis& diagnosis) {
 /// Print has x @ W, and PyTorch x @ W^T: the numbers tell which of them square matrices are.
 attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk asked,
                                            const attn::DiagnoseOptions& options) {
-    attn::Diagnosis usual = diagnosis_of(arguments, asked, options);
+    attn::Diagnosis usual = diagnosis_of(asked, options);
     const bool has_layouts = std::ranges::any_of(
         usual.steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });
     if (arguments.has(flags::weight_layout) || !asked.config.parameters.has("w_query") ||
@@ -163,7 +162,7 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
     }
     asked.config.weight_layout = attn::WeightLayout::in_out;
     try {
-        attn::Diagnosis other = diagnosis_of(arguments, asked, options);
+        attn::Diagnosis other = diagnosis_of(asked, options);
         if (right_as_they_are(other) <= right_as_they_are(usual)) return usual;
         other.remarks.emplace_back("--weight-layout in-out");
         return other;

@@ -217,7 +217,10 @@ attn::SaidSettings said_settings(const Arguments& arguments) {
     return {.heads = arguments.has(flags::heads),
             .projection = arguments.has(flags::projection),
             .mask = arguments.has(flags::mask) || arguments.has(flags::mask_file),
-            .source = arguments.has(says_x)};
+            .source = arguments.has(says_x),
+            .weight_layout = arguments.has(flags::weight_layout),
+            .causal_align = arguments.has(flags::causal_align),
+            .form = arguments.has(flags::form)};
 }
 
 void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {

@@ -33,7 +33,8 @@ const std::map<std::string, std::map<std::string, int>> rooms{
       {"walk", 2},
       {"cards", 3}}},
     {"explain",
-     {{"codegen", 0}, {"notes", 0}, {"why", 1}, {"backward", 2}, {"bounds", 3}, {"document", 4}}}};
+     {{"codegen", 0}, {"notes", 0}, {"why", 1}, {"backward", 2}, {"bounds", 3}, {"document", 4}}},
+    {"judge", {{"mistakes", 0}, {"compare", 1}, {"lint", 2}, {"diagnose", 3}}}};
 
 /// The room in `attn/WING/ROOM/...`.
 std::string room_in(const std::string& path) {
@@ -44,7 +45,7 @@ std::string room_in(const std::string& path) {
 }  // namespace
 
 TEST_SUITE("house") {
-    TEST_CASE("no include of core or explain goes up to another room") {
+    TEST_CASE("no include of core, explain or judge goes up to another room") {
         const std::string begin = "#include \"attn/";
         for (const auto& [wing, floor_of] : rooms) {
             const std::string folder = ATTN_SOURCE_DIR "/lib/attn/" + wing;

@@ -92,13 +92,13 @@ TEST_SUITE("explain: diagnose what is harmless") {
             const Diagnosis found = filled(fill);
             INFO(fill);
             REQUIRE(found.findings.size() == 1);
-            CHECK(found.findings.front().mistake != nullptr);
+            CHECK(found.findings.front().mistake() != nullptr);
             CHECK(found.findings.front().harmless);
             CHECK_FALSE(diagnosis_text(found).find("<- first") != std::string::npos);
         }
-        CHECK(filled(1e9).findings.front().mistake->id == "mask-sign=1e9");
-        CHECK(filled(1e5).findings.front().mistake->id == "mask-sign=1e5");
-        CHECK(filled(-7).findings.front().mistake->id == "mask-fill-too-small=-7");
+        CHECK(filled(1e9).findings.front().mistake()->id == "mask-sign=1e9");
+        CHECK(filled(1e5).findings.front().mistake()->id == "mask-sign=1e5");
+        CHECK(filled(-7).findings.front().mistake()->id == "mask-fill-too-small=-7");
         CHECK_FALSE(filled(-7).findings.front().harmless);
         for (const char* id : {"finite-fill=-9e15", "mask-sign=1e5", "mask-fill-too-small=-7"}) {
             CHECK(find_mistake(id).id == id);

@@ -106,7 +106,7 @@ Plan turning_plan(Pairing pairing) {
 bool says_mistake(const Diagnosis& diagnosis, const std::string& id) {
     return std::ranges::any_of(diagnosis.findings, [&](const Finding& finding) {
         const auto is_it = [&](const Mistake* mistake) { return mistake && mistake->id == id; };
-        return is_it(finding.mistake) || std::ranges::any_of(finding.ties, is_it);
+        return is_it(finding.mistake()) || std::ranges::any_of(finding.as(Role::ties), is_it);
     });
 }
 
@@ -158,9 +158,9 @@ TEST_SUITE("explain: diagnose positions") {
         options.pairs = true;
         const Diagnosis both = diagnose(plan, given, end, options);
         REQUIRE(both.findings.size() == 1);
-        REQUIRE(both.findings[0].second != nullptr);
-        CHECK(both.findings[0].mistake->id == "rope-theta=1e3");
-        CHECK(both.findings[0].second->id == "rope-offset-drift");
+        REQUIRE(both.findings[0].as(Role::makes).size() == 2);
+        CHECK(both.findings[0].mistake()->id == "rope-theta=1e3");
+        CHECK(both.findings[0].as(Role::makes)[1]->id == "rope-offset-drift");
     }
 
     TEST_CASE("another base where all positions are one further: the base alone is a mistake") {
@@ -169,9 +169,9 @@ TEST_SUITE("explain: diagnose positions") {
         const Ledger theirs = their_attention(walk(plan, given), {.base = 1000, .shift = 1});
         const Diagnosis found = diagnose(plan, given, theirs);
         REQUIRE(found.findings.size() == 1);
-        REQUIRE(found.findings[0].mistake != nullptr);
-        CHECK(found.findings[0].mistake->id == "rope-theta=1e3");
-        CHECK(found.findings[0].beside != nullptr);
+        REQUIRE(found.findings[0].mistake() != nullptr);
+        CHECK(found.findings[0].mistake()->id == "rope-theta=1e3");
+        CHECK_FALSE(found.findings[0].as(Role::beside).empty());
     }
 
     TEST_CASE("what changes no score is never accused") {

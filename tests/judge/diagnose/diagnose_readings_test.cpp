@@ -121,8 +121,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
             const Diagnosis found = diagnose(resolve(config), given, made);
             CHECK(found.findings.size() == (factor == 1.0 ? 0 : 1));
             for (const Finding& each : found.findings) {
-                REQUIRE(each.mistake != nullptr);
-                CHECK(each.mistake->id.starts_with("scale-other="));
+                REQUIRE(each.mistake() != nullptr);
+                CHECK(each.mistake()->id.starts_with("scale-other="));
                 CHECK_FALSE(each.harmless);
             }
         }
@@ -201,9 +201,9 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(found.findings.size() == 2, diagnosis_text(found));
         CHECK(found.findings[0].step == "rotated_query");
-        CHECK(found.findings[0].mistake == nullptr);
+        CHECK(found.findings[0].mistake() == nullptr);
         CHECK(found.findings[1].step == "rotated_key");
-        CHECK(found.findings[1].mistake == nullptr);
+        CHECK(found.findings[1].mistake() == nullptr);
     }
 
     TEST_CASE(

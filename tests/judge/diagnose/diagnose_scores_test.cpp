@@ -62,7 +62,7 @@ Tensor softmax_of(const Tensor& scores) {
 
 bool says(const Finding& finding, const std::string& id) {
     const auto is_it = [&](const Mistake* one) { return one != nullptr && one->id == id; };
-    return is_it(finding.mistake) || std::ranges::any_of(finding.ties, is_it);
+    return is_it(finding.mistake()) || std::ranges::any_of(finding.as(Role::ties), is_it);
 }
 
 }  // namespace

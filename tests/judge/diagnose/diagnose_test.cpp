@@ -41,8 +41,8 @@ TEST_SUITE("explain: diagnose") {
             with_mistakes(step_table(plan), plan, {"scale-missing", "weights-transposed"});
         const Diagnosis diagnosis = diagnose(plan, given, computed_steps(walk(plan, given, table)));
         REQUIRE(diagnosis.findings.size() == 2);
-        CHECK(diagnosis.findings[0].mistake->id == "scale-missing");
-        CHECK(diagnosis.findings[1].mistake->id == "weights-transposed");
+        CHECK(diagnosis.findings[0].mistake()->id == "scale-missing");
+        CHECK(diagnosis.findings[1].mistake()->id == "weights-transposed");
         CHECK(diagnosis.has_mistake());
         const std::string text = diagnosis_text(diagnosis);
         CHECK(text.find("scaled_scores: scale-missing") != std::string::npos);
@@ -62,9 +62,9 @@ TEST_SUITE("explain: diagnose") {
         options.pairs = true;
         const Diagnosis diagnosis = diagnose(plan, given, theirs, options);
         REQUIRE(diagnosis.findings.size() == 1);
-        REQUIRE(diagnosis.findings[0].second != nullptr);
-        CHECK(diagnosis.findings[0].mistake->id == "scale-missing");
-        CHECK(diagnosis.findings[0].second->id == "weights-transposed");
+        REQUIRE(diagnosis.findings[0].as(Role::makes).size() == 2);
+        CHECK(diagnosis.findings[0].mistake()->id == "scale-missing");
+        CHECK(diagnosis.findings[0].as(Role::makes)[1]->id == "weights-transposed");
     }
 
     TEST_CASE("what no mistake explains is called unknown, with the nearest not accepted") {

@@ -23,10 +23,9 @@ inline Ledger computed_steps(const Ledger& ledger) {
 
 /// Whether a finding names the mistake, or lists it among those it cannot tell apart.
 inline bool is_named(const Finding& finding, const std::string& id) {
-    if (finding.mistake == nullptr) return false;
-    return finding.mistake->id == id ||
-           std::any_of(finding.ties.begin(), finding.ties.end(),
-                       [&](const Mistake* tie) { return tie->id == id; });
+    if (finding.mistake() == nullptr) return false;
+    return finding.mistake()->id == id ||
+           std::ranges::count(finding.as(Role::ties), id, &Mistake::id) > 0;
 }
 
 inline bool names(const Diagnosis& diagnosis, const Mistake& mistake) {

@@ -13,6 +13,7 @@ namespace attn {
 struct SaidSettings {
     bool heads = false, projection = false, mask = false;
     bool source = false;  ///< x
+    bool weight_layout = false, causal_align = false, form = false;
 };
 
 /// Sets what the names of given parameters tell: one weight for query, key and value, weights with

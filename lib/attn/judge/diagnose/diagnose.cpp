@@ -1,6 +1,7 @@
 #include "attn/judge/diagnose/diagnose.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "attn/core/plan/draw_list.hpp"
@@ -10,118 +11,6 @@
 
 namespace attn {
 namespace {
-
-/// Looks for the reading of all tensors under which the fewest and smallest findings are needed.
-class Readers {
-public:
-    Readers(const Case& about, std::vector<TheirTensor> theirs)
-        : case_(about),
-          theirs_(in_order(std::move(theirs))),
-          best_(examined(about, theirs_, about.options.bound, false).value_or(Outcome())) {}
-
-    Diagnosis best() {
-        while (is_worth_it() && (improves_by_one() || improves_by_two())) {
-        }
-        const auto left_out = [](const Skipped& each) { return each.cost >= of_left_out; };
-        if (best_.diagnosis.has_unknown() ||
-            std::ranges::any_of(best_.diagnosis.skipped, left_out)) {
-            improves(theirs_, true);
-        }
-        return std::move(best_.diagnosis);
-    }
-
-private:
-    /// The tensors in the order of the walk, as they are read.
-    std::vector<TheirTensor> in_order(std::vector<TheirTensor> theirs) {
-        std::ranges::stable_sort(theirs, {}, [&](const TheirTensor& each) {
-            return place_of(kept_table(case_.plan), each.steps.front());
-        });
-        return theirs;
-    }
-
-    bool is_worth_it() const {
-        return best_.diagnosis.cost < HUGE_VAL && best_.cost > 1 && tries_ < most_tries;
-    }
-
-    /// The other ways to read a tensor.
-    static std::vector<TheirTensor> others(const TheirTensor& theirs) {
-        std::vector<TheirTensor> all;
-        if (theirs.steps.front() == "mask") return all;
-        for (std::size_t i = 0; i < theirs.options.size(); ++i) {
-            for (const bool aside : {false, true}) {
-                const std::string& step = theirs.options[i];
-                if (aside && step != theirs.steps.front()) continue;
-                if (step == theirs.steps.front() && aside == theirs.aside) continue;
-                TheirTensor other = theirs;
-                other.steps = {step};
-                other.rank = i;
-                other.aside = aside;
-                all.push_back(std::move(other));
-            }
-        }
-        return all;
-    }
-
-    bool improves(std::vector<TheirTensor> theirs, bool thorough = false) {
-        ++tries_;
-        std::vector<TheirTensor> ordered = in_order(std::move(theirs));
-        const double bound = best_.cost + (thorough ? 1e-3 : -1e-3);
-        std::optional<Outcome> outcome =
-            examined(case_, ordered, bound, thorough, best_.calm.get());
-        if (!outcome) return false;
-        best_ = std::move(*outcome);
-        theirs_ = std::move(ordered);
-        return true;
-    }
-
-    bool improves_by_one() {
-        for (const std::size_t i : best_.troubled) {
-            for (TheirTensor& other : others(theirs_[i])) {
-                std::vector<TheirTensor> all = theirs_;
-                all[i] = std::move(other);
-                if (improves(std::move(all))) return true;
-            }
-        }
-        return false;
-    }
-
-    /// Query and key go together: where one is the turned one, so is the other. Then any two, of
-    /// which one has a finding. One mistake that explains all else leaves nothing for two.
-    bool improves_by_two() {
-        const Diagnosis& found = best_.diagnosis;
-        if (found.findings.size() == 1 && !found.has_unknown() && best_.cost < of_clash)
-            return false;
-        for (const bool alike : {true, false}) {
-            for (const std::size_t i : best_.troubled) {
-                for (std::size_t j = 0; j < theirs_.size(); ++j) {
-                    if (j == i || theirs_[j].is_right || theirs_[j].options.size() < 2) continue;
-                    if (improves_with(i, j, alike)) return true;
-                }
-            }
-        }
-        return false;
-    }
-
-    bool improves_with(std::size_t i, std::size_t j, bool alike) {
-        for (const TheirTensor& one : others(theirs_[i])) {
-            for (const TheirTensor& two : others(theirs_[j])) {
-                if (alike != (one.rank == two.rank && one.aside == two.aside)) continue;
-                if (tries_ >= most_tries) return false;
-                std::vector<TheirTensor> all = theirs_;
-                all[i] = one;
-                all[j] = two;
-                if (improves(std::move(all))) return true;
-            }
-        }
-        return false;
-    }
-
-    static constexpr int most_tries = 60;
-    const Case& case_;
-    std::vector<TheirTensor> theirs_;
-    Outcome best_;
-    int tries_ = 0;
-};
 
 /// How exact numbers are taken to be.
 struct Exactness {
@@ -133,15 +22,21 @@ constexpr Exactness less_exact[]{
     {0x1p-7, "your numbers are right to 2 digits, as bfloat16 gives them"},
 };
 
+/// The steps that a tensor may be: the one that the user maps it to, else those that its name
+/// stands for.
+std::vector<std::string> steps_meant(const std::string& name, const Plan& plan,
+                                     const DiagnoseOptions& options) {
+    const auto said = options.steps.find(name);
+    return said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+}
+
 /// How many of the samples they saved, where all their tensors agree on fewer.
 std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
                                       const DiagnoseOptions& options) {
     std::optional<std::size_t> samples;
     bool is_told = false;  // by a tensor that could be nothing of all samples
     for (const auto& [name, tensor] : theirs.entries()) {
-        const auto said = options.steps.find(name);
-        std::vector<std::string> steps =
-            said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+        std::vector<std::string> steps = steps_meant(name, plan, options);
         if (steps.empty() && theirs.entries().size() == 1) steps = steps_called("output", plan);
         if (steps.empty() || steps.front() == "mask") continue;
         bool fits = false;
@@ -175,9 +70,7 @@ std::map<std::string, std::string> projections_in(const Plan& plan, const Ledger
                                                   const DiagnoseOptions& options) {
     std::map<std::string, std::pair<std::size_t, std::string>> best;
     for (const auto& [name, tensor] : theirs.entries()) {
-        const auto said = options.steps.find(name);
-        const std::vector<std::string> steps =
-            said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+        const std::vector<std::string> steps = steps_meant(name, plan, options);
         const std::string step = steps.empty() ? "" : steps.front();
         if (step != "query" && step != "key" && step != "value") continue;
         const Outline ours = find_step(kept_table(plan), step).outline(plan);
@@ -221,7 +114,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
     return intake;
 }
 
-/// Says of tensors of which none is a step of the walk how to tell which is which.
+/// Reports that no tensor matches a step, and how to map names.
 [[noreturn]] void refuse_tensors(const Ledger& theirs, const Ledger& reference) {
     std::vector<std::string> names;
     for (const auto& entry : theirs.entries()) {
@@ -258,7 +151,8 @@ bool may_be_mistake(const Plan& plan, const Finding& finding) {
                (is_numbered || std::ranges::count(mistakes(), each->id, &Mistake::id) > 0);
     };
     return finding.harmless && finding.replayed && is_scores(plan, finding.step) &&
-           (changes_scores(finding.mistake) || std::ranges::any_of(finding.ties, changes_scores));
+           (changes_scores(finding.mistake()) ||
+            std::ranges::any_of(finding.as(Role::ties), changes_scores));
 }
 
 const StepVerdict& row_of(const Diagnosis& diagnosis, const Finding& finding) {
@@ -275,7 +169,7 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
         if (finding.asked) {
             open.push_back("the results are right, and do not follow from " + name +
                            ": save the tensor that they were made of");
-        } else if (finding.mistake && finding.mistake->id == "no-output-projection" &&
+        } else if (finding.mistake() && finding.mistake()->id == "no-output-projection" &&
                    name != "output" && !saves_before) {
             finding.asked = true;
             open.push_back("if you saved " + name +
@@ -312,7 +206,7 @@ Diagnosis diagnosed(const CaseTensors& taken) {
     if (is_empty) {
         diagnosis.read = intake.given;
     } else {
-        diagnosis = Readers(taken.about, taken.tensors).best();
+        diagnosis = best_reading(taken.about, taken.tensors);
     }
     diagnosis.plan = taken.about.plan;
     diagnosis.open = open_questions(diagnosis, taken.about.options);
@@ -335,9 +229,28 @@ bool may_be_rounded(const CaseTensors& taken, double epsilon) {
 
 }  // namespace
 
+std::vector<const Mistake*> NamedMistakes::as(Role role) const {
+    std::vector<const Mistake*> all;
+    for (const auto& [known, mistake] : named) {
+        if (known == role) all.push_back(mistake);
+    }
+    return all;
+}
+
+const Mistake* NamedMistakes::mistake() const {
+    const auto makes = std::ranges::find(named, Role::makes, &decltype(named)::value_type::first);
+    return makes != named.end() ? makes->second : nullptr;
+}
+
+std::vector<const Mistake*> NamedMistakes::made() const {
+    std::vector<const Mistake*> all = as(Role::beside);
+    std::ranges::copy(as(Role::makes), std::back_inserter(all));
+    return all;
+}
+
 bool Diagnosis::has_mistake() const {
     return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-        return finding.mistake != nullptr && !finding.harmless && !finding.asked;
+        return finding.mistake() != nullptr && !finding.harmless && !finding.asked;
     });
 }
 
@@ -349,7 +262,16 @@ bool Diagnosis::judges_a_step() const {
 }
 
 bool Diagnosis::has_unknown() const {
-    return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake; });
+    return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake(); });
+}
+
+bool Diagnosis::has_open_end() const {
+    return std::ranges::any_of(
+        findings, [](const Finding& each) { return !each.mistake() && each.follows.empty(); });
+}
+
+bool Diagnosis::is_right() const {
+    return !has_mistake() && !has_unknown() && std::ranges::none_of(findings, &Finding::asked);
 }
 
 bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,

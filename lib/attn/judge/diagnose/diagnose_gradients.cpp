@@ -102,10 +102,8 @@ GradientDiagnosis diagnose_gradients(const GradientsAsked& asked, const Ledger& 
         if (!with_mistakes && findings.empty()) continue;
         StepTable table = step_table(*asked.forward.plan);
         for (const Finding& each : findings) {
-            for (const Mistake* made : {each.beside, each.also_beside, each.mistake, each.second}) {
-                if (with_mistakes && made != nullptr) {
-                    table = made->apply(std::move(table), *asked.forward.plan);
-                }
+            for (const Mistake* made : each.made()) {
+                if (with_mistakes) table = made->apply(std::move(table), *asked.forward.plan);
             }
         }
         try {
@@ -120,10 +118,12 @@ GradientDiagnosis diagnose_gradients(const GradientsAsked& asked, const Ledger& 
             }
             found.skipped.insert(found.skipped.begin(), skipped.begin(), skipped.end());
             found.of_theirs = with_mistakes && !findings.empty();
-            const auto cost = [](const GradientDiagnosis& each) {
-                return each.wrong.size() + each.skipped.size() + (each.open ? 100 : 0);
+            const auto cost_of = [](const GradientDiagnosis& each) {
+                return cost::harmless *
+                           static_cast<double>(each.wrong.size() + each.skipped.size()) +
+                       (each.open ? cost::unknown : 0);
             };
-            if (!best || cost(found) < cost(*best)) best = std::move(found);
+            if (!best || cost_of(found) < cost_of(*best)) best = std::move(found);
         } catch (const ConfigError&) {
             if (!with_mistakes || findings.empty()) throw;  // a mistake without a rule
         }

@@ -17,10 +17,8 @@ struct GradientsAsked {
 };
 
 /// The explanation of gradients that are wrong.
-struct GradientFinding {
+struct GradientFinding : NamedMistakes {
     std::string step{};  ///< empty where it explains all of them together
-    const Mistake *mistake = nullptr, *second = nullptr;  ///< nullptr when no known one matches
-    std::vector<const Mistake*> ties{};                   ///< give the same numbers here
     bool alone = false;  ///< others that it would make wrong are right
     std::vector<std::string> evidence{};
     std::string follows{}, followed_by{};  ///< as in Finding

@@ -10,7 +10,6 @@
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
-#include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
@@ -55,9 +54,9 @@ Paragraphs unknown_paragraphs(const Finding& finding) {
             "rule", "your numbers follow: " + finding.follows + " (" + finding.followed_by + ")");
     }
     for (const std::string& line : finding.evidence) all.emplace_back("evidence", line);
-    if (finding.runner_up != nullptr) {
-        all.emplace_back("nearest", finding.runner_up->id + ", not accepted (max " +
-                                        brief(finding.runner_up_difference) + ")");
+    for (const Mistake* nearest : finding.as(Role::nearest)) {
+        all.emplace_back("nearest", nearest->id + ", not accepted (max " +
+                                        brief(finding.nearest_difference) + ")");
     }
     return all;
 }
@@ -67,17 +66,19 @@ std::string described(const Mistake& mistake) {
 }
 
 Paragraphs pair_paragraphs(const Finding& finding) {
-    Paragraphs all{{"first", described(*finding.mistake)}, {"second", described(*finding.second)}};
+    Paragraphs all{{"first", described(*finding.mistake())},
+                   {"second", described(*finding.as(Role::makes).back())}};
     std::vector<std::string> pairs;
-    for (const auto& [first, second] : finding.pairs) {
-        pairs.push_back(first->id + " and " + second->id);
+    const std::vector<const Mistake*> other = finding.as(Role::pairs);
+    for (std::size_t i = 0; i < other.size(); i += 2) {
+        pairs.push_back(other[i]->id + " and " + other[i + 1]->id);
     }
     if (!pairs.empty()) all.emplace_back("tie", "so do these: " + joined(pairs));
     return all;
 }
 
 Paragraphs mistake_paragraphs(const Finding& finding) {
-    Paragraphs all{{"what", described(*finding.mistake)}};
+    Paragraphs all{{"what", described(*finding.mistake())}};
     const auto add_evidence = [&](const std::string& line) {
         all.emplace_back(all.size() == 1 ? "evidence" : "", line);
     };
@@ -85,19 +86,18 @@ Paragraphs mistake_paragraphs(const Finding& finding) {
         std::string match =
             "replaying it on your tensors reproduces yours " +
             (finding.difference == 0 ? std::string("exactly") : "to " + brief(finding.difference));
-        if (finding.runner_up != nullptr) {
-            match += "; next best " + finding.runner_up->id + " (max " +
-                     brief(finding.runner_up_difference) + ")";
+        for (const Mistake* nearest : finding.as(Role::nearest)) {
+            match +=
+                "; next best " + nearest->id + " (max " + brief(finding.nearest_difference) + ")";
         }
         add_evidence(match);
     }
     for (const std::string& line : finding.evidence) add_evidence(line);
-    for (const Mistake* beside : {finding.beside, finding.also_beside}) {
-        if (beside != nullptr) all.emplace_back("beside", described(*beside));
+    for (const Mistake* beside : finding.as(Role::beside)) {
+        all.emplace_back("beside", described(*beside));
     }
-    if (!finding.ties.empty()) {
-        all.emplace_back("tie", "this input cannot tell it from " + ids_of(finding.ties));
-    }
+    const std::vector<const Mistake*> ties = finding.as(Role::ties);
+    if (!ties.empty()) all.emplace_back("tie", "this input cannot tell it from " + ids_of(ties));
     return all;
 }
 
@@ -125,7 +125,7 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
         }
         return name;
     };
-    const Mistake& mistake = *finding.mistake;
+    const Mistake& mistake = *finding.mistake();
     const std::string fix =
         visible_lines((diagnosis.in_numpy ? mistake.fix_numpy : mistake.fix_torch).raw(), false);
     std::string text, word;
@@ -149,12 +149,12 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
 
 void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& finding,
                  const Ink& ink) {
-    const Mistake* const mistake = finding.mistake;
-    const bool is_pair = finding.second != nullptr;
+    const Mistake* const mistake = finding.mistake();
+    const std::vector<const Mistake*> makes = finding.as(Role::makes);
+    const bool is_pair = makes.size() > 1;
     const std::string what =
         mistake == nullptr ? "no known mistake matches"
-        : is_pair
-            ? "a hypothesis, two mistakes at once: " + mistake->id + " and " + finding.second->id
+        : is_pair ? "a hypothesis, two mistakes at once: " + mistake->id + " and " + makes[1]->id
         : finding.harmless ? mistake->id + ", harmless: what follows is right all the same"
                            : mistake->id;
     const bool is_calm = mistake != nullptr && !is_pair && finding.harmless;
@@ -178,31 +178,35 @@ std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes) {
 nlohmann::ordered_json json_of(const Finding& finding) {
     nlohmann::ordered_json json;
     json["step"] = finding.step;
-    json["id"] = finding.mistake ? nlohmann::ordered_json(finding.mistake->id) : nullptr;
-    if (finding.second != nullptr) json["second"] = finding.second->id;
-    if (finding.beside != nullptr) json["beside"] = finding.beside->id;
-    if (finding.also_beside != nullptr) json["also_beside"] = finding.also_beside->id;
-    json["ties"] = ids_in(finding.ties);
-    for (const auto& [first, second] : finding.pairs) {
-        json["pairs"].push_back({first->id, second->id});
+    const Mistake* const mistake = finding.mistake();
+    json["id"] = mistake ? nlohmann::ordered_json(mistake->id) : nullptr;
+    const std::vector<std::string> makes = ids_in(finding.as(Role::makes)),
+                                   beside = ids_in(finding.as(Role::beside)),
+                                   pairs = ids_in(finding.as(Role::pairs));
+    if (makes.size() > 1) json["second"] = makes[1];
+    if (!beside.empty()) json["beside"] = beside[0];
+    if (beside.size() > 1) json["also_beside"] = beside[1];
+    json["ties"] = ids_in(finding.as(Role::ties));
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+        json["pairs"].push_back({pairs[i], pairs[i + 1]});
     }
     json["harmless"] = finding.harmless;
     if (!finding.follows.empty()) {
         json["follows"] = {{"rule", finding.follows}, {"wrong", finding.followed_by}};
     }
     json["evidence"] = finding.evidence;
-    if (finding.mistake != nullptr) {
+    if (mistake != nullptr) {
         json["difference"] = finding.difference;
-        json["title"] = finding.mistake->title.raw();
-        json["effect"] = finding.mistake->effect.raw();
-        json["fix_torch"] = finding.mistake->fix_torch.raw();
-        json["fix_numpy"] = finding.mistake->fix_numpy.raw();
-        json["lesson"] = finding.mistake->lesson.raw();
+        json["title"] = mistake->title.raw();
+        json["effect"] = mistake->effect.raw();
+        json["fix_torch"] = mistake->fix_torch.raw();
+        json["fix_numpy"] = mistake->fix_numpy.raw();
+        json["lesson"] = mistake->lesson.raw();
     }
-    if (finding.runner_up != nullptr) {
-        json["runner_up"] = finding.runner_up->id;
+    for (const Mistake* nearest : finding.as(Role::nearest)) {
+        json["runner_up"] = nearest->id;
         json["runner_up_difference"] =
-            nlohmann::ordered_json::parse(json_number(finding.runner_up_difference));
+            nlohmann::ordered_json::parse(json_number(finding.nearest_difference));
     }
     return json;
 }

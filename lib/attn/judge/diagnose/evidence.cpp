@@ -6,7 +6,7 @@
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/diagnose.hpp"
+#include "attn/judge/diagnose/verdict.hpp"
 
 namespace attn {
 namespace {

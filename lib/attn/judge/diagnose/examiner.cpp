@@ -71,7 +71,7 @@ public:
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
         fold_halves(diagnosis_);
-        outcome_.cost = cost_of(diagnosis_, *theirs_) + of_clash * clashes_;
+        outcome_.cost = cost_of(diagnosis_, *theirs_) + cost::clash * clashes_;
         diagnosis_.cost = outcome_.cost;
         diagnosis_.read = replay_.given();
         outcome_.diagnosis = std::move(diagnosis_);
@@ -95,13 +95,13 @@ private:
         const bool may_turn_harmless = !later_is_wrong();
         for (std::size_t i = findings; i < diagnosis_.findings.size(); ++i) {
             const double weight = weight_of(diagnosis_.findings[i]);
-            outcome_.cost += may_turn_harmless ? std::min(weight, of_harmless) : weight;
+            outcome_.cost += may_turn_harmless ? std::min(weight, cost::harmless) : weight;
         }
     }
 
     /// Whether a finding of that weight makes this reading of all tensors worse than the best.
     bool is_too_dear(double weight) const {
-        return outcome_.cost + (later_is_wrong() ? weight : std::min(weight, of_harmless)) >=
+        return outcome_.cost + (later_is_wrong() ? weight : std::min(weight, cost::harmless)) >=
                bound_;
     }
 
@@ -126,7 +126,7 @@ private:
         const auto explains = [&](const Mistake* mistake, const Tensor& tensor) {
             return explained_behind(replay_, mistake, step, tensor, judge_, later());
         };
-        const bool more = explains(match->finding.mistake, match->reading.tensor) >
+        const bool more = explains(match->finding.mistake(), match->reading.tensor) >
                           explains(nullptr, reading.tensor);
         return more ? std::move(match) : std::nullopt;
     }
@@ -141,10 +141,10 @@ private:
         if (found) return;
         const std::string drawn = drawn_for(case_, theirs.steps.front());
         if (!drawn.empty()) {
-            return skip(theirs, "there is no " + drawn + " to make it with", of_unjudged);
+            return skip(theirs, "there is no " + drawn + " to make it with", cost::unjudged);
         }
         if (!theirs.stray.empty() && !leads_on(theirs)) {
-            return skip(theirs, theirs.stray, of_stray);
+            return skip(theirs, theirs.stray, cost::stray);
         }
         const bool is_projected = !case_.plan.config.output_projection &&
                                   !case_.options.has_all_inputs && names_a_result(theirs.name) &&
@@ -154,7 +154,7 @@ private:
         const bool may_be =
             merged == nullptr || !thorough_ || may_be_projected(theirs.tensor, *merged);
         if (is_projected && may_be && !diagnosis_.steps.empty()) {
-            return skip(theirs, reason, of_left_out);
+            return skip(theirs, reason, cost::left_out);
         }
         if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
         leave_unknown(theirs, theirs.steps.front());
@@ -186,7 +186,7 @@ private:
     void examine_aside(const TheirTensor& theirs) {
         const std::string& step = theirs.steps.front();
         const auto half = std::ranges::find_if(diagnosis_.findings, [](const Finding& finding) {
-            return finding.mistake != nullptr && !finding.harmless;
+            return finding.mistake() != nullptr && !finding.harmless;
         });
         if (!blocked_ && half != diagnosis_.findings.end() && replay_.step(step) != nullptr) {
             if (settles_as_replayed(theirs, step, false) || is_half(theirs, step, *half)) return;
@@ -200,7 +200,7 @@ private:
         const Tensor ours = *replay_.step(step);
         for (const Reading& reading : readings(theirs.tensor, ours)) {
             const std::optional<double> ratio = ratio_between(reading.tensor, ours);
-            if (!ratio || !is_side(step) || half.mistake->step != "scaled_scores") continue;
+            if (!ratio || !is_side(step) || half.mistake()->step != "scaled_scores") continue;
             diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
             half.evidence.push_back(theirs.name + ": every number is " + brief(*ratio) +
                                     " times what it should be");
@@ -392,10 +392,10 @@ private:
         const auto [place, is_first] = case_.found.try_emplace(thorough_ ? key + " thorough" : key);
         if (!is_new && !is_first) return place->second;
         const Scene scene = scene_at(theirs, step, !spares);
-        if (is_new) quick->second = best_of(scene);
+        if (is_new) quick->second = searched(scene);
         if (is_first) {
             const SearchResult& found = quick->second;
-            place->second = found.match ? found : thorough_of(scene, found);
+            place->second = found.match ? found : searched(scene, &found);
         }
         return place->second;
     }
@@ -405,7 +405,7 @@ private:
         if (!theirs.stray.empty() && has_row(step)) return false;
         const bool stays_wrong =
             later_is_wrong() || (!theirs.is_right && is_result_step(case_.plan, step));
-        const bool spares = bound_ - outcome_.cost > of_mistake || !stays_wrong;
+        const bool spares = bound_ - outcome_.cost > cost::mistake || !stays_wrong;
         const SearchResult& found = found_at(theirs, step, spares);
         if (found.match) {
             enter(theirs, step, *found.match);
@@ -422,9 +422,7 @@ private:
             judge_.in_full(step, theirs, match.reading.tensor, *replay_.step(step), uses_theirs_);
         // Few digits let each cell pass; what all have in common does not.
         if (answer.slope && is_result_step(case_.plan, step)) results_are_wrong_ = true;
-        for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
-                                    match.finding.mistake, match.finding.second}) {
-            if (made == nullptr) continue;
+        for (const Mistake* made : match.finding.made()) {
             make(*made);
             if (made->rewrites_result) judge_.accept(*made);
         }
@@ -441,7 +439,7 @@ private:
         }
         // After a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
-            if (is_too_dear(thorough_ ? of_mutation : of_unknown)) {
+            if (is_too_dear(thorough_ ? cost::mutation : cost::unknown)) {
                 diagnosis_.findings.push_back(unexplained_);
                 return;
             }
@@ -468,7 +466,7 @@ private:
         if (!answer.finding) return;
         diagnosis_.findings.push_back(*answer.finding);
         if (answer.right) return;
-        if (answer.finding->mistake != nullptr) return make(*answer.finding->mistake);
+        if (answer.finding->mistake() != nullptr) return make(*answer.finding->mistake());
         if (answer.hidden) take("mask", *answer.hidden, theirs.name);
     }
 

@@ -6,7 +6,6 @@
 
 #include "attn/core/rules/print.hpp"
 #include "attn/ground/text/number_text.hpp"
-#include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/search.hpp"
 #include "attn/judge/mistakes/gradient_mistakes.hpp"
 
@@ -161,18 +160,17 @@ std::vector<GradientSearch::Mistakes> GradientSearch::all_made(std::size_t count
 bool GradientSearch::explained_together() {
     GradientFinding found;
     for (const std::size_t count : {1U, 2U}) {
-        if (count == 2 && (!asked_.options.pairs || found.mistake != nullptr)) break;
+        if (count == 2 && (!asked_.options.pairs || found.mistake() != nullptr)) break;
         for (const Mistakes& made : all_made(count)) {
             if (count_right(with(made, way_.table, taken_)) < theirs_.size()) continue;
-            if (found.mistake == nullptr) {
-                found.mistake = made.front();
-                found.second = count == 2 ? made.back() : nullptr;
+            if (found.mistake() == nullptr) {
+                for (const Mistake* each : made) found.add(Role::makes, each);
             } else {
-                found.ties.push_back(made.front());
+                found.add(Role::ties, made.front());
             }
         }
     }
-    if (found.mistake == nullptr) return false;
+    if (found.mistake() == nullptr) return false;
     if (result_.findings.empty()) result_.findings.push_back(std::move(found));
     return true;
 }
@@ -223,7 +221,8 @@ void GradientSearch::take_likeliest(const TheirGradient& each, std::span<const T
 std::optional<std::pair<std::string, Reading>> GradientSearch::name(
     const TheirGradient& each, std::span<const TheirGradient> later, const Ledger& whole,
     const Ledger& ours, StepTable& table) {
-    GradientFinding finding{.step = each.steps.front()};
+    GradientFinding finding;
+    finding.step = each.steps.front();
     std::optional<std::pair<std::string, Reading>> best;
     Mistakes best_made;
     std::ptrdiff_t most = -1;
@@ -245,12 +244,12 @@ std::optional<std::pair<std::string, Reading>> GradientSearch::name(
             const Ledger then = with(made, table, after);
             const auto explains = std::ranges::count_if(
                 later, [&](const auto& next) { return right(next, then).has_value(); });
-            if (explains == most) finding.ties.push_back(made.front());
+            if (explains == most) finding.add(Role::ties, made.front());
             if (explains <= most) continue;
             most = explains;
             best = std::move(found);
             best_made = made;
-            finding.ties.clear();
+            finding.named.clear();
         }
     }
     if (!best) {
@@ -260,8 +259,7 @@ std::optional<std::pair<std::string, Reading>> GradientSearch::name(
         return std::nullopt;
     }
     finding.step = best->first;
-    finding.mistake = best_made.front();
-    finding.second = best_made.size() > 1 ? best_made.back() : nullptr;
+    for (const Mistake* made : best_made) finding.add(Role::makes, made);
     const Ledger all_wrong = with(best_made, way_.table, begun_);
     finding.alone = std::ranges::any_of(theirs_, [&](const TheirGradient& other) {
         return right(other, whole) && !right(other, all_wrong);

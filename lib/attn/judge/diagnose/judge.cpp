@@ -5,7 +5,6 @@
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/tensor/tensor.hpp"
-#include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {

@@ -146,6 +146,10 @@ StepTable with_kept(StepTable table) {
 
 }  // namespace
 
+std::size_t place_of(const StepTable& table, const std::string& step) {
+    return static_cast<std::size_t>(std::ranges::find(table, step, &Step::name) - table.begin());
+}
+
 const KeptStep* kept_step(const std::string& name) {
     const auto found = std::ranges::find(kept_steps(), name, &KeptStep::name);
     return found != kept_steps().end() ? &*found : nullptr;

@@ -88,6 +88,10 @@ public:
 private:
     /// Puts a changed node back into the tree around it.
     using Around = std::function<RuleTree(RuleTree)>;
+    using Add = std::function<void(const char* kind, RuleTree changed)>;
+    /// Puts another index in the place of that of an axis.
+    using Turned =
+        std::function<RuleTree(const RuleTree& body, std::size_t axis, const RuleTree& index)>;
 
     void visit(const RuleNode& node, const Around& around) {
         const auto add = [&](const char* kind, RuleTree changed) {
@@ -216,8 +220,6 @@ private:
         RuleTree tree;
     };
 
-    /// `turned` puts another index in the place of that of an axis.
-    template <class Turned>
     static std::vector<Done> done_more(const RuleTree& numbers, const Shape& shape,
                                        const Turned& turned) {
         std::vector<Done> all;
@@ -417,7 +419,6 @@ private:
     }
 
     /// One of the same kind in its place, and the other sign before it.
-    template <class Add>
     static void change_function(const RuleNode& node, const Add& add) {
         static const std::vector<std::vector<std::string>> kinds{
             {"cos", "sin"},
@@ -458,7 +459,6 @@ private:
         return places;
     }
 
-    template <class Add>
     void change_cell(const RuleNode& node, const Add& add) {
         const Shape& shape = node.outline->shape;
         for (std::size_t a = 0; a < node.parts.size(); ++a) {
@@ -501,7 +501,6 @@ private:
         }
     }
 
-    template <class Add>
     void change_operation(const RuleNode& node, const Add& add) {
         const std::string& word = node.word;
         if (node.parts.size() == 1) {
@@ -531,7 +530,6 @@ private:
     }
 
     /// The same of a product or quotient.
-    template <class Add>
     static void change_product(const RuleNode& node, const Add& add) {
         const std::string& word = node.word;
         const RuleTree &left = node.parts[0], &right = node.parts[1];
@@ -556,7 +554,6 @@ private:
     }
 
     /// The same of a sum or difference.
-    template <class Add>
     static void change_sum(const RuleNode& node, const Add& add) {
         const std::string& word = node.word;
         const RuleTree &left = node.parts[0], &right = node.parts[1];
@@ -585,7 +582,6 @@ private:
         return length && is_number(*node.parts[1], static_cast<double>(*length));
     }
 
-    template <class Add>
     void change_reduction(const RuleNode& node, const Add& add) {
         for (const std::string& index : rule_.indices) {
             if (!are_alike(*node.parts[2], node.index, index)) continue;

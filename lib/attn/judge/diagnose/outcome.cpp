@@ -71,7 +71,7 @@ void note_kept(const StepVerdict& verdict, Diagnosis& diagnosis) {
     if (!kept || kept->harmless.empty() || verdict.local != Verdict::right) return;
     Finding finding;
     finding.step = verdict.name;
-    finding.mistake = &find_mistake(kept->harmless);
+    finding.add(Role::makes, &find_mistake(kept->harmless));
     finding.harmless = !kept->is_mistake;
     finding.replayed = false;
     diagnosis.findings.push_back(std::move(finding));
@@ -82,22 +82,23 @@ bool is_unjudged(const StepVerdict& step) {
 }
 
 double weight_of(const Finding& finding) {
-    if (finding.mistake == nullptr) return finding.follows.empty() ? of_unknown : of_mutation;
-    if (finding.harmless) return of_harmless;
-    const int beside = (finding.beside ? 1 : 0) + (finding.also_beside ? 1 : 0);
-    return of_mistake * (finding.second ? 2 : 1) + of_harmless * beside;
+    const std::size_t makes = finding.as(Role::makes).size();
+    if (makes == 0) return finding.follows.empty() ? cost::unknown : cost::mutation;
+    if (finding.harmless) return cost::harmless;
+    return cost::mistake * static_cast<double>(makes) +
+           cost::harmless * static_cast<double>(finding.as(Role::beside).size());
 }
 
 double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs) {
     double cost = 0;
     for (const Skipped& skipped : diagnosis.skipped) cost += skipped.cost;
     for (const TheirTensor& each : theirs) {
-        cost += of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0) +
-                (each.rank >= each.foreign ? of_foreign : 0);
+        cost += cost::later_name * static_cast<double>(each.rank) + (each.aside ? cost::aside : 0) +
+                (each.rank >= each.foreign ? cost::foreign : 0);
     }
     for (const Finding& finding : diagnosis.findings) cost += weight_of(finding);
     for (const StepVerdict& step : diagnosis.steps) {
-        if (is_unjudged(step)) cost += of_unjudged;
+        if (is_unjudged(step)) cost += cost::unjudged;
     }
     return cost;
 }
@@ -177,8 +178,8 @@ void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, 
         judged = true;
         right = right && verdict.global == Verdict::right;
     }
-    if (finding.mistake == nullptr && undone && judged && right) {
-        finding.mistake = &find_mistake("same-scores");
+    if (finding.mistake() == nullptr && undone && judged && right) {
+        finding.add(Role::makes, &find_mistake("same-scores"));
         finding.replayed = false;
         finding.difference = 0;
     }
@@ -187,15 +188,15 @@ void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, 
         return verdict.name == finding.step && is_result_step(plan, verdict.name) &&
                verdict.epsilon != 0 && verdict.local == Verdict::wrong;
     });
-    const bool is_seen = finding.mistake != nullptr && !finding.changes_weights;
+    const bool is_seen = finding.mistake() != nullptr && !finding.changes_weights;
     if (is_seen && judged && right && !is_off) {
         // Right results that do not follow from this tensor say nothing of it.
         finding.asked = !follows && !finding.harmless;
         finding.harmless = !finding.asked;
     }
     // What a result needs, though it was done before, is not without harm.
-    if (finding.mistake != nullptr && finding.replayed && is_result_step(plan, finding.step) &&
-        !is_result_step(plan, finding.mistake->step)) {
+    if (finding.mistake() != nullptr && finding.replayed && is_result_step(plan, finding.step) &&
+        !is_result_step(plan, finding.mistake()->step)) {
         finding.harmless = finding.harmless && !results_are_wrong;
     }
     for (StepVerdict& verdict : diagnosis.steps) {
@@ -207,12 +208,12 @@ void fold_halves(Diagnosis& diagnosis) {
     std::vector<Finding>& all = diagnosis.findings;
     const auto find = [&](std::string_view id) {
         return std::ranges::find_if(all, [id](const Finding& each) {
-            return each.mistake != nullptr && each.mistake->id.ends_with(id);
+            return each.mistake() != nullptr && each.mistake()->id.ends_with(id);
         });
     };
     const auto half = find("-scaled-first"), whole = find("scale-twice");
     if (half == all.end() || whole == all.end()) return;
-    whole->evidence.push_back(half->step + ": " + half->mistake->title.visible());
+    whole->evidence.push_back(half->step + ": " + half->mistake()->title.visible());
     all.erase(half);
 }
 
@@ -272,7 +273,7 @@ bool have_same_product(const Case& about, Replay& theirs) {
 bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake) {
     Replay replay = about.replay;
     for (const Finding& finding : diagnosis.findings) {
-        if (finding.mistake != nullptr) replay.make(*finding.mistake);
+        if (finding.mistake() != nullptr) replay.make(*finding.mistake());
     }
     return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& each) {
         if (each.global != Verdict::right || each.name == "mask") return false;

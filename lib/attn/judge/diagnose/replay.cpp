@@ -7,7 +7,6 @@
 #include "attn/core/walk/walk.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
 namespace {
@@ -40,10 +39,6 @@ StepTable marked(StepTable table) {
 }
 
 }  // namespace
-
-std::size_t place_of(const StepTable& table, const std::string& step) {
-    return static_cast<std::size_t>(std::ranges::find(table, step, &Step::name) - table.begin());
-}
 
 Replay::Replay(const Plan& plan, Ledger given)
     : plan_(&plan), given_(std::move(given)), table_(marked(kept_table(plan))), known_(chains_) {

@@ -6,13 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "attn/core/cards/step_table.hpp"
-#include "attn/judge/mistakes/mistake.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
-
-/// The place of a step in a table; after the last one where the table has none of that name.
-std::size_t place_of(const StepTable& table, const std::string& step);
 
 /// The steps of a walk, computed one at a time from tensors that may be somebody else's, as they
 /// should be or with mistakes made. Only what a step needs is computed, and what a mistake does not

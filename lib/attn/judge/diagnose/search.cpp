@@ -38,10 +38,11 @@ bool takes_most_away(const Tensor& theirs, const Tensor& made, const Tensor& rig
     return makes_infinity || left <= 0.25 * all;
 }
 
-/// Looks for the mistakes that make one of somebody's tensors.
+/// Tries hypotheses about one of the user's tensors, one generator after another.
 class Search {
 public:
-    explicit Search(const Scene& scene) : scene_(scene), case_(scene.about) {
+    Search(const Scene& scene, SearchResult known)
+        : scene_(scene), case_(scene.about), result_(std::move(known)) {
         if (!scene.only_harmless) mistakes_ = case_.mistakes;
         // A harmless difference would have been found where it begins, if that is there.
         std::ranges::copy_if(
@@ -49,30 +50,40 @@ public:
             [&](const Mistake* one) { return one->step == scene.step || !is_saved(one->step); });
     }
 
-    SearchResult best() {
-        if (std::optional<Match> other = other_maximum()) return {std::move(other)};
-        const auto all = static_cast<double>(mistakes_.size() + harmless_.size());
-        std::size_t count = 0;
-        for (const auto* entries : {&mistakes_, &harmless_}) {
-            for (const Mistake* mistake : *entries) {
-                report(static_cast<double>(count++) / all);
-                try_made({mistake});
-            }
+    /// Goes through the queue as far as the first match: as far as one mistake or, if that has
+    /// found nothing, from there on, which takes long.
+    SearchResult found(bool thorough) {
+        result_.unexplained.step = scene_.step;
+        for (const Generator& each : queue) {
+            const bool is_thorough = each.cost > cost::mistake;
+            const bool is_too_dear = scene_.only_harmless && each.cost >= cost::mistake;
+            if (is_thorough != thorough || is_too_dear) continue;
+            result_.match = (this->*each.match)();
+            if (result_.match) return std::move(result_);
         }
-        SearchResult found;
-        found.unexplained.step = scene_.step;
-        found.unexplained.difference = HUGE_VAL;
-        found.unexplained.runner_up = runner_up_;
-        found.unexplained.runner_up_difference = runner_up_difference_;
-        drop_refuted();
-        found.match = matches_.empty() ? without_replay() : best_match();
-        found.left_nan = std::move(left_nan_);
-        return found;
+        if (thorough) {
+            const std::vector<Reading> ways = scene_.ways(scene_.expected);
+            const Tensor& read = ways.empty() ? scene_.theirs.tensor : ways.front().tensor;
+            result_.unexplained.evidence = evidence_of(scene_.step, read, scene_.expected);
+        } else {
+            note_nearest(result_.unexplained);
+        }
+        return std::move(result_);
     }
+
+private:
+    /// Makes hypotheses of one kind and returns one that makes the tensor, of several the
+    /// likeliest.
+    struct Generator {
+        double cost;  ///< of the cheapest match
+        std::optional<Match> (Search::*match)();
+    };
+    /// In the order of their costs.
+    static const Generator queue[9];
 
     /// A harmless difference may change what a mistake looks like: where nobody can be seen, a
     /// finite fill and -inf part ways. Code may have two: a fill, and rows set to zero.
-    std::optional<Match> beside_harmless(const Mistakes& left_nan) {
+    std::optional<Match> beside_harmless() {
         const StepTable& table = kept_table(case_.plan);
         const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
         const std::size_t masking = place_of(table, "masked_scores");
@@ -93,9 +104,9 @@ public:
             const bool fills = in_place(harmless.front()) >= masking;
             // Its fill of hidden cells shows when a mistake makes another mask.
             const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
-            Search tried(scene_);
+            Search tried(scene_, {});
             for (const Mistake* mistake : mistakes_) {
-                const bool empties = is_in(left_nan, mistake);
+                const bool empties = is_in(result_.left_nan, mistake);
                 const bool uncovers = hides && in_place(mistake) >= place_of(table, "mask");
                 const bool one_shows = shows || uncovers || (fills && empties);
                 if (harmless.size() == 1 ? !one_shows : !empties) continue;
@@ -108,44 +119,45 @@ public:
             if (tried.matches_.empty() && shows) numbers = numbered_behind(harmless);
             if (tried.matches_.empty() && !numbers) continue;
             Match match = numbers ? *std::move(numbers) : tried.best_match();
-            match.finding.beside = harmless.front();
-            if (harmless.size() > 1) match.finding.also_beside = harmless.back();
+            for (const Mistake* each : harmless) match.finding.add(Role::beside, each);
             return match;
         }
         return std::nullopt;
     }
 
+    /// Two mistakes at once.
     std::optional<Match> pairs() {
         std::optional<Match> result;
+        if (!case_.options.pairs) return result;
         for (std::size_t i = 0; i < mistakes_.size(); ++i) {
             report(static_cast<double>(i) / static_cast<double>(mistakes_.size()));
             for (std::size_t j = i + 1; j < mistakes_.size(); ++j) {
                 const Mistake *one = mistakes_[i], *two = mistakes_[j];
                 matches_.clear();
-                left_nan_.clear();
+                result_.left_nan.clear();
                 try_made({one, two});
                 // A row that hides all keys is nan, but with a finite fill.
-                if (matches_.empty() && !left_nan_.empty() && case_.plan.masks()) {
+                if (matches_.empty() && !result_.left_nan.empty() && case_.plan.masks()) {
                     try_made({&finite_fill(-1e9), one, two});
                 }
                 if (matches_.empty()) continue;
                 if (result) {
-                    result->finding.pairs.emplace_back(one, two);
+                    result->finding.add(Role::pairs, one);
+                    result->finding.add(Role::pairs, two);
                     continue;
                 }
                 const Candidate& found = matches_.front();
                 result = scene_.match_of(*one, found.reading, found.difference);
-                result->finding.second = two;
+                result->finding.add(Role::makes, two);
             }
         }
         for (std::size_t i = 0; i < mistakes_.size() && !result; ++i) {
             result = numbered_behind({mistakes_[i]});
-            if (result) result->finding.second = mistakes_[i];
+            if (result) result->finding.add(Role::makes, mistakes_[i]);
         }
         return result;
     }
 
-private:
     struct Candidate {
         const Mistake* mistake;
         Reading reading;
@@ -171,10 +183,15 @@ private:
         if (case_.options.progress) case_.options.progress(scene_.step, done);
     }
 
-    void note_runner_up(const Mistake* mistake, double difference) {
-        if (difference >= runner_up_difference_) return;
-        runner_up_ = mistake;
-        runner_up_difference_ = difference;
+    void note_distance(const Mistake* mistake, double difference) {
+        if (difference >= nearest_difference_) return;
+        nearest_ = mistake;
+        nearest_difference_ = difference;
+    }
+
+    void note_nearest(Finding& finding) const {
+        if (nearest_ != nullptr) finding.add(Role::nearest, nearest_);
+        finding.nearest_difference = nearest_difference_;
     }
 
     /// Whether the mistakes make another beginning than theirs is, however it is read.
@@ -196,7 +213,7 @@ private:
             if (answer.right() || answer.verdict == Verdict::shape) return false;
             nearest = std::min(nearest, answer.difference);
         }
-        note_runner_up(made.back(), nearest);
+        note_distance(made.back(), nearest);
         return nearest < HUGE_VAL;
     }
 
@@ -205,7 +222,7 @@ private:
         if (is_ruled_out(made)) return;
         const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
         if (!wrong || judged(*wrong, scene_.expected, {}).right()) return;
-        if (made.size() <= 2 && has_nan(*wrong)) left_nan_.push_back(made.back());
+        if (made.size() <= 2 && has_nan(*wrong)) result_.left_nan.push_back(made.back());
         for (Reading& reading : scene_.ways(*wrong)) {
             const Judged answer = scene_.judged_as(reading.tensor, *wrong);
             const bool may_hide =
@@ -215,7 +232,7 @@ private:
                 matches_.push_back({made.back(), std::move(reading), answer.difference});
                 return;
             }
-            note_runner_up(made.back(), answer.difference);
+            note_distance(made.back(), answer.difference);
         }
     }
 
@@ -236,6 +253,20 @@ private:
                          scene_.only_harmless,
                          scene_.refuted,
                          *expected});
+    }
+
+    /// One mistake of the catalogue, or one harmless difference.
+    std::optional<Match> one_of_catalogue() {
+        const auto all = static_cast<double>(mistakes_.size() + harmless_.size());
+        std::size_t count = 0;
+        for (const auto* entries : {&mistakes_, &harmless_}) {
+            for (const Mistake* mistake : *entries) {
+                report(static_cast<double>(count++) / all);
+                try_made({mistake});
+            }
+        }
+        drop_refuted();
+        return matches_.empty() ? std::nullopt : std::optional(best_match());
     }
 
     /// Drops what would have made wrong what is right.
@@ -265,23 +296,22 @@ private:
         for (std::size_t i = 1; i < all.size(); ++i) {
             // The steps before and after tell the others apart.
             const bool is_tie = all[i].explains == all[0].explains;
-            if (is_tie) match.finding.ties.push_back(all[i].mistake);
+            if (is_tie) match.finding.add(Role::ties, all[i].mistake);
         }
         // Digits that they do not have make no mistake harmless.
-        const auto made = scene_.replay.step_with({match.finding.mistake}, scene_.step);
+        const auto made = scene_.replay.step_with({match.finding.mistake()}, scene_.step);
         match.finding.harmless =
-            is_in(case_.harmless, match.finding.mistake) ||
+            is_in(case_.harmless, match.finding.mistake()) ||
             (is_scores(case_.plan, scene_.step) && made &&
              made->shape() == scene_.expected.shape() && scene_.gives_same_weights(*made, false)) ||
             scene_.is_right_where_read(match.reading.tensor);
-        match.finding.runner_up = runner_up_;
-        match.finding.runner_up_difference = runner_up_difference_;
+        note_nearest(match.finding);
         return match;
     }
 
     /// Any number may be taken off a row before its exponentials: they and their sum follow from
     /// it.
-    std::optional<Match> other_maximum() const {
+    std::optional<Match> other_maximum() {
         const StepTable& table = kept_table(case_.plan);
         if (scene_.step != "row_max" || scene_.later.empty() ||
             place_of(table, scene_.later.front().steps.front()) >= place_of(table, "weights")) {
@@ -296,20 +326,28 @@ private:
         return std::nullopt;
     }
 
-    /// Differences that no entry of the catalogue makes by itself.
-    std::optional<Match> without_replay() const {
+    /// Other numbers in rows of padding, which no result needs.
+    std::optional<Match> other_padding() {
         for (const Reading& reading : scene_.ways(scene_.expected)) {
             if (scene_.is_right_where_read(reading.tensor)) {
                 return scene_.written_otherwise("padded-rows-other", reading);
             }
         }
-        if (std::optional<Match> match = dropout()) return match;
-        if (std::optional<Match> match = otherwise_filled(scene_)) return match;
-        return scene_.only_harmless ? std::nullopt : numbered(scene_);
+        return std::nullopt;
+    }
+
+    std::optional<Match> filled() { return otherwise_filled(scene_); }
+    std::optional<Match> with_number() { return numbered(scene_); }
+    std::optional<Match> beside_fill() {
+        for (const Reading& reading : scene_.ways(scene_.expected)) {
+            if (scene_.step != "masked_scores") break;
+            if (std::optional<Match> match = far_below(scene_, reading, true)) return match;
+        }
+        return std::nullopt;
     }
 
     /// A replay draws other cells than their dropout did, so its traces are looked for instead.
-    std::optional<Match> dropout() const {
+    std::optional<Match> dropout() {
         const bool of_weights = scene_.step == "weights";
         if (!of_weights && scene_.step != "context" && scene_.step != "merged") return std::nullopt;
         const Tolerance tolerance =
@@ -333,111 +371,29 @@ private:
     const Case& case_;
     Mistakes mistakes_, harmless_;
     std::vector<Candidate> matches_;
-    Mistakes left_nan_;  ///< gave nan, which a finite fill would not
-    const Mistake* runner_up_ = nullptr;
-    double runner_up_difference_ = HUGE_VAL;
+    SearchResult result_;
+    const Mistake* nearest_ = nullptr;  ///< of those that do not match
+    double nearest_difference_ = HUGE_VAL;
     std::optional<Tolerance> tolerance_;  ///< where a part is judged
     std::vector<Reading> readings_;       ///< of the tensor, in each way to read it
 };
 
+const Search::Generator Search::queue[]{
+    {cost::harmless, &Search::other_maximum},
+    {cost::harmless, &Search::one_of_catalogue},
+    {cost::harmless, &Search::other_padding},
+    {cost::harmless, &Search::filled},
+    {cost::mistake, &Search::dropout},
+    {cost::mistake, &Search::with_number},
+    {cost::mistake + cost::harmless, &Search::beside_harmless},
+    {cost::mistake + cost::harmless, &Search::beside_fill},
+    {2 * cost::mistake, &Search::pairs},
+};
+
 }  // namespace
 
-std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later) {
-    std::size_t count = 0;
-    const auto explains = [&](const TheirTensor& theirs) {
-        for (const std::string& step : theirs.steps) {
-            const Tensor* local = replay.step(step);
-            if (local == nullptr) continue;
-            for (Reading& reading : readings(theirs.tensor, *local)) {
-                if (!judge(step, theirs, reading.tensor, *local, true).right()) continue;
-                replay.take(step, std::move(reading.tensor));
-                return true;
-            }
-        }
-        return false;
-    };
-    for (const TheirTensor& theirs : later) {
-        if (theirs.steps.front() == "mask" || theirs.aside) continue;
-        if (!explains(theirs)) break;
-        ++count;
-    }
-    return count;
-}
-
-std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
-                             const Tensor& tensor, const Judge& judge,
-                             std::span<const TheirTensor> later) {
-    if (mistake != nullptr) replay.make(*mistake);
-    const Tensor* ours = replay.step(step);
-    const bool fits = ours != nullptr && ours->shape() == tensor.shape();
-    if (fits || mistake == nullptr) replay.take(step, tensor);
-    return explained_by(std::move(replay), judge, later);
-}
-
-std::vector<Reading> Scene::ways(const Tensor& like) const {
-    std::vector<Reading> all = readings(theirs.tensor, like);
-    if (theirs.tensor.shape() == like.shape()) all.resize(1);
-    return all;
-}
-
-bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
-    // A later tensor of theirs would be what softmax reads, whatever this one is.
-    const StepTable& table = kept_table(about.plan);
-    for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
-        if ((table[i].chain == Chain::scores) && replay.is_given(table[i].name)) return false;
-    }
-    Replay other = replay;
-    other.take(step, tensor);
-    const Tensor* made = other.step("weights");
-    const Tensor* ours = replay.step("weights");
-    // Few decimals may leave weights so wide a margin that nothing would be another weight.
-    constexpr double widest = 0.1;
-    if (ours != nullptr && judge.tolerance("weights", theirs, *ours, true).absolute > widest) {
-        return false;
-    }
-    return made != nullptr && ours != nullptr &&
-           judge("weights", is_theirs ? theirs : TheirTensor{}, *made, *ours, true).right();
-}
-
-Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
-    Match match;
-    match.finding.step = step;
-    match.finding.mistake = &mistake;
-    match.finding.difference = difference;
-    match.finding.evidence = evidence_of(step, reading.tensor, expected);
-    if (theirs.epsilon != 0 && (is_scores(about.plan, step) || kept_step(step) != nullptr)) {
-        const auto made = replay.step_with({&mistake}, step);
-        const bool is_harmless =
-            std::ranges::count(harmless_differences(), mistake.id, &Mistake::id) > 0;
-        match.finding.changes_weights =
-            !is_harmless && made && made->shape() == expected.shape() &&
-            (kept_step(step) != nullptr || !gives_same_weights(*made, false));
-    }
-    match.reading = std::move(reading);
-    return match;
-}
-
-Match Scene::written_otherwise(const char* id, Reading reading) const {
-    Match match = match_of(find_mistake(id), std::move(reading), 0);
-    match.finding.harmless = true;
-    match.finding.replayed = false;
-    return match;
-}
-
-SearchResult best_of(const Scene& scene) { return Search(scene).best(); }
-
-SearchResult thorough_of(const Scene& scene, const SearchResult& quick) {
-    SearchResult found = quick;
-    found.match = Search(scene).beside_harmless(quick.left_nan);
-    const std::vector<Reading> ways = scene.ways(scene.expected);
-    for (const Reading& reading : ways) {
-        if (found.match || scene.step != "masked_scores") break;
-        found.match = far_below(scene, reading, true);
-    }
-    if (!found.match && scene.about.options.pairs) found.match = Search(scene).pairs();
-    found.unexplained.evidence = evidence_of(
-        scene.step, ways.empty() ? scene.theirs.tensor : ways.front().tensor, scene.expected);
-    return found;
+SearchResult searched(const Scene& scene, const SearchResult* quick) {
+    return Search(scene, quick != nullptr ? *quick : SearchResult()).found(quick != nullptr);
 }
 
 }  // namespace attn

@@ -5,7 +5,6 @@
 
 #include "attn/core/rules/rule.hpp"
 #include "attn/judge/diagnose/replay.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
 
@@ -22,14 +21,14 @@ struct SearchResult {
     std::vector<const Mistake*> left_nan{};  ///< gave nan, which a finite fill would not
 };
 
-/// Somebody's tensors as they come in.
+/// The user's tensors as they come in.
 struct Intake {
-    Ledger given;   ///< what the walk starts from, some of theirs perhaps
-    Ledger theirs;  ///< the others, which it is compared with
+    Ledger given;   ///< the start of the walk, with tensors of the user perhaps
+    Ledger theirs;  ///< the others, which are compared with the walk
     std::vector<std::string> remarks{};
 };
 
-/// Shared by all readings of somebody's tensors.
+/// Shared by all readings of the user's tensors.
 struct Case {
     const Plan& plan;
     const DiagnoseOptions& options;
@@ -45,8 +44,8 @@ struct Case {
     Case(const Plan& plan, const DiagnoseOptions& options, Intake intake, double epsilon);
 };
 
-/// One of somebody's tensors, read as one step, when those before it have been looked at. What it
-/// refers to must outlive it.
+/// One of the user's tensors, read as one step, after those before it were examined. Its references
+/// must outlive it.
 struct Scene {
     const Case& about;
     const Judge& judge;
@@ -76,12 +75,10 @@ struct Scene {
     Match written_otherwise(const char* id, Reading reading) const;
 };
 
-/// The mistake that makes a tensor; of several, the one that also explains the most of what comes
-/// later.
-SearchResult best_of(const Scene& scene);
-/// The long search, where `quick` (of best_of) found nothing. A mistake on top of a harmless
-/// difference, two mistakes, what the numbers say by themselves.
-SearchResult thorough_of(const Scene& scene, const SearchResult& quick);
+/// The cheapest hypothesis that makes a tensor: a difference that needs no replay, a mistake, one
+/// with a number of its own. After these (`quick`) found nothing: a mistake on top of a harmless
+/// difference, two mistakes.
+SearchResult searched(const Scene& scene, const SearchResult* quick = nullptr);
 
 /// Scores whose hidden cells hold a number in the place of minus infinity, judged by the weights
 /// that they give; another mistake beside that.
@@ -94,7 +91,7 @@ std::optional<Match> numbered(const Scene& scene);
 /// what rounding does to the cells does not go along with the scale.
 std::optional<Match> rescaled(const Scene& scene, const Reading& reading);
 
-/// The verdict on somebody's mask.
+/// The verdict on the user's mask.
 struct MaskAnswer {
     bool right = false;
     std::string layout;
@@ -133,14 +130,11 @@ struct Outcome {
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
                                 double bound, bool thorough, const Examiner* calm = nullptr);
 
+/// The diagnosis under the reading of all tensors that costs the least.
+Diagnosis best_reading(const Case& about, std::vector<TheirTensor> theirs);
+
 // Questions of the examiner about a reading.
 
-/// The cost of a tensor without a verdict, a step that two wrong tensors claim, a mistake, a
-/// harmless difference, a tensor that is set aside, a less likely name and one that means another
-/// step; of what is left out, though its name is known or its shape alone allows a step.
-inline constexpr double of_unknown = 100, of_mutation = 25, of_clash = 50, of_unjudged = 40,
-                        of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05,
-                        of_foreign = 12, of_left_out = 120, of_stray = 90;
 bool is_unjudged(const StepVerdict& step);
 
 /// Whether a step is of one side of the product, and whether query and key are turned by it: what
@@ -213,9 +207,9 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
 /// Whether a step is made of weights, or is these.
 bool is_result_step(const Plan& plan, const std::string& step);
 
-/// A step that differs is harmless if the weights and all steps after them are right and follow from
-/// it; `undone` says that what is unknown of query and key leaves their product. What a wrong result
-/// needs is not harmless.
+/// A step that differs is harmless if the weights and all steps after them are right and follow
+/// from it; `undone` says that what is unknown of query and key leaves their product. What a wrong
+/// result needs is not harmless.
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
                       bool follows, bool results_are_wrong);
 

@@ -193,11 +193,11 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
                       scene.screens,     read,          scene.step,
                       scene.uses_theirs, scene.later,   scene.only_harmless,
                       scene.refuted,     scene.expected};
-    SearchResult found = best_of(inner);
-    if (!found.match && thorough) found = thorough_of(inner, found);
+    SearchResult found = searched(inner);
+    if (!found.match && thorough) found = searched(inner, &found);
     if (!found.match) return std::nullopt;
     Finding& finding = found.match->finding;
-    (finding.beside == nullptr ? finding.beside : finding.also_beside) = fill;
+    finding.add(Role::beside, fill);
     found.match->reading = reading;
     return found.match;
 }
@@ -316,102 +316,6 @@ std::optional<Match> rescaled(const Scene& scene, const Reading& reading) {
                                      brief(right / divisor) + " times what they should be, +- " +
                                      brief(newton->error));
     return match;
-}
-
-namespace {
-
-/// A part of our mask that somebody may hold by itself.
-struct Part {
-    Plan plan;
-    std::string words;  ///< empty for the whole mask
-};
-
-std::vector<Part> parts_of(const Plan& plan) {
-    std::vector<Part> parts{{plan, ""}};
-    if (!plan.config.mask.causal || !plan.config.mask.padding) return parts;
-    parts.push_back({plan, "the causal part"});
-    parts.back().plan.config.mask.padding = false;
-    parts.push_back({plan, "the padding part"});
-    parts.back().plan.config.mask.causal = false;
-    return parts;
-}
-
-std::size_t cells_apart(const MaskReading& reading, const Grid& hidden) {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < hidden.cells.size(); ++i) {
-        count += (reading.hidden.at(i) != 0) != (hidden.cells[i] != 0) ? 1U : 0U;
-    }
-    return count;
-}
-
-const MaskReading* read_as(const Grid& hidden, const std::vector<MaskReading>& ways) {
-    const auto found = std::ranges::find_if(
-        ways, [&](const MaskReading& each) { return cells_apart(each, hidden) == 0; });
-    return found != ways.end() ? &*found : nullptr;
-}
-
-std::string layout_of(const MaskReading& reading, const Part& part) {
-    return part.words + (part.words.empty() || reading.layout.empty() ? "" : ", ") + reading.layout;
-}
-
-}  // namespace
-
-MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
-                          const TheirTensor& theirs, std::span<const TheirTensor> later) {
-    const auto unexplained = [&](const Mistake* mistake) {
-        if (mistake != nullptr && !mistake->applies(plan)) return later.size();
-        Replay made = replay;
-        if (mistake != nullptr) made.make(*mistake);
-        return later.size() - explained_by(std::move(made), judge, later);
-    };
-    const std::vector<MaskReading> ways = mask_readings(theirs.tensor, plan);
-    MaskAnswer answer;
-    Finding finding;
-    finding.step = "mask";
-    for (const Part& part : parts_of(plan)) {
-        const MaskReading* reading = read_as(hidden_cells(part.plan), ways);
-        if (reading == nullptr) continue;
-        answer.layout = layout_of(*reading, part);
-        answer.right = true;
-        if (!reading->says_keep) return answer;
-        // Harmless, unless the code took it the other way.
-        const Mistake& inverted = find_mistake("mask-inverted");
-        answer.right = unexplained(&inverted) >= unexplained(nullptr);
-        finding.mistake = answer.right ? &find_mistake("mask-polarity") : &inverted;
-        finding.harmless = answer.right;
-        answer.finding = finding;
-        return answer;
-    }
-    std::vector<std::tuple<std::size_t, const Mistake*, std::string>> found;
-    for (const Part& part : parts_of(plan)) {
-        for (const Mistake& mistake : mistakes()) {
-            if (mistake.step != "mask" || !mistake.applies(part.plan)) continue;
-            const MaskReading* reading = read_as(hidden_cells(part.plan, mistake), ways);
-            if (reading == nullptr) continue;
-            found.emplace_back(unexplained(&mistake), &mistake, layout_of(*reading, part));
-        }
-    }
-    std::ranges::stable_sort(found, {}, [](const auto& each) { return std::get<0>(each); });
-    for (const auto& [count, mistake, layout] : found) {
-        if (finding.mistake == nullptr) {
-            finding.mistake = mistake;
-            answer.layout = layout;
-        } else if (mistake != finding.mistake) {
-            finding.ties.push_back(mistake);
-        }
-    }
-    if (finding.mistake == nullptr) {
-        const Grid right = hidden_cells(plan);
-        const auto apart = [&](const MaskReading& each) { return cells_apart(each, right); };
-        const MaskReading& nearest = *std::ranges::min_element(ways, {}, apart);
-        finding.evidence.push_back(std::to_string(apart(nearest)) + " of " +
-                                   std::to_string(right.cells.size()) +
-                                   " cells are hidden here and seen there");
-        answer.hidden = nearest.hidden;
-        answer.layout = nearest.layout;
-    }
-    answer.finding = finding;
-    return answer;
 }
 
 }  // namespace attn

@@ -9,7 +9,6 @@
 
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"
-#include "attn/judge/diagnose/replay.hpp"
 
 namespace attn {
 namespace {

@@ -11,7 +11,7 @@
 #include "attn/core/rules/rule.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/bounds/bounds.hpp"
-#include "attn/judge/diagnose/diagnose.hpp"
+#include "attn/judge/diagnose/verdict.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
 namespace attn {
@@ -40,6 +40,9 @@ std::vector<std::string> kept_of(const std::string& step);
 /// The steps of any walk, and of one, with those that other code keeps.
 const StepTable& kept_table();
 const StepTable& kept_table(const Plan& plan);
+
+/// The place of a step in a table; after the last one if the table has no step of that name.
+std::size_t place_of(const StepTable& table, const std::string& step);
 
 /// The steps of a table, of any walk or of one, that are called by that name, the likeliest first.
 std::vector<std::string> known_steps(const std::string& name,

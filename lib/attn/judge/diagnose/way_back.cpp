@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "attn/core/plan/draw_list.hpp"
-#include "attn/judge/diagnose/replay.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
 namespace {

@@ -1,0 +1,303 @@
+#include "attn/judge/diagnose/other_settings.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/settings.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// True if some step that both judged is farther from the reference under other settings. Wide
+/// bounds may call it right all the same.
+bool is_farther(const Diagnosis& tried, const Diagnosis& best) {
+    return std::ranges::any_of(tried.steps, [&](const StepVerdict& step) {
+        const auto same = std::ranges::find(best.steps, step.name, &StepVerdict::name);
+        return same != best.steps.end() && std::isfinite(step.global_difference) &&
+               step.global_difference > same->global_difference;
+    });
+}
+
+/// A diagnosis in a few words.
+std::string verdict_of(const Diagnosis& diagnosis) {
+    if (diagnosis.is_right()) return "right";
+    std::vector<std::string> ids;
+    for (const Finding& finding : diagnosis.findings) {
+        if (!finding.harmless) ids.push_back(finding.mistake() ? finding.mistake()->id : "unknown");
+    }
+    return joined(ids);
+}
+
+/// Settings other than those of the walk: another mask, order of query, key and value in one
+/// weight, layout of a square one, number of heads, a rotation, slopes or a norm of x.
+struct OtherSettings {
+    WalkConfig config;
+    std::vector<std::string> lines{};  ///< of settings, one for each change
+
+    OtherSettings with(const std::string& line) const {
+        OtherSettings more = *this;
+        configure(more.config, line);
+        more.lines.push_back(line);
+        return more;
+    }
+    /// These as a caller of the program types them.
+    std::string text() const {
+        std::vector<std::string> words;
+        for (const std::string& line : lines) {
+            for (const auto& [name, value] : settings_in(line)) {
+                words.push_back(std::string(setting_prefix) + name + " " + value);
+            }
+        }
+        return joined(words, " ");
+    }
+    /// True if they are taken only when nothing is wrong with them: the search would be long.
+    bool have_to_be_right() const {
+        const auto is_rare = [](const std::string& line) {
+            return line.starts_with("rope") || line.ends_with("alibi") ||
+                   line.starts_with("x-norm");
+        };
+        return std::ranges::any_of(lines, is_rare) ||
+               (lines.size() > 1 && !lines.front().starts_with("heads"));
+    }
+};
+
+/// Each of them as it is, and with one of these lines, which exclude one another.
+void add_one_of(const std::vector<std::string>& lines, std::vector<OtherSettings>& others) {
+    const std::size_t before = others.size();
+    for (const std::string& line : lines) {
+        for (std::size_t i = 0; i < before; ++i) others.push_back(others[i].with(line));
+    }
+}
+
+/// All combinations of settings that the user has not chosen, the fewest changes first.
+std::vector<OtherSettings> other_settings(const AskedWalk& asked, const DiagnoseOptions& options) {
+    const WalkConfig& config = asked.config;
+    std::vector<OtherSettings> others{{config}};
+    const Tensor* query = config.parameters.find("w_query");
+    const Tensor* fused = config.parameters.find("w_qkv");
+    if (const Tensor* w = fused != nullptr ? fused : query;
+        !asked.said.heads && config.heads == 1 && w != nullptr) {
+        const bool in_out = config.weight_layout == WeightLayout::in_out;
+        const std::size_t features =
+            (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1);
+        for (std::size_t heads = 2; heads <= std::min<std::size_t>(features / 2, 32); ++heads) {
+            if (features % heads != 0) continue;
+            others.push_back(others.front().with("heads " + std::to_string(heads)));
+            others.back().config.head_dim.reset();
+            others.back().config.value_dim.reset();
+        }
+    }
+    if (!asked.said.projection && config.projection == Projection::fused) {
+        add_one_of({"projection fused-by-head"}, others);
+    }
+    const std::size_t axes = query != nullptr ? query->dimension() : 0;
+    const bool square = axes >= 2 && query->shape()[axes - 2] == query->shape().back();
+    if (!asked.said.weight_layout && square && !config.weight_layout) {
+        add_one_of({"weight-layout in-out"}, others);
+    }
+    std::vector<std::string> positions_or_norm;
+    if (!config.rotary.pairing && !config.position_bias && !config.position_embedding &&
+        !config.latent.rank) {
+        positions_or_norm = {"rope half", "rope interleaved", "position-bias alibi"};
+    }
+    if (!config.x_norm && !options.takes_projections) {
+        positions_or_norm.insert(positions_or_norm.end(), {"x-norm layer", "x-norm rms"});
+    }
+    add_one_of(positions_or_norm, others);
+    if (!asked.said.mask) {
+        std::vector<std::string> masks{"mask causal"};
+        // Fewer queries than keys may be the last ones.
+        if (config.memory && !asked.said.causal_align) {
+            masks.emplace_back("mask causal, causal-align end");
+        }
+        add_one_of(masks, others);
+    }
+    others.erase(others.begin());
+    std::ranges::stable_sort(others, {}, [](const auto& each) { return each.lines.size(); });
+    return others;
+}
+
+/// Diagnoses the tensors of a walk again, under one configuration after another.
+class OtherWalks {
+public:
+    OtherWalks(const AskedWalk& asked, const DiagnoseOptions& options, FittingDiagnosis& best)
+        : asked_(asked), options_(options), best_(best) {}
+
+    void fit() {
+        Diagnosis& diagnosis = best_.diagnosis;
+        best_.is_open = ask_alignment() || (!diagnosis.is_right() && try_settings());
+        try_forms();
+        best_.back = back_of(diagnosis);
+        if (diagnosis.steps.empty() && !best_.back.right()) try_ways_back();
+    }
+
+private:
+    /// The verdicts under another configuration; nullopt if the tensors do not fit it, or if
+    /// `is_worth_it` refuses the walk.
+    template <class IsWorthIt>
+    std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options,
+                                   const IsWorthIt& is_worth_it) const {
+        try {
+            const Plan plan = resolve(std::move(config));
+            const Ledger drawn = draw(plan);
+            if (!is_worth_it(plan, drawn)) return std::nullopt;
+            return diagnose(plan, drawn, asked_.theirs, options);
+        } catch (const Error&) {
+            return std::nullopt;
+        }
+    }
+    std::optional<Diagnosis> tried(WalkConfig config) const {
+        return tried(std::move(config), options_, [](const Plan&, const Ledger&) { return true; });
+    }
+
+    GradientDiagnosis back_of(Diagnosis& diagnosis) const {
+        if (!options_.goes_back || diagnosis.plan->fused()) return {};
+        GradientDiagnosis back = diagnose_gradients(
+            {diagnosis, options_, asked_.loss(*diagnosis.plan)}, asked_.backward);
+        std::erase_if(diagnosis.skipped, [&](const auto& each) { return each.name == back.used; });
+        return back;
+    }
+
+    /// Diagnoses a causal mask both ways if there are fewer queries than keys and nothing tells
+    /// whether the queries are the first tokens or the last. Returns true if the verdicts differ.
+    bool ask_alignment() {
+        Diagnosis& first = best_.diagnosis;
+        const bool is_said = asked_.said.causal_align || asked_.is_probe ||
+                             asked_.config.causal_align == CausalAlign::end;
+        const Plan& plan = *first.plan;
+        if (is_said || !asked_.config.mask.causal || plan.past_len > 0 ||
+            plan.query_len >= plan.key_len) {
+            return false;
+        }
+        WalkConfig other = asked_.config;
+        other.causal_align = CausalAlign::end;
+        std::optional<Diagnosis> last = tried(std::move(other));
+        const std::string at_start = verdict_of(first);
+        const std::string at_end = last ? verdict_of(*last) : at_start;
+        if (at_start == at_end) return false;
+        if (!first.is_right() && last->cost < first.cost) first = *std::move(last);
+        first.remarks.push_back(
+            "with $causal-align start, the queries are the first tokens: "_told + at_start +
+            "; with $causal-align end, the last ones: "_told + at_end +
+            ". Which is it? Pass the one that you meant");
+        return true;
+    }
+
+    /// Diagnoses again under settings that the user has not chosen, and takes the verdict with the
+    /// fewest findings. If another setting gives another verdict both are reported: only the author
+    /// knows which setting was meant. The settings of a probe are never replaced.
+    ///
+    /// Returns true if there are two verdicts.
+    bool try_settings() {
+        Diagnosis& best = best_.diagnosis;
+        const std::string without = verdict_of(best);
+        const std::size_t skipped = best.skipped.size();
+        std::string taken;
+        for (OtherSettings& other : other_settings(asked_, options_)) {
+            DiagnoseOptions within = options_;
+            const bool must_be_right = asked_.is_probe || other.have_to_be_right();
+            within.bound = must_be_right ? std::min(cost::right, best.cost) : best.cost;
+            const auto may_be_it = [&](const Plan& plan, const Ledger& drawn) {
+                // What costs less than a named mistake has none.
+                return may_explain(plan, drawn, asked_.theirs, best, within,
+                                   must_be_right || !best.has_unknown());
+            };
+            const std::string text = other.text();
+            std::optional<Diagnosis> found = tried(std::move(other.config), within, may_be_it);
+            if (!found || found->cost >= within.bound || found->skipped.size() > skipped) continue;
+            if (found->is_right() && is_farther(*found, best)) continue;
+            if (asked_.is_probe) {
+                best.remarks.push_back("yours matches with " + text +
+                                       ", which the probe is without");
+                return false;
+            }
+            best = *std::move(found);
+            taken = text;
+            if (best.is_right()) break;
+        }
+        if (taken.empty()) return false;
+        best.remarks.push_back("with " + taken + ": " + verdict_of(best) + "; without: " + without +
+                               ". Which is it? Pass " + taken + " if it is what you meant");
+        return true;
+    }
+
+    /// Tries other forms of an attention file if nothing explains the numbers by the first one: a
+    /// mistake in a state shows in the recurrent form alone.
+    void try_forms() {
+        Diagnosis& diagnosis = best_.diagnosis;
+        if (asked_.said.form || diagnosis.steps.empty() || !diagnosis.has_open_end()) return;
+        for (const auto& file : asked_.config.attentions) {
+            for (const std::string& form : file->forms) {
+                if (form == file->walked_form(asked_.config.form)) continue;  // tried already
+                WalkConfig other = asked_.config;
+                other.form = form;
+                std::optional<Diagnosis> found = tried(std::move(other));
+                if (!found || found->is_right() || found->has_open_end()) continue;
+                diagnosis = *std::move(found);
+                diagnosis.remarks.push_back("told by the form " + form + ": $form "_told + form);
+                return;
+            }
+        }
+    }
+
+    /// Takes the first other settings under which all gradients are right, if gradients alone
+    /// tell of the walk.
+    void try_ways_back() {
+        best_.is_open = false;
+        for (const OtherSettings& other : other_settings(asked_, options_)) {
+            std::optional<Diagnosis> found = tried(other.config);
+            if (!found) continue;
+            try {
+                GradientDiagnosis again = back_of(*found);
+                if (!again.right()) continue;
+                best_ = {*std::move(found), std::move(again), !asked_.is_probe};
+            } catch (const Error&) {
+                continue;  // these gradients do not fit that setting
+            }
+            best_.diagnosis.remarks.push_back(
+                "with " + other.text() + " the gradients are right; without, not" +
+                ". Which is it? Pass " + other.text() + " if it is what you meant");
+            return;
+        }
+    }
+
+    const AskedWalk& asked_;
+    const DiagnoseOptions& options_;
+    FittingDiagnosis& best_;
+};
+
+/// Leaves open the steps that a tolerance would let pass if they were all zeros.
+void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {
+    if (!options.tolerance || !diagnosis.plan) return;
+    const Ledger right = walk(*diagnosis.plan, diagnosis.given);
+    for (StepVerdict& step : diagnosis.steps) {
+        const Tensor* const expected = right.find(step.name);
+        const double largest = expected == nullptr ? 0 : usual_size(*expected);
+        const bool lets_zeros_pass =
+            largest > 0 &&
+            options.tolerance->absolute + options.tolerance->relative * largest >= largest;
+        if (!lets_zeros_pass) continue;
+        step.global = step.local = Verdict::not_compared;
+        diagnosis.open.push_back("the tolerance judges nothing of " + step.name +
+                                 ": its largest number is " + brief(largest) +
+                                 ", and zeros would pass. Pass a smaller $atol or $rtol"_told);
+    }
+}
+
+}  // namespace
+
+FittingDiagnosis diagnose_as_it_fits(const AskedWalk& asked, const Plan& plan,
+                                     const DiagnoseOptions& options) {
+    FittingDiagnosis fitting{diagnose(plan, draw(plan), asked.theirs, options)};
+    OtherWalks(asked, options, fitting).fit();
+    refuse_wide_tolerance(options, fitting.diagnosis);
+    return fitting;
+}
+
+}  // namespace attn

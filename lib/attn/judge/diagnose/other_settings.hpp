@@ -1,0 +1,37 @@
+#pragma once
+#include <functional>
+
+#include "attn/core/plan/given_sizes.hpp"
+#include "attn/judge/diagnose/diagnose_gradients.hpp"
+
+namespace attn {
+
+/// The walk to compare the user's tensors with, and which of its settings the user has chosen.
+struct AskedWalk {
+    WalkConfig config{};
+    Ledger theirs{};
+    SaidSettings said{};
+    bool is_probe = false;  ///< the inputs are a probe's, which fixes its mask and its layouts
+    /// The user's gradients and the tensors beside them; empty if there is no gradient.
+    Ledger backward{};
+    /// The loss of a walk, if the user has chosen one.
+    std::function<std::optional<Loss>(const Plan&)> loss{};
+};
+
+/// Verdicts on the user's tensors. They are open if other settings give other verdicts, so that
+/// the user has to choose.
+struct FittingDiagnosis {
+    Diagnosis diagnosis;
+    GradientDiagnosis back{};
+    bool is_open = false;
+};
+
+/// Diagnoses under the settings of the walk or, if the user has not chosen them, under others that
+/// explain more: another mask, layout, number of heads, or form of an attention file. A tolerance
+/// that would let zeros pass leaves a step open.
+///
+/// Errors  as diagnose.
+FittingDiagnosis diagnose_as_it_fits(const AskedWalk& asked, const Plan& plan,
+                                     const DiagnoseOptions& options);
+
+}  // namespace attn

@@ -1,0 +1,91 @@
+#include <algorithm>
+
+#include "attn/judge/diagnose/search.hpp"
+
+// One tensor among those before and after it.
+
+namespace attn {
+
+std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later) {
+    std::size_t count = 0;
+    const auto explains = [&](const TheirTensor& theirs) {
+        for (const std::string& step : theirs.steps) {
+            const Tensor* local = replay.step(step);
+            if (local == nullptr) continue;
+            for (Reading& reading : readings(theirs.tensor, *local)) {
+                if (!judge(step, theirs, reading.tensor, *local, true).right()) continue;
+                replay.take(step, std::move(reading.tensor));
+                return true;
+            }
+        }
+        return false;
+    };
+    for (const TheirTensor& theirs : later) {
+        if (theirs.steps.front() == "mask" || theirs.aside) continue;
+        if (!explains(theirs)) break;
+        ++count;
+    }
+    return count;
+}
+
+std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
+                             const Tensor& tensor, const Judge& judge,
+                             std::span<const TheirTensor> later) {
+    if (mistake != nullptr) replay.make(*mistake);
+    const Tensor* ours = replay.step(step);
+    const bool fits = ours != nullptr && ours->shape() == tensor.shape();
+    if (fits || mistake == nullptr) replay.take(step, tensor);
+    return explained_by(std::move(replay), judge, later);
+}
+
+std::vector<Reading> Scene::ways(const Tensor& like) const {
+    std::vector<Reading> all = readings(theirs.tensor, like);
+    if (theirs.tensor.shape() == like.shape()) all.resize(1);
+    return all;
+}
+
+bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
+    // A later tensor of theirs would be what softmax reads, whatever this one is.
+    const StepTable& table = kept_table(about.plan);
+    for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
+        if ((table[i].chain == Chain::scores) && replay.is_given(table[i].name)) return false;
+    }
+    Replay other = replay;
+    other.take(step, tensor);
+    const Tensor* made = other.step("weights");
+    const Tensor* ours = replay.step("weights");
+    // Few decimals may leave weights so wide a margin that nothing would be another weight.
+    constexpr double widest = 0.1;
+    if (ours != nullptr && judge.tolerance("weights", theirs, *ours, true).absolute > widest) {
+        return false;
+    }
+    return made != nullptr && ours != nullptr &&
+           judge("weights", is_theirs ? theirs : TheirTensor{}, *made, *ours, true).right();
+}
+
+Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
+    Match match;
+    match.finding.step = step;
+    match.finding.add(Role::makes, &mistake);
+    match.finding.difference = difference;
+    match.finding.evidence = evidence_of(step, reading.tensor, expected);
+    if (theirs.epsilon != 0 && (is_scores(about.plan, step) || kept_step(step) != nullptr)) {
+        const auto made = replay.step_with({&mistake}, step);
+        const bool is_harmless =
+            std::ranges::count(harmless_differences(), mistake.id, &Mistake::id) > 0;
+        match.finding.changes_weights =
+            !is_harmless && made && made->shape() == expected.shape() &&
+            (kept_step(step) != nullptr || !gives_same_weights(*made, false));
+    }
+    match.reading = std::move(reading);
+    return match;
+}
+
+Match Scene::written_otherwise(const char* id, Reading reading) const {
+    Match match = match_of(find_mistake(id), std::move(reading), 0);
+    match.finding.harmless = true;
+    match.finding.replayed = false;
+    return match;
+}
+
+}  // namespace attn
