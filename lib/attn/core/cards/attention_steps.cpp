@@ -9,6 +9,7 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/merged.hpp"
+#include "attn/core/plan/words.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -52,6 +53,7 @@ public:
                       [&] { with_heads_in_mind([&] { replaces ? replace(i) : add(i); }); });
             put_in_ = replaces ? std::string() : name;
         }
+        require_dropout();
         if (is_shipped()) return;  // its mistakes are checked by the tests
         for (const AttentionMistake& each : file_->mistakes) {
             file_->at(each.line, [&] { check(each); });
@@ -65,6 +67,14 @@ private:
     }
     bool is_shipped() const { return file_->label == file_->name; }
     bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
+
+    /// Errors  ConfigError if dropout falls on a step that the file does not make.
+    void require_dropout() const {
+        const std::string place(word(plan_.config.dropout.place));
+        if (!plan_.drops() || is_there("dropped_" + place)) return;
+        throw ConfigError("$dropout falls on the "_told + place + ", and " + file_->name +
+                          " makes none: leave it out, or choose another $dropout-place"_told);
+    }
 
     /// A file without a letter for heads may be of lengths that heads have not: says so where a
     /// step cannot be.

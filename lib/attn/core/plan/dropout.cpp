@@ -1,10 +1,10 @@
-#include <cmath>
 #include <vector>
 
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/resolve.hpp"
 #include "attn/core/plan/words.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -28,7 +28,7 @@ Tensor whole_mask(const Tensor& given, const DrawnTensor& row) {
         }
         const double cell = cells.data()[i] = given.at(from);
         refuse_unless(cell == 0 || cell == 1,
-                      "$dropout-mask holds "_told + std::to_string(cell) +
+                      "$dropout-mask holds "_told + json_number(cell) +
                           ": it takes booleans, or 1 for a cell that is kept and 0 for one that is "
                           "dropped");
     }
@@ -39,10 +39,10 @@ Tensor whole_mask(const Tensor& given, const DrawnTensor& row) {
 
 void resolve_dropout(Plan& plan) {
     Dropout& dropout = plan.config.dropout;
-    refuse_unless(dropout.p >= 0 && dropout.p < 1,
-                  "$dropout is the probability of being dropped, from 0 up to but not 1, which "
-                  "would keep nothing: not "_told +
-                      std::to_string(dropout.p));
+    refuse_unless(
+        dropout.p >= 0 && dropout.p < 1,
+        "$dropout takes a probability from 0 to below 1, which would keep nothing, not "_told +
+            json_number(dropout.p));
     if (!plan.drops()) return;
     refuse_unless(
         dropout.place != Place::output || plan.config.output_projection,

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "attn/core/plan/words.hpp"
 #include "attn/explain/notes/findings.hpp"
@@ -48,23 +50,32 @@ std::string keep_note(const Subject& subject) {
     return note;
 }
 
-/// The smallest and the largest sum of a row of weights.
-std::string sums_of_rows(const Subject& subject) {
-    const std::size_t keys = subject.tensor.shape().back();
-    if (!subject.excerpt.has_all("key") || keys == 0 || subject.tensor.size() > most_cells) {
-        return {};
-    }
-    const Cells cells(subject.tensor);
+/// The smallest and the largest sum of a row; nothing if one is nan.
+std::optional<std::pair<double, double>> sums_of_rows(const Tensor& weights) {
+    const Cells cells(weights);
+    const std::size_t keys = weights.shape().back();
     double least = HUGE_VAL, most = -HUGE_VAL;
-    for (std::size_t first = 0; first < subject.tensor.size(); first += keys) {
+    for (std::size_t first = 0; first < weights.size(); first += keys) {
         double sum = 0;
         for (std::size_t k = 0; k < keys; ++k) sum += cells[first + k];
-        if (std::isnan(sum)) return {};
+        if (std::isnan(sum)) return std::nullopt;
         least = std::min(least, sum);
         most = std::max(most, sum);
     }
-    return "Rows sum to " + number(least) + " to " + number(most) + shown_here(subject) +
-           ", to 1 only on average over many masks.";
+    return std::pair(least, most);
+}
+
+/// What dropout made of rows that sum to 1.
+std::string sums_note(const Subject& subject) {
+    const Tensor* const before = subject.ledger.find("weights");
+    const bool is_whole = subject.excerpt.has_all("key") && subject.tensor.size() <= most_cells;
+    if (before == nullptr || !is_whole) return {};
+    const auto sums = sums_of_rows(*before), dropped = sums_of_rows(subject.tensor);
+    if (!sums || !dropped) return {};
+    const bool was_one = std::abs(sums->first - 1) < 1e-2 && std::abs(sums->second - 1) < 1e-2;
+    if (!was_one) return {};
+    return "Rows summed to 1; now they sum to " + number(dropped->first) + " to " +
+           number(dropped->second) + shown_here(subject) + ", and to 1 on average over many masks.";
 }
 
 std::string dropped_note(const Subject& subject) {
@@ -72,7 +83,7 @@ std::string dropped_note(const Subject& subject) {
     std::string note = "A kept number is divided by " + json_number(dropout.share()) +
                        ", so that the mean over many masks is the number without dropout.";
     if (dropout.place == Dropout::Place::weights) {
-        say(note, sums_of_rows(subject));
+        say(note, sums_note(subject));
     } else {
         say(note, "Single features are dropped; dropout on the weights drops whole tokens.");
     }
