@@ -9,7 +9,6 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/merged.hpp"
-#include "attn/core/plan/words.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -53,7 +52,6 @@ public:
                       [&] { with_heads_in_mind([&] { replaces ? replace(i) : add(i); }); });
             put_in_ = replaces ? std::string() : name;
         }
-        require_dropout();
         if (is_shipped()) return;  // its mistakes are checked by the tests
         for (const AttentionMistake& each : file_->mistakes) {
             file_->at(each.line, [&] { check(each); });
@@ -67,14 +65,6 @@ private:
     }
     bool is_shipped() const { return file_->label == file_->name; }
     bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
-
-    /// Errors  ConfigError if dropout falls on a step that the file does not make.
-    void require_dropout() const {
-        const std::string place(word(plan_.config.dropout.place));
-        if (!plan_.drops() || is_there("dropped_" + place)) return;
-        throw ConfigError("$dropout falls on the "_told + place + ", and " + file_->name +
-                          " makes none: leave it out, or choose another $dropout-place"_told);
-    }
 
     /// A file without a letter for heads may be of lengths that heads have not: says so where a
     /// step cannot be.
@@ -395,6 +385,11 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
     for (const auto& file : plan.config.attentions) Builder(table, plan, file).build();
     let_parts_follow(table, plan);
     const std::set<std::string> needed = needed_steps(table, plan);
+    if (plan.drops() && !needed.contains(plan.config.dropout.keep_name())) {
+        throw ConfigError(
+            "$dropout falls on a step that no other reads in this attention: leave it "
+            "out, or choose another $dropout-place"_told);
+    }
     // The parts of softmax are read by nobody: they go with it.
     const bool has_softmax = needed.contains("weights") && !find_step(table, "weights").of_user;
     for (Step& step : table) {

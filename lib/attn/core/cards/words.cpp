@@ -205,7 +205,6 @@ std::optional<std::string> block_word(std::string_view word, const PlannedStep& 
     if (word == "keep") return drops ? "keep" : "";
     if (word == " * keep")
         return !drops ? "" : of.plan.has_head ? " * keep[h,q,k]" : " * keep[q,k]";
-    if (word == "share") return json_number(of.plan.config.dropout.share());
     if (word == " / share") return drops ? " / " + json_number(of.plan.config.dropout.share()) : "";
     if (word != "keys") return std::nullopt;
     return "0..min((j + 1) * " + std::to_string(of.plan.key_block()) + ", Tk)";

@@ -41,7 +41,7 @@ void resolve_dropout(Plan& plan) {
     Dropout& dropout = plan.config.dropout;
     refuse_unless(
         dropout.p >= 0 && dropout.p < 1,
-        "$dropout takes a probability from 0 to below 1, which would keep nothing, not "_told +
+        "$dropout takes a probability from 0 to below 1 (1 would keep nothing), not "_told +
             json_number(dropout.p));
     if (!plan.drops()) return;
     refuse_unless(
