@@ -74,8 +74,9 @@ std::string sums_note(const Subject& subject) {
     if (!sums || !dropped) return {};
     const bool was_one = std::abs(sums->first - 1) < 1e-2 && std::abs(sums->second - 1) < 1e-2;
     if (!was_one) return {};
-    return "Rows summed to 1; now they sum to " + number(dropped->first) + " to " +
-           number(dropped->second) + shown_here(subject) + ", and to 1 on average over many masks.";
+    return "Each row summed to 1; now the smallest sum is " + number(dropped->first) +
+           " and the largest " + number(dropped->second) + shown_here(subject) +
+           ", 1 on average over many masks.";
 }
 
 std::string dropped_note(const Subject& subject) {
