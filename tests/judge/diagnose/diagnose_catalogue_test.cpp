@@ -46,6 +46,7 @@ Plan seeded_plan(std::uint64_t seed) {
     if (seed >= 500) {
         WalkConfig config = seeded_config(seed);
         config.dropout.p = 0.2;
+        config.prefill.reset();
         return resolve(config);
     }
     if (seed >= 400 && seed % 5 == 4) {
