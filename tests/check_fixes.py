@@ -112,11 +112,13 @@ def surroundings(before, right, mistake, level, walk):
     d = right["query"].shape[-1]
     names.update(H=h, Tq=tq, Tk=tk, T=tq, D=d, d=d, B=cells[0] if len(cells) > 3 else 1, past=tk - tq,
                  past_length=tk - tq, head_dim=d, K=right["key"].shape[-3] if right["key"].dim() > 2 else 1)
-    said = dict(re.findall(r"(softcap|window|chunk|prefix|theta)[ :]([0-9.]+)", walk))
+    said = dict(re.findall(r"(softcap|window|chunk|prefix|theta|dropout)[ :]([0-9.]+)", walk))
     names.update(cap=float(said.get("softcap", 50)), W=int(said.get("window", 0)),
                  N=int(said.get("chunk", said.get("prefix", 0))), hidden_size=d)
     if "mask" in right:
         names.update(hidden=right["mask"], keep=~right["mask"])
+    if "dropout" in said:
+        names.update(p=float(said["dropout"]), keep=right["keep"])
     if "slopes" in right:
         names["slopes"] = right["slopes"].reshape(-1)
     if step in POSITIONS:

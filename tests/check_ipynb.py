@@ -50,6 +50,9 @@ WALKS = """
 --differential 3 --heads 4 --kv-heads 2 --head-dim 4 --projection fused --rope half --seq-len 4 --rng numpy
 --rope interleaved --heads 2 --embed-dim 12 --seq-len 6 --rotary-dim 4 --rope-theta 500000 --positions 7,8,9,20,3,0 --detail --seed 1
 --rope half --rotary-dim 2 --memory-len 3 --positions 1,2,3,4,5,6;0,5,10 --rng numpy --variant loop
+--dropout 0.2 --heads 2 --seq-len 4 --batch 2 --mask causal --detail
+--dropout 0.2 --dropout-seed 7 --rng numpy --batch 2 --seq-len 3 --heads 2 --dropout-place context
+--dropout 0.3 --rng numpy-pcg64 --seq-len 4 --dtype float32 --output-projection --dropout-place output
 --variant loop
 --text "the cat sat on the mat" --heads 2 --embed-dim 8 --mask causal --output-projection
 --text "a dog barks" --text "it runs" --mask padding --heads 2 --embed-dim 6 --projection fused
@@ -144,6 +147,7 @@ MISTAKEN = """
 --seq-len 4 --heads 3 --head-dim 4 --embed-dim 7 --mla 2 --mla-absorbed --batch 2 --weight-layout in-out --output-projection
 --seq-len 4 --heads 3 --head-dim 4 --embed-dim 5 --differential 1 --batch 2 --output-projection
 --seq-len 4 --heads 2 --embed-dim 8 --weights-by sigmoid --mask causal
+--seq-len 4 --heads 2 --embed-dim 8 --dropout 0.2 --mask causal --output-projection
 """
 
 NOTEBOOKS = [

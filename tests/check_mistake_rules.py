@@ -48,6 +48,7 @@ WALKS = """
 --mla 3 --heads 2 --rope interleaved --seq-len 3
 --mla 3 --mla-query-rank 2 --heads 2 --rope half --mla-absorbed --seq-len 3
 --differential --heads 4 --seq-len 3
+--dropout 0.2 --heads 2 --seq-len 3 --mask causal
 --preset gpt-oss --heads 4 --kv-heads 2 --embed-dim 16 --seq-len 4
 --preset gemma2 --heads 4 --kv-heads 2 --embed-dim 16 --seq-len 4
 """

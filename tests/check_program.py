@@ -43,6 +43,8 @@ MORE = """
 --backward --rng numpy --seq-len 4 --x-norm layer
 --backward --heads 2 --seq-len 3 --rule 'weights[q,k] = sigmoid(scores[q,k])' --dtype float64
 --backward --projection none --heads 2 --seq-len 3 --softmax-axis query
+--backward --dropout 0.3 --heads 2 --seq-len 3 --mask causal
+--backward --dropout 0.5 --dropout-place output --output-projection --seq-len 3 --dtype float64
 """
 
 

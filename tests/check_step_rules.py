@@ -69,8 +69,11 @@ WALKS = """
 --mla 3 --heads 2 --rope interleaved
 --mla 3 --mla-query-rank 2 --heads 2 --rope half --mla-absorbed
 --differential --heads 4
+--dropout 0.3 --heads 2 --mask causal
+--dropout 0.3 --dropout-place output --output-projection
 --differential --heads 4 --kv-heads 2 --mask causal
 --variant fused --seq-len 7
+--variant fused --seq-len 6 --heads 2 --mask causal --dropout 0.3
 --variant fused --heads 4 --kv-heads 2 --mask causal --sink randn --seq-len 6
 --variant fused --heads 2 --softcap 3 --position-bias alibi --seq-len 5
 --variant vectorized --heads 2 --mask causal
@@ -332,7 +335,7 @@ def fault_of(step, tensors):
 
 def must_have_rule(name):
     return not re.match(r"(w|b|g)_|ids|memory_ids|embedding|memory_embedding|past_|lambda_[qk]|sink$|"
-                        r"position_table|token_embedding|relative_attention_bias|x$|memory$", name)
+                        r"position_table|token_embedding|relative_attention_bias|keep|x$|memory$", name)
 
 
 def check(walk):

@@ -54,12 +54,24 @@ void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
     config.past = static_cast<std::int64_t>(shape[shape.size() - 2]);
 }
 
+/// A mask for dropout, of booleans or of 1 and 0.
+void set_dropout_mask(WalkConfig& config, const Flag&, const std::string& text) {
+    config.dropout.keep = attn::read_tensor(text, report_note);
+}
+
+bool drops(const Plan& plan) { return plan.drops(); }
+/// True if the mask of dropout is drawn.
+bool draws_dropout(const Plan& plan) {
+    return drops(plan) && !plan.config.parameters.has(plan.config.dropout.keep_name());
+}
+
 bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }
 bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
 
 }  // namespace
 
 std::vector<Flag> variant_rows() {
+    const Need dropout{nullptr, drops, "dropout: add --dropout 0.1"};
     const Need mla{nullptr, has_latent, "latent attention: add --mla 8"};
     return {
         setting(
@@ -78,6 +90,24 @@ std::vector<Flag> variant_rows() {
             .needing(mla),
         setting("--weights-by", "HOW",
                 "what makes weights of scores: softmax, or the sigmoid of each score by itself"),
+        setting(
+            "--dropout", "P",
+            "dropout as in training: set numbers to 0 with probability P, and divide the others "
+            "by 1 - P"),
+        setting("--dropout-place", "WHERE",
+                "what dropout falls on: the weights, the context (after the product with the "
+                "values) or the output of the output projection")
+            .needing(dropout),
+        setting("--dropout-seed", "N",
+                "seed from which the mask of dropout is drawn, as by torch.manual_seed(N) before "
+                "F.dropout")
+            .being(of_draws)
+            .needing({nullptr, draws_dropout, "a dropout whose mask is drawn: add --dropout 0.1"}),
+        Flag{"--dropout-mask", "FILE[:NAME]",
+             "mask of dropout from a file, of booleans or of 1 and 0: true or 1 keeps a cell",
+             file()}
+            .set_by(set_dropout_mask)
+            .needing(dropout),
         setting(flags::rules, "RULE",
                 "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
                 "@FILE: one rule a line")

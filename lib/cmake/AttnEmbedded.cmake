@@ -39,7 +39,7 @@ attn_lay(${pages}/pages.S ${page_files})
 # in this order.
 set(standard ${PROJECT_SOURCE_DIR}/data/attentions/standard.attn)
 foreach(idea inputs x-norm qkv given scale fused sigmoid sink softmax cache shared-heads
-             position-bias latents differential rope qk-norm)
+             position-bias latents differential rope qk-norm dropout)
     list(APPEND standard ${PROJECT_SOURCE_DIR}/data/attentions/standard/${idea}.attn)
 endforeach()
 set(standard_text ${CMAKE_CURRENT_BINARY_DIR}/standard.txt)
@@ -71,7 +71,7 @@ add_custom_command(OUTPUT ${laws_text} DEPENDS ${laws} VERBATIM
 # they show first, then what is harmless, then gradients.
 set(mistakes "")
 foreach(place needs inputs projection heads norms pairs rotary frequencies scores scale biases mask
-              mask-kinds masked-scores softmax cache latent context harmless gradients)
+              mask-kinds masked-scores softmax cache dropout latent context harmless gradients)
     list(APPEND mistakes ${PROJECT_SOURCE_DIR}/data/mistakes/${place}.txt)
 endforeach()
 set(mistakes_text ${CMAKE_CURRENT_BINARY_DIR}/mistakes.txt)

@@ -385,6 +385,11 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
     for (const auto& file : plan.config.attentions) Builder(table, plan, file).build();
     let_parts_follow(table, plan);
     const std::set<std::string> needed = needed_steps(table, plan);
+    if (plan.drops() && !needed.contains(plan.config.dropout.keep_name())) {
+        throw ConfigError(
+            "$dropout falls on a step that no other reads in this attention: leave it "
+            "out, or choose another $dropout-place"_told);
+    }
     // The parts of softmax are read by nobody: they go with it.
     const bool has_softmax = needed.contains("weights") && !find_step(table, "weights").of_user;
     for (Step& step : table) {

@@ -30,6 +30,12 @@ std::vector<double> sink_logits(const Ledger& ledger) {
     return logits;
 }
 
+/// The mask of dropout on the weights; null without one.
+template <class T>
+const T* kept_cells(const Plan& plan, const Ledger& ledger) {
+    return plan.drops(Dropout::Place::weights) ? ledger["keep"].as<T>().data() : nullptr;
+}
+
 /// The numbers of one block that a step shows, from those of all.
 using Pick = std::vector<double> FusedBlock::*;
 
@@ -47,6 +53,7 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
     Shape shape =
         features ? plan.per_head_shape(queries, width) : plan.per_head_shape(queries, blocks);
     if (features) shape.insert(shape.end() - 2, blocks);
+    const T* const keep = kept_cells<T>(plan, ledger);
     Array<T> result = empty_array<T>(shape);
     const AttentionShape one{1, 1, queries, plan.key_len, plan.head_dim, plan.value_dim};
     for (std::size_t b = 0; b < plan.batch; ++b) {
@@ -61,7 +68,8 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
                 ledger.latest(Chain::keys).as<T>().data() + kv_group * plan.key_len * plan.head_dim,
                 ledger.latest(Chain::values).as<T>().data() +
                     kv_group * plan.key_len * plan.value_dim,
-                one, options, queries, plan.key_block(), bias.view().from(group, 0));
+                one, options, queries, plan.key_block(), bias.view().from(group, 0),
+                keep ? keep + group * queries * plan.key_len : keep);
             T* cells = result.data() + group * blocks * queries * width;
             for (std::size_t k = 0; k < blocks; ++k) {
                 const std::vector<double>& numbers = trace.blocks[k].*pick;
@@ -109,7 +117,11 @@ Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
             ledger.latest(Chain::queries).as<T>().data(), ledger.latest(Chain::keys).as<T>().data(),
             ledger.latest(Chain::values).as<T>().data(), context.data(), attention_shape(plan),
             kernel_options(plan, mask ? view_of(mask->as<bool>(), plan) : visibility.view(), sink),
-            bias.view());
+            bias.view(), kept_cells<T>(plan, ledger));
+        if (plan.drops(Dropout::Place::weights)) {
+            const T share = static_cast<T>(plan.config.dropout.share());
+            for (T& number : context) number /= share;
+        }
         return {plan.per_head_axes("query", "feature"), std::move(context)};
     });
 }

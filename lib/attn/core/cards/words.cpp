@@ -146,6 +146,14 @@ std::optional<std::string> differential_word(std::string_view word, const Planne
     return word == "rest" ? std::optional(json_number(1 - of.plan.lambda_init())) : std::nullopt;
 }
 
+std::optional<std::string> dropout_word(std::string_view word, const PlannedStep& of) {
+    const std::string share = json_number(of.plan.config.dropout.share());
+    if (word == "share") return share;
+    if (word != "origin") return std::nullopt;
+    const bool is_given = of.plan.config.parameters.has(of.step.name);
+    return of.step.name + (is_given ? " as given" : " ~ Bernoulli(" + share + ")");
+}
+
 std::optional<std::string> qk_norm_word(std::string_view word, const PlannedStep& of) {
     return word == "eps" ? std::optional(json_number(of.plan.config.qk_norm.eps)) : std::nullopt;
 }
@@ -192,6 +200,12 @@ std::optional<std::string> block_word(std::string_view word, const PlannedStep& 
     if (word == "h,") return of.plan.has_head ? "h," : "";
     if (word == "sink") return sink_cell(of.plan);
     if (word == "last") return std::to_string(block_count(of.plan) - 1);
+    const bool drops = of.plan.drops(Dropout::Place::weights);
+    if (word == "weights") return drops ? "dropout(softmax(scores))" : "softmax(scores)";
+    if (word == "keep") return drops ? "keep" : "";
+    if (word == " * keep")
+        return !drops ? "" : of.plan.has_head ? " * keep[h,q,k]" : " * keep[q,k]";
+    if (word == " / share") return drops ? " / " + json_number(of.plan.config.dropout.share()) : "";
     if (word != "keys") return std::nullopt;
     return "0..min((j + 1) * " + std::to_string(of.plan.key_block()) + ", Tk)";
 }
@@ -204,7 +218,7 @@ constexpr std::pair<std::string_view, CardWords> words_by_file[]{
     {"scale", scale_word},       {"cache", cache_word},
     {"sink", softmax_word},      {"differential", differential_word},
     {"qk-norm", qk_norm_word},   {"softmax", softmax_word},
-    {"fused", block_word}};
+    {"fused", block_word},       {"dropout", dropout_word}};
 
 }  // namespace
 

@@ -69,7 +69,8 @@ QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* val
 
 template <class Real>
 void attend(const Real* query, const Real* key, const Real* value, Real* context,
-            const AttentionShape& shape, const FusedOptions& options, const BiasView<Real>& bias) {
+            const AttentionShape& shape, const FusedOptions& options, const BiasView<Real>& bias,
+            const Real* keep) {
     if (options.empty_row == EmptyRow::error) {
         throw ConfigError(
             "fused attention fills rows that hide every key, it does not look for "
@@ -98,6 +99,8 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
         block.bias = bias.row(group, first);
         block.bias_query_stride = bias.query_stride;
         block.bias_key_stride = bias.key_stride;
+        if (keep) block.keep = keep + (group * shape.query_len + first) * shape.key_len;
+        block.keep_stride = shape.key_len;
         block.scratch = memory + thread * scratch_size;
         kernel.attend(block);
     });
@@ -107,14 +110,14 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
 
 void fused_attention(const float* query, const float* key, const float* value, float* context,
                      const AttentionShape& shape, const FusedOptions& options,
-                     const BiasView<float>& bias) {
-    attend(query, key, value, context, shape, options, bias);
+                     const BiasView<float>& bias, const float* keep) {
+    attend(query, key, value, context, shape, options, bias, keep);
 }
 
 void fused_attention(const double* query, const double* key, const double* value, double* context,
                      const AttentionShape& shape, const FusedOptions& options,
-                     const BiasView<double>& bias) {
-    attend(query, key, value, context, shape, options, bias);
+                     const BiasView<double>& bias, const double* keep) {
+    attend(query, key, value, context, shape, options, bias, keep);
 }
 
 }  // namespace attn

@@ -37,10 +37,13 @@ struct FusedOptions {
 ///     o' = c o + sum over the block of exp(s(q,k) - m') value(k)
 ///
 /// A sink counts as a key that all queries have read before the first block: m = s, l = 1, o = 0.
+/// Dropout leaves l as it is: only in o is each exponential multiplied by `keep`, 1 or 0. The
+/// caller divides the context by the share that is kept.
 ///
 /// Shapes  query (batch, head, query_len, head_dim), key (batch, kv_head, key_len, head_dim),
 ///         value (batch, kv_head, key_len, value_dim), context (batch, head, query_len,
-///         value_dim). Grouped keys and values are read where they are, not repeated.
+///         value_dim), keep null or (batch, head, query_len, key_len). Grouped keys and values are
+///         read where they are, not repeated.
 /// Range   agrees with softmax over the whole row to rounding. The digits depend on the instruction
 ///         set, never on the number of threads. A hidden key weighs exactly 0; key blocks that are
 ///         wholly hidden are not read, so that nan or inf in them does not reach the result.
@@ -51,10 +54,10 @@ struct FusedOptions {
 ///         Dao et al. 2022: blocks that stay in cache.
 void fused_attention(const float* query, const float* key, const float* value, float* context,
                      const AttentionShape& shape, const FusedOptions& options,
-                     const BiasView<float>& bias = {});
+                     const BiasView<float>& bias = {}, const float* keep = nullptr);
 void fused_attention(const double* query, const double* key, const double* value, double* context,
                      const AttentionShape& shape, const FusedOptions& options,
-                     const BiasView<double>& bias = {});
+                     const BiasView<double>& bias = {}, const double* keep = nullptr);
 
 /// The effect of one block of keys on one block of queries. Numbers of a query are at its place
 /// in the block, cells at (query, key) and features at (query, feature), each row by row.
@@ -89,10 +92,10 @@ struct FusedTrace {
 FusedTrace fused_trace(const float* query, const float* key, const float* value,
                        const AttentionShape& shape, const FusedOptions& options,
                        std::size_t query_block, std::size_t key_block,
-                       const BiasView<float>& bias = {});
+                       const BiasView<float>& bias = {}, const float* keep = nullptr);
 FusedTrace fused_trace(const double* query, const double* key, const double* value,
                        const AttentionShape& shape, const FusedOptions& options,
                        std::size_t query_block, std::size_t key_block,
-                       const BiasView<double>& bias = {});
+                       const BiasView<double>& bias = {}, const double* keep = nullptr);
 
 }  // namespace attn

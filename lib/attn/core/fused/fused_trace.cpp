@@ -23,8 +23,14 @@ template <class Real>
 class Tracer {
 public:
     Tracer(const Real* query, const Real* key, const Real* value, const AttentionShape& shape,
-           const FusedOptions& options, const BiasView<Real>& bias)
-        : query_(query), key_(key), value_(value), shape_(shape), options_(options), bias_(bias) {}
+           const FusedOptions& options, const BiasView<Real>& bias, const Real* keep)
+        : query_(query),
+          key_(key),
+          value_(value),
+          shape_(shape),
+          options_(options),
+          bias_(bias),
+          keep_(keep) {}
 
     FusedTrace trace(std::size_t query_block, std::size_t key_block) const {
         FusedTrace result;
@@ -95,9 +101,10 @@ private:
         for (std::size_t k = 0; k < block.keys; ++k) {
             const Real exponential = std::exp(scores[k] - shift);
             row.sum += exponential;
-            const Real* value = value_ + (block.first_key + k) * shape_.value_dim;
-            for (std::size_t j = 0; j < shape_.value_dim; ++j)
-                row.context[j] += exponential * value[j];
+            const std::size_t key = block.first_key + k;
+            const Real* value = value_ + key * shape_.value_dim;
+            const Real kept = keep_ ? exponential * keep_[q * shape_.key_len + key] : exponential;
+            for (std::size_t j = 0; j < shape_.value_dim; ++j) row.context[j] += kept * value[j];
             block.scores.push_back(scores[k]);
             block.exponentials.push_back(exponential);
         }
@@ -129,12 +136,13 @@ private:
     AttentionShape shape_;
     FusedOptions options_;
     BiasView<Real> bias_;
+    const Real* keep_;
 };
 
 template <class Real>
 FusedTrace traced(const Real* query, const Real* key, const Real* value,
                   const AttentionShape& shape, const FusedOptions& options, std::size_t query_block,
-                  std::size_t key_block, const BiasView<Real>& bias) {
+                  std::size_t key_block, const BiasView<Real>& bias, const Real* keep) {
     if (shape.batch != 1 || shape.heads != 1) {
         throw ShapeError("a trace shows one head, not batch " + std::to_string(shape.batch) +
                          " x head " + std::to_string(shape.heads) +
@@ -144,23 +152,24 @@ FusedTrace traced(const Real* query, const Real* key, const Real* value,
         throw ConfigError("blocks of " + std::to_string(query_block) + " queries x " +
                           std::to_string(key_block) + " keys: each needs at least 1");
     }
-    return Tracer<Real>(query, key, value, shape, options, bias).trace(query_block, key_block);
+    return Tracer<Real>(query, key, value, shape, options, bias, keep)
+        .trace(query_block, key_block);
 }
 
 }  // namespace
 
 FusedTrace fused_trace(const float* query, const float* key, const float* value,
                        const AttentionShape& shape, const FusedOptions& options,
-                       std::size_t query_block, std::size_t key_block,
-                       const BiasView<float>& bias) {
-    return traced(query, key, value, shape, options, query_block, key_block, bias);
+                       std::size_t query_block, std::size_t key_block, const BiasView<float>& bias,
+                       const float* keep) {
+    return traced(query, key, value, shape, options, query_block, key_block, bias, keep);
 }
 
 FusedTrace fused_trace(const double* query, const double* key, const double* value,
                        const AttentionShape& shape, const FusedOptions& options,
-                       std::size_t query_block, std::size_t key_block,
-                       const BiasView<double>& bias) {
-    return traced(query, key, value, shape, options, query_block, key_block, bias);
+                       std::size_t query_block, std::size_t key_block, const BiasView<double>& bias,
+                       const double* keep) {
+    return traced(query, key, value, shape, options, query_block, key_block, bias, keep);
 }
 
 }  // namespace attn

@@ -38,6 +38,11 @@ bool unless_latents(const Plan& plan) {
     return holds(plan) && !plan.has_latent();
 }
 
+template <Dropout::Place place>
+bool drops_at(const Plan& plan) {
+    return plan.drops(place);
+}
+
 struct NamedCondition {
     std::string_view name;
     bool (*holds)(const Plan&);
@@ -53,6 +58,10 @@ constexpr NamedCondition conditions[]{
     {"capped", [](const Plan& plan) { return plan.caps(); }},
     {"causal", [](const Plan& plan) { return plan.config.mask.is_causal(); }},
     {"differential", [](const Plan& plan) { return plan.differs(); }},
+    {"dropout", [](const Plan& plan) { return plan.drops(); }},
+    {"dropout on context", drops_at<Dropout::Place::context>},
+    {"dropout on output", drops_at<Dropout::Place::output>},
+    {"dropout on weights", drops_at<Dropout::Place::weights>},
     {"empty rows 0", [](const Plan& plan) { return plan.config.empty_row == EmptyRow::zero; }},
     {"fused", [](const Plan& plan) { return plan.fused(); }},
     {"gains of norms", [](const Plan& plan) { return plan.has_gains(); }},

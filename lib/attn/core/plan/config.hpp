@@ -128,6 +128,24 @@ struct Differential {
     std::optional<std::int64_t> depth;  ///< number of the layer, from 0; unset: one softmax a head
 };
 
+/// Dropout, as in training: cells set to 0 with probability p, the others divided by 1 - p.
+struct Dropout {
+    enum class Place { weights, context, output };
+    double p = 0;  ///< 0: there is none
+    Place place = Place::weights;
+    std::optional<std::uint64_t> seed{};  ///< of its draws; default that of the walk
+    std::optional<Tensor> keep{};         ///< given: 1 or true keeps; broadcasts to the place
+
+    /// The probability that a cell is kept.
+    double share() const { return 1 - p; }
+    /// The name of the mask in the walk.
+    std::string keep_name() const {
+        return place == Place::weights   ? "keep"
+               : place == Place::context ? "keep_context"
+                                         : "keep_output";
+    }
+};
+
 /// Multi-head latent attention: keys and values of all heads are made from one short row for each
 /// token, the latent, which is all that a cache keeps.
 struct Latent {
@@ -203,8 +221,9 @@ struct WalkConfig {
     std::optional<PositionBias> position_bias;
     SoftmaxAxis softmax_axis = SoftmaxAxis::key;
     bool sigmoid = false;  ///< a weight is the sigmoid of its score: no softmax, no sum of 1
-    std::optional<SinkLogit> sink;        ///< unset: softmax over the keys alone
-    std::optional<std::int64_t> past;     ///< keys and values that are there before those of x
+    std::optional<SinkLogit> sink;     ///< unset: softmax over the keys alone
+    std::optional<std::int64_t> past;  ///< keys and values that are there before those of x
+    Dropout dropout;
     std::optional<std::int64_t> prefill;  ///< tokens of a chunk; unset: all tokens at once
 
     /// Rules of the user (attn/core/rules/rule.hpp) in the place of steps.

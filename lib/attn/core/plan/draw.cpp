@@ -13,6 +13,7 @@ void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType 
                Generator& generator) {
     const std::size_t count = array.size() / row.turns;
     const std::span<T> cells(array.data() + turn * count, count);
+    if (row.kept_by != nullptr) return draw_kept(cells, *row.kept_by);
     if (row.value) {
         std::ranges::copy(row.value->as<T>(), cells.begin());
         return;

@@ -57,6 +57,7 @@ public:
         for (std::size_t i = after; own < list_.size() && i < own; ++i) {
             list_[i].step = list_[own].name;
         }
+        if (auto kept = kept_row(plan_)) list_.push_back(std::move(*kept));
         name_steps_of_burns();
         return std::move(list_);
     }

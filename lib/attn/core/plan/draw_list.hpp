@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct DrawnTensor {
     std::size_t times = 1;                  ///< drawn so often: the last one stays
     double shift = 0, spread = 1;           ///< shift + spread * what is drawn
     std::shared_ptr<const Tensor> value{};  ///< nothing is drawn: this is it
+    const WalkConfig* kept_by = nullptr;    ///< the mask of its dropout, with draws of its own
     const Source* taken = nullptr;          ///< ids and given tensors: nothing is drawn
 
     Axes axes() const;
@@ -49,6 +51,7 @@ struct DrawnTensor {
 /// The rows in the order of the draws: draws burnt before all others, embedding table or x, the
 /// same of the memory, burnt draws, the projections in draw order (each bias right after its
 /// weight), keys and values of the past, the sink, the output projection: as the steps read them.
+/// The mask of dropout comes last: its draws have a seed of their own.
 ///
 /// Draws are made from it, code is printed from it, and sizes and memory are reckoned by it: what
 /// else a walk starts from needs one more row. The rows point into the plan.
@@ -74,6 +77,16 @@ DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t 
 /// The tensor of a row that is taken: ids, or x and memory in this dtype, a lone sequence repeated
 /// for every one of the batch.
 Tensor taken_tensor(const DrawnTensor& row, DType dtype);
+
+/// The row of the mask of dropout, if the walk has one.
+std::optional<DrawnTensor> kept_row(const Plan& plan);
+/// Draws that mask as the library of the walk does from a fresh seed: 1 in each cell that is kept.
+///
+///     torch   u < 1 - p, with u of 53 bits for each cell, whatever the type (bernoulli_ on a CPU
+///             without MKL)
+///     numpy   u >= p
+template <class T>
+void draw_kept(std::span<T> cells, const WalkConfig& config);
 
 /// Makes every tensor of the list, floating ones in this dtype.
 Ledger draw(const DrawList& list, DType dtype, Generator& generator);

@@ -98,6 +98,8 @@ void refuse_prefill(const Plan& plan) {
                   "chunk: add $mask causal"_told);
     refuse_unless(!plan.has_memory && plan.past_len == 0,
                   "prefill fills the cache from x alone: leave the memory and the past out");
+    refuse_unless(!plan.drops(),
+                  "prefill is for writing, when dropout is off: leave $dropout out"_told);
     refuse_unless(!config.mask.given, "prefill cannot cut a mask file: leave it out");
     refuse_unless(!config.rotary.scaling || !config.rotary.scaling->follows_length() ||
                       !config.rotary.scaling->exceeds(plan.rotary_tokens()),

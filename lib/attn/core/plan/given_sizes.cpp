@@ -440,7 +440,7 @@ void refuse_unknown_values(const WalkConfig& config) {
     refuse_unless(
         is_known(*config.dtype, *config.compute_dtype, config.projection, config.rng,
                  config.torch_build, config.variant, config.softmax_axis, config.empty_row,
-                 config.causal_align, config.sink.value_or(SinkLogit::zero),
+                 config.causal_align, config.sink.value_or(SinkLogit::zero), config.dropout.place,
                  config.weight_layout.value_or(WeightLayout::out_in)),
         "dtype, compute-dtype (floating) or another choice has a value beyond its words");
     refuse_unless(!std::isnan(config.scale.number), "scale must be a number, not nan");

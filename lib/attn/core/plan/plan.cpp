@@ -412,6 +412,7 @@ Plan resolve_unnamed(WalkConfig config) {
     resolve_positions(plan);
     resolve_mask_and_softmax(plan);
     resolve_score_changes(plan);
+    resolve_dropout(plan);
     if (plan.config.prefill) refuse_prefill(plan);
     plan.scale = scale_factor(plan);
     plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2};

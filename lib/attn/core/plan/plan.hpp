@@ -105,6 +105,8 @@ struct Plan {
     /// The keys that x (or memory) makes.
     std::size_t new_keys() const { return key_len - past_len; }
     bool has_sink() const { return config.sink.has_value(); }
+    bool drops() const { return config.dropout.p > 0; }
+    bool drops(Dropout::Place place) const { return drops() && config.dropout.place == place; }
     bool has_x() const;                ///< false when query, key and value are drawn directly
     bool one_weight() const;           ///< query, key and value share w_qkv
     bool head_axis_on_weight() const;  ///< stacked and per_head matrices

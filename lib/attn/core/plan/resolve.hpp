@@ -20,6 +20,12 @@ void resolve_latent(Plan& plan);
 /// Errors  ConfigError naming the setting.
 void check_differential(const Plan& plan);
 
+/// Checks dropout, fills in its seed and makes a given mask one of the parameters, with a cell for
+/// each of its place.
+///
+/// Errors  ConfigError or ShapeError naming the setting.
+void resolve_dropout(Plan& plan);
+
 /// Refuses chunks where the keys of a later one would be seen, or are not made from x.
 ///
 /// Errors  ConfigError naming the setting.

@@ -59,6 +59,11 @@ template <>
 inline constexpr std::array<std::pair<std::string_view, SinkLogit>, 3> words<SinkLogit>{
     {{"zero", SinkLogit::zero}, {"randn", SinkLogit::normal}, {"file", SinkLogit::given}}};
 template <>
+inline constexpr std::array<std::pair<std::string_view, Dropout::Place>, 3> words<Dropout::Place>{
+    {{"weights", Dropout::Place::weights},
+     {"context", Dropout::Place::context},
+     {"output", Dropout::Place::output}}};
+template <>
 inline constexpr std::array<std::pair<std::string_view, Rng>, 3> words<Rng>{
     {{"torch", Rng::torch}, {"numpy", Rng::numpy}, {"numpy-pcg64", Rng::numpy_pcg64}}};
 template <>

@@ -28,10 +28,12 @@ void add_reads(const RuleNode& node, std::set<std::string>& names) {
     for (std::size_t i = first; i < node.parts.size(); ++i) add_reads(*node.parts[i], names);
 }
 
-/// Whether a walk starts from this step, with a number that could be another.
+/// Whether a walk starts from this step, with a number that could be another: the mask of dropout
+/// is chance alone.
 bool is_leaf(const Step& step, const DrawList& drawn) {
-    return step.kind == Step::Kind::input || step.kind == Step::Kind::parameter ||
-           find_drawn(drawn, step.name) != nullptr;
+    const DrawnTensor* const row = find_drawn(drawn, step.name);
+    if (row != nullptr && row->kept_by != nullptr) return false;
+    return step.kind == Step::Kind::input || step.kind == Step::Kind::parameter || row != nullptr;
 }
 
 }  // namespace

@@ -147,6 +147,25 @@ private:
                size_tuple(shape) + ")";
     }
 
+    /// The mask of dropout, whose generator leaves that of the other draws alone. NumPy's is made
+    /// of uniforms; PyTorch's is what F.dropout draws.
+    std::string draw_kept(const Shape& shape) const {
+        const Dropout& dropout = plan_.config.dropout;
+        const std::string seed = std::to_string(dropout.seed.value_or(plan_.config.seed));
+        if (rng_ == Rng::torch) {
+            // float16 has no Bernoulli draws in older versions; the type changes none.
+            const std::string type = is_16_bit(plan_.dtype) ? "" : torch_dtype();
+            const std::string drawn = "torch.empty(" + size_list(shape) + type + ").bernoulli_(" +
+                                      json_number(dropout.share()) +
+                                      ", generator=torch.Generator().manual_seed(" + seed + "))";
+            return is_16_bit(plan_.dtype) ? drawn + to(plan_.dtype) : drawn;
+        }
+        return (rng_ == Rng::numpy
+                    ? "(np.random.RandomState(" + seed + ").rand(" + size_list(shape) + ")"
+                    : "(np.random.default_rng(" + seed + ").random(" + size_tuple(shape) + ")") +
+               " >= " + json_number(dropout.p) + ").astype(float)";
+    }
+
     /// Matrices with ones on their diagonals.
     std::string identity(const Shape& shape) const {
         const Shape matrix(shape.end() - 2, shape.end());
@@ -171,7 +190,9 @@ private:
         }
         std::string before;
         if (row.value) return literal(row.name, *row.value) + to_compute_dtype();
-        std::string expression = row.diagonal ? identity(shape) : draw(row.how, shape);
+        std::string expression = row.kept_by    ? draw_kept(shape)
+                                 : row.diagonal ? identity(shape)
+                                                : draw(row.how, shape);
         if (row.spread != 1) expression = json_number(row.spread) + " * " + expression;
         if (row.shift != 0) expression = json_number(row.shift) + " + " + expression;
         if (row.spread != 1 || row.shift != 0) expression = "(" + expression + ")";
@@ -242,7 +263,8 @@ std::string draw_code(const DrawList& list, std::string_view step, const Plan& p
     for (const DrawnTensor& row : list) {
         if (row.step != step) continue;
         if (row.taken) return writer.taken(row);
-        const bool spends = row.how != Initialisation::zeros || !row.member.empty();
+        const bool spends =
+            (row.how != Initialisation::zeros || !row.member.empty()) && row.kept_by == nullptr;
         if (!spends && plan.config.parameters.has(row.name)) continue;
         rows.push_back(&row);
     }

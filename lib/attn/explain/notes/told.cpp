@@ -17,7 +17,7 @@ const StepNote* told_of(const Step& step) {
         auto* all = new std::map<std::string, StepNote>;
         for (const auto part :
              {input_notes, norm_notes, latent_notes, projection_notes, position_notes, cache_notes,
-              score_notes, mask_notes, share_notes, context_notes}) {
+              score_notes, mask_notes, share_notes, dropout_notes, context_notes}) {
             for (StepNote& told : part()) all->emplace(told.step, std::move(told));
         }
         return all;

@@ -29,6 +29,7 @@ NoteTable cache_notes();
 NoteTable score_notes();
 NoteTable mask_notes();
 NoteTable share_notes();
+NoteTable dropout_notes();
 NoteTable context_notes();
 
 /// A note that is the same for every walk.

@@ -75,6 +75,7 @@ private:
             if (hidden == Hidden::some) hide_cells<width>(block, first, count, scores);
             Batch correction[Vectors];
             exponentials<Vectors>(scores, count, maximum, sum, correction);
+            if (block.keep) drop_cells<width>(block, first, count, scores);
             accumulate<Vectors>(block, scores, first, count, correction, context);
         }
         unpack_context<Vectors>(block, sum, context);
@@ -276,6 +277,16 @@ private:
         }
         for (std::size_t v = 0; v < Vectors; ++v) {
             sum[v] = Math::multiply_add(sum[v], correction[v], block_sum[v]);
+        }
+    }
+
+    /// Dropout: takes the dropped cells out of the exponentials, which the running sum has met.
+    template <std::size_t width>
+    static void drop_cells(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
+                           Real* exponentials) {
+        for (std::size_t q = 0; q < block.queries; ++q) {
+            const Real* cells = block.keep + q * block.keep_stride + first;
+            for (std::size_t k = 0; k < count; ++k) exponentials[k * width + q] *= cells[k];
         }
     }
 

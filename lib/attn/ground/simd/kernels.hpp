@@ -79,6 +79,9 @@ struct QueryBlock {
     std::ptrdiff_t bias_query_stride;
     std::ptrdiff_t bias_key_stride;
 
+    const Real* keep;  ///< null, or 1 or 0 for the first query and key 0: a key of 0 adds no value
+    std::size_t keep_stride;  ///< from one query to the next
+
     Real* scratch;  ///< aligned to 64 bytes
 };
 

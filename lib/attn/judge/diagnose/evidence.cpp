@@ -60,9 +60,9 @@ std::optional<double> addend_between(const Tensor& theirs, const Tensor& expecte
 
 }  // namespace
 
-std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
-                                  const Tolerance& tolerance) {
-    Dropout found;
+std::optional<DropoutTraces> dropout_in(const Tensor& theirs, const Tensor& expected,
+                                        const Tolerance& tolerance) {
+    DropoutTraces found;
     double after = 0, before = 0;
     for (std::size_t i = 0; i < theirs.size(); ++i) {
         after += std::abs(theirs.at(i));

@@ -348,6 +348,7 @@ private:
 
     /// A replay draws other cells than their dropout did, so its traces are looked for instead.
     std::optional<Match> dropout() {
+        if (case_.plan.drops()) return std::nullopt;
         const bool of_weights = scene_.step == "weights";
         if (!of_weights && scene_.step != "context" && scene_.step != "merged") return std::nullopt;
         const Tolerance tolerance =

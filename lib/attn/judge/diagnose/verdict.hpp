@@ -129,7 +129,7 @@ struct Diagnosis {
 };
 
 /// Traces of dropout in weights.
-struct Dropout {
+struct DropoutTraces {
     std::size_t dropped = 0;  ///< weights that are 0 and should not be
     double factor = 1;        ///< what the others are multiplied by, 1 / (1 - p)
     double difference = 0;    ///< largest distance of the others from that
@@ -138,8 +138,8 @@ struct Dropout {
 /// Reads dropout out of a tensor, whichever cells it hit and whatever its chance; nothing when
 /// some cell is neither 0 nor the one factor times what it should be.
 /// Shapes  both the same.
-std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
-                                  const Tolerance& tolerance);
+std::optional<DropoutTraces> dropout_in(const Tensor& theirs, const Tensor& expected,
+                                        const Tolerance& tolerance);
 
 /// The decimals, or significant digits, that all floating numbers were rounded to; 0 if they have
 /// more than a float is printed with.

@@ -219,6 +219,7 @@ const NamedNumber numbers_of_plan[]{
     {"rotary_factor", [](const Plan& plan) { return plan.rotary_factor(); }},
     {"scale", [](const Plan& plan) { return 1 / effect_of(plan.scale); }},
     {"scale_number", [](const Plan& plan) { return plan.config.scale.number; }},
+    {"drop_p", [](const Plan& plan) { return plan.config.dropout.p; }},
     {"score_factor", [](const Plan& plan) { return plan.score_factor(); }},
     {"W", [](const Plan& plan) { return number(plan.config.mask.window); }},
     {"chunk", [](const Plan& plan) { return number(plan.config.mask.chunk); }},

@@ -119,6 +119,11 @@ const NamedWord words_of_plan[]{
      [](const Plan& plan, const std::string&) {
          return scale(plan, " * ", " / ", "sqrt(" + scale_number(plan) + ")");
      }},
+    // The share of cells that dropout keeps, and that it drops.
+    {"kept share",
+     [](const Plan& plan, const std::string&) { return json_number(plan.config.dropout.share()); }},
+    {"dropped share",
+     [](const Plan& plan, const std::string&) { return json_number(plan.config.dropout.p); }},
     // Rotations: which positions, cosines and sines, and what frequencies are made of.
     {"memory", [](const Plan& plan,
                   const std::string&) { return std::string(plan.has_memory ? "memory_" : ""); }},
