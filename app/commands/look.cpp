@@ -80,9 +80,9 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
         const auto finding = std::ranges::find(diagnosis.findings, each.step, &attn::Finding::step);
         const bool is_named = finding != diagnosis.findings.end() && finding->mistake() != nullptr;
         const std::string text =
-            each.text() +
-            (is_named ? " (" + finding->mistake()->id + ": " + finding->mistake()->title.visible() + ")"
-                      : "");
+            each.text() + (is_named ? " (" + finding->mistake()->id + ": " +
+                                          finding->mistake()->title.visible() + ")"
+                                    : "");
         said.push_back(text);
         const auto section = std::ranges::find(document.sections, each.step, &attn::Section::name);
         if (section != document.sections.end()) section->margin += text;
