@@ -38,11 +38,11 @@ std::string refusal_of(const std::string& list) {
 }  // namespace
 
 TEST_SUITE("cards: the text of attention") {
-    TEST_CASE("it can be read in one sitting: 250 lines, and 800 with all variants") {
+    TEST_CASE("it can be read in one sitting: 250 lines, and 830 with all variants") {
         std::ptrdiff_t all = 0;
         for (const std::string& name : walk_texts()) all += lines_of(text_of_walk(name));
         CHECK(lines_of(text_of_walk("standard")) <= 250);
-        CHECK(all <= 800);
+        CHECK(all <= 830);
         CHECK(walk_texts().front() == "standard");
         CHECK(text_of_walk("standard").starts_with("# Attention"));
         CHECK(text_of_walk("standard/sink").starts_with("attention  sink\n"));
