@@ -5,12 +5,13 @@ namespace app {
 const std::vector<Command>& commands() {
     static const std::vector<Command> all = [] {
         std::vector<Command> list{
-            walk_command(),       tour_command(),        notebook_command(), step_command(),
-            why_command(),        look_command(),        lint_command(),     compare_command(),
-            tolerance_command(),  diagnose_command(),    probe_command(),    bugs_command(),
-            attentions_command(), quiz_command(),        bench_command(),    generate_command(),
-            heads_command(),      lens_command(),        patch_command(),    export_command(),
-            playground_command(), completions_command(), man_command(),      help_command()};
+            walk_command(),       tour_command(),       notebook_command(),    step_command(),
+            why_command(),        look_command(),       lint_command(),        compare_command(),
+            tolerance_command(),  diagnose_command(),   probe_command(),       bugs_command(),
+            attentions_command(), examples_command(),   quiz_command(),        bench_command(),
+            generate_command(),   heads_command(),      lens_command(),        patch_command(),
+            export_command(),     playground_command(), completions_command(), man_command(),
+            help_command()};
         for (Command& command : list) command.tables.push_back(common_flags);
         return list;
     }();

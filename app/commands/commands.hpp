@@ -45,6 +45,7 @@ Command tolerance_command();
 Command probe_command();
 Command bugs_command();
 Command attentions_command();
+Command examples_command();
 Command quiz_command();
 Command bench_command();
 Command generate_command();

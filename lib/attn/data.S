@@ -11,3 +11,4 @@
         lay     attn_model_families, families.json
         lay     attn_lint_rules, rules.txt
         lay     attn_attentions, attentions.txt
+        lay     attn_examples, examples.txt

@@ -55,6 +55,12 @@ set(attentions_text ${CMAKE_CURRENT_BINARY_DIR}/attentions.txt)
 add_custom_command(OUTPUT ${attentions_text} DEPENDS ${attentions} VERBATIM
     COMMAND sh -c "cat \"$@\" >attentions.txt" sh ${attentions}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# The examples of data/examples, one after the other.
+file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/examples/*.txt)
+set(examples_text ${CMAKE_CURRENT_BINARY_DIR}/examples.txt)
+add_custom_command(OUTPUT ${examples_text} DEPENDS ${examples} VERBATIM
+    COMMAND sh -c "cat \"$@\" >examples.txt" sh ${examples}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # The mistakes of the standard walk, in the order in which they are listed: that of the steps where
 # they show first, then what is harmless, then gradients.
 set(mistakes "")
@@ -67,6 +73,7 @@ add_custom_command(OUTPUT ${mistakes_text} DEPENDS ${mistakes} VERBATIM
     COMMAND sh -c "cat \"$@\" >mistakes.txt" sh ${mistakes}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 attn_lay(${lib}/judge/mistakes/mistakes.S ${mistakes_text})
-add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text} ${mistakes_text})
+add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text} ${mistakes_text}
+                                     ${examples_text})
 attn_lay(${lib}/data.S ${lib}/judge/diagnose/names.txt ${lib}/models/families.json
-         ${lib}/judge/lint/rules.txt ${attentions_text})
+         ${lib}/judge/lint/rules.txt ${attentions_text} ${examples_text})

@@ -64,7 +64,7 @@ class Section {
     axes = [];
     /** @type {number[]} */
     shape = [];
-    title; formula; note; margin; code; text; data; lookup;
+    title; formula; note; margin; code; text; data; lookup; features;
     /** @type {Section} the step that this is the gradient of, else itself */
     of = this;
     /** @type {Section | undefined} the scores that are -inf where a query may not look */
@@ -122,8 +122,13 @@ class Section {
         if (batch < 0 && lists.length > 1) return undefined;
         return (lists[batch < 0 ? 0 : indices[batch]] ?? lists[0])[index];
     }
+    /** The name of the feature at an index of an axis, or nothing where features have no names. */
+    feature(axis, index, indices) {
+        const lists = this.features?.[this.axes[axis]] ?? [];
+        return lists[lists.length > 1 ? indices[this.axes.indexOf("head")] : 0]?.[index];
+    }
     label(axis, index, indices) {
-        return this.token(axis, index, indices) ?? String(index);
+        return this.token(axis, index, indices) ?? this.feature(axis, index, indices) ?? String(index);
     }
 
     /** Whether each query has a number for each key here. */
