@@ -162,6 +162,7 @@ TEST_SUITE("app: examples") {
         CHECK(run("--example heads --backward --variant loop").exit_code == 0);
         CHECK(has(run("compare '--example adjective' '--example adjective --scale none'").out,
                   "weights"));
-        CHECK(has(run("step --example adjective --script -", "x[dog,noun]\nq\n").out, "x["));
+        const std::string steps = run("step --example adjective --script -", "cell dog,noun\n").out;
+        CHECK(has(steps, "x[2,2] = 1.0000   token 'dog', feature 'noun'"));
     }
 }

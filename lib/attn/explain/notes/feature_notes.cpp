@@ -35,12 +35,11 @@ std::string feature_sentence(const PlannedStep& of, const Tensor& tensor) {
     for (std::size_t axis = 0; axis < tensor.dimension(); ++axis) {
         const FeatureNames names = feature_names(of, tensor, axis);
         if (names.empty() || names[0].size() > most_names) continue;
-        const bool is_row = axis + 2 == tensor.dimension();
-        const bool is_matrix = of.step.kind == Step::Kind::parameter && tensor.dimension() > 1;
-        parts.push_back((!is_matrix ? "features: "
-                         : is_row   ? "rows: "
-                                    : "columns: ") +
-                        names_text(names));
+        const std::string& name = tensor.axes()[axis];
+        const bool is_matrix = (name == "out" || name == "in") && tensor.dimension() > 1;
+        const bool is_last = axis + 1 == tensor.dimension();
+        const std::string what = !is_matrix ? "features: " : is_last ? "columns: " : "rows: ";
+        parts.push_back(what + names_text(names));
     }
     if (!parts.empty()) say(sentence, capitalised(joined(parts, "; ")) + ".");
     return sentence;

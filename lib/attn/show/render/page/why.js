@@ -13,7 +13,7 @@ function chip(app, { section, flat }) {
 
 /** A text in which addresses of cells become buttons. */
 function withButtons(app, text) {
-    const parts = text.split(/([a-z_]+\[[\d,]*\])/);
+    const parts = text.split(/([a-z_]+\[[^[\]]*\])/);
     return parts.map((part) => {
         const cell = app.walk.cell(part);
         return cell ? cellButton(app, cell) : part;
