@@ -28,6 +28,9 @@ MORE = """
 --tokens the,cat --ids 5,9
 --text "a\\tb 'c' \\"d\\" é 猫"
 --x data/six-by-three.csv --heads 3
+--example adjective
+--example heads --backward
+--example induction
 --dtype float64 --heads 2 --embed-dim 8
 --backward
 --backward --heads 2 --mask causal --output-projection --output-bias --batch 2 --seq-len 3 --loss mean

@@ -47,6 +47,7 @@ Command probe_command();
 Command bugs_command();
 Command attentions_command();
 Command laws_command();
+Command examples_command();
 Command quiz_command();
 Command bench_command();
 Command generate_command();

@@ -4,6 +4,8 @@
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/example_file.hpp"
+#include "attn/core/plan/given_sizes.hpp"
 #include "attn/files/io/input_file.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -17,26 +19,41 @@ bool is_whole_text(const std::string& said) { return said.find('\n') != said.npo
 
 bool has_attention(const Plan& plan) { return !plan.config.attentions.empty(); }
 
+/// A kind of text that a flag takes: names that the program knows, and files of the user.
+struct TextKind {
+    const char *flag, *one, *what;  ///< `--attention`, `attention`, `an attention`
+    std::string (*shipped)(std::string_view name);
+    std::vector<std::string> (*names)();
+};
+constexpr TextKind attention_texts{"--attention", "attention", "an attention",
+                                   attn::shipped_attention, attn::shipped_attention_names};
+constexpr TextKind example_texts{"--example", "example", "an example", attn::shipped_example,
+                                 attn::shipped_example_names};
+
 /// The text that a name, a file or a text of several lines stands for.
-std::string text_of_attention(const std::string& said) {
+std::string text_of(const TextKind& kind, const std::string& said) {
     if (is_whole_text(said)) return said;
-    const std::string shipped = attn::shipped_attention(said);
+    const std::string shipped = kind.shipped(said);
     if (!shipped.empty()) return shipped;
     if (!names_a_file(said) || said == "-") {
-        throw attn::ConfigError(
-            "--attention: there is no attention '" + said + "'" +
-            attn::did_you_mean(said, attn::shipped_attention_names(),
-                               ": attn-explain attentions lists them, and a file of yours has a "
-                               "dot or a folder in its name"));
+        throw attn::ConfigError(std::string(kind.flag) + ": there is no " + kind.one + " '" + said +
+                                "'" +
+                                attn::did_you_mean(said, kind.names(),
+                                                   ": attn-explain " + std::string(kind.one) +
+                                                       "s lists them, and a file of yours has a "
+                                                       "dot or a folder in its name"));
     }
     attn::InputFile file(said, std::size_t{1} << 20U);
     constexpr std::uint64_t longest = 65536;
     if (file.size() > longest) {
-        throw attn::InputError(file.label() +
-                               " is larger than 64 KB: an attention is a text of "
-                               "some lines");
+        throw attn::InputError(file.label() + " is larger than 64 KB: " + kind.what +
+                               " is a text of some lines");
     }
     return std::string(file.all());
+}
+
+std::string label_of(const TextKind& kind, const std::string& said) {
+    return is_whole_text(said) ? kind.flag : attn::file_label(said);
 }
 
 /// Errors  ConfigError for a flag that names a file or says more than how a walk is made.
@@ -46,48 +63,85 @@ void check_begin(const Arguments::Said& said) {
                             said.text.starts_with('@');
     const bool may = makes_walk(*said.flag) && !said.flag->never_in_files && !names_file &&
                      !said.flag->is(flags::attentions) && !said.flag->is(flags::notebook) &&
-                     !said.flag->is(flags::preset) &&
+                     !said.flag->is(flags::example) && !said.flag->is(flags::preset) &&
                      (said.flag->traits & (says_x | says_memory)) == 0;
     if (may) return;
     throw attn::ConfigError(
-        "an attention file begins with flags of a walk that name no file, and " + said.flag->name +
-        " is none");
+        "a file of an attention or an example begins with flags of a walk that name no file, and " +
+        said.flag->name + " is none");
+}
+
+/// Puts the flags that a file begins with under those that were typed.
+void put_begins_under(Arguments& typed, const auto& file) {
+    if (file.begins.empty()) return;
+    Arguments begins(typed.tables());
+    file.at(file.begins_line, [&] {
+        begins.parse(shell_words(file.begins), true);
+        for (const Arguments::Said& said : begins.said()) check_begin(said);
+    });
+    for (const Arguments::Said& said : begins.said()) {
+        begins.came_from(*said.flag, {file.label, file.begins_line});
+    }
+    typed.put_under(begins);
+}
+
+bool walks(const Arguments& arguments) {
+    const std::vector<FlagTable>& tables = arguments.tables();
+    return std::ranges::find(tables, FlagTable(walk_flags)) != tables.end();
 }
 
 }  // namespace
 
 std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said) {
-    const std::string label = is_whole_text(said) ? "--attention" : attn::file_label(said);
     return std::make_shared<const attn::AttentionFile>(
-        attn::parse_attention(text_of_attention(said), label));
+        attn::parse_attention(text_of(attention_texts, said), label_of(attention_texts, said)));
+}
+
+std::shared_ptr<const attn::ExampleFile> example_of(const std::string& said) {
+    return std::make_shared<const attn::ExampleFile>(
+        attn::parse_example(text_of(example_texts, said), label_of(example_texts, said)));
+}
+
+std::string example_text(const std::string& said) {
+    return attn::shipped_example(said).empty() ? text_of(example_texts, said) : said;
+}
+
+attn::Tensor set_example(const std::string& said, WalkConfig& config) {
+    const auto file = example_of(said);
+    config.example = file;
+    for (const attn::ExampleTable& table : file->tables) {
+        if (table.name == "x") {
+            config.names = {table.rows};
+            config.feature_names["x"] = table.columns;
+            continue;
+        }
+        config.parameters.record(table.name, table.numbers);
+        if (table.name.starts_with("w_")) config.feature_names[table.name.substr(2)] = table.rows;
+    }
+    attn::take_names(config.parameters, {}, config);
+    return file->find("x")->numbers;
 }
 
 std::vector<std::string> attentions_of(const Arguments& arguments) {
     std::vector<std::string> all;
     for (const std::string& said : arguments[flags::attentions]) {
         const bool is_shipped = !attn::shipped_attention(said).empty();
-        all.push_back(is_shipped ? said : text_of_attention(said));
+        all.push_back(is_shipped ? said : text_of(attention_texts, said));
     }
     return all;
 }
 
 Arguments with_attentions(Arguments typed) {
-    const std::vector<FlagTable>& tables = typed.tables();
-    const bool walks = std::ranges::find(tables, FlagTable(walk_flags)) != tables.end();
-    if (!walks || !typed.has(flags::attentions)) return typed;
+    if (!walks(typed) || !typed.has(flags::attentions)) return typed;
     for (const std::string& each : typed[flags::attentions]) {
-        const auto file = attention_of(each);
-        if (file->begins.empty()) continue;
-        Arguments begins(typed.tables());
-        file->at(file->begins_line, [&] {
-            begins.parse(shell_words(file->begins), true);
-            for (const Arguments::Said& said : begins.said()) check_begin(said);
-        });
-        for (const Arguments::Said& said : begins.said()) {
-            begins.came_from(*said.flag, {file->label, file->begins_line});
-        }
-        typed.put_under(begins);
+        put_begins_under(typed, *attention_of(each));
     }
+    return typed;
+}
+
+Arguments with_example(Arguments typed) {
+    if (!walks(typed) || !typed.has(flags::example)) return typed;
+    put_begins_under(typed, *example_of(typed[flags::example]));
     return typed;
 }
 

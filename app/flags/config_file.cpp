@@ -35,9 +35,10 @@ void check_input(const Flag& flag, const std::string& value) {
     if (flag.is(flags::rules) && value.starts_with('@')) {
         throw attn::ConfigError("a file of settings names no file of rules: write the rules here");
     }
-    if (flag.is(flags::attentions)) {
+    if (flag.is(flags::attentions) || flag.is(flags::example)) {
         if (value.find('\n') != value.npos || !names_a_file(value)) return;
-        throw attn::ConfigError("a file of settings names no attention file: write its text here");
+        throw attn::ConfigError("a file of settings names no file of " + flag.name +
+                                ": write its text here");
     }
     if (!flag.may_name_file()) return;
     // The file may follow a colon: `mse:FILE`.
@@ -255,7 +256,7 @@ Arguments with_config(Arguments typed) {
         const std::string path = typed[flags::config];
         put_settings_under(typed, settings_in(settings_text(path), attn::file_label(path), typed));
     }
-    return with_attentions(with_preset(std::move(typed)));
+    return with_attentions(with_example(with_preset(std::move(typed))));
 }
 
 void save_config(const Arguments& arguments) {

@@ -1,4 +1,5 @@
 #include "app/flags/setting.hpp"
+#include "attn/core/plan/example_file.hpp"
 
 namespace app {
 namespace {
@@ -26,6 +27,12 @@ std::vector<Flag> input_rows() {
         setting(flags::text, "TEXT", "words to attend over; repeat for a batch")
             .being(of_arithmetic | says_x | of_source)
             .repeatable(),
+        Flag{flags::example, "NAME",
+             "attend over an example whose features have names and whose whole numbers were set by "
+             "hand, or a file of yours: attn-explain examples lists them",
+             such_as(attn::shipped_example_names, Takes::Kind::file)}
+            .being(of_model | says_x | of_source)
+            .recorded("example"),
         Flag{flags::text_file, "FILE",
              "text to attend over, one sequence a line (- is standard input)", file()}
             .being(of_model | says_x),

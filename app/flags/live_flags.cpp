@@ -6,6 +6,7 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "attn/core/plan/example_file.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
@@ -141,7 +142,9 @@ attn::JsonText knobs_json(const Arguments& arguments) {
     if (arguments.has(flags::model_file)) words.emplace_back("--live");
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (is_apart(*flag) || knob_of(arguments, *flag) != nullptr) continue;
-        words.push_back(text.empty() ? flag->name : flag->name + "=" + text);
+        // The core has no file, and no example of the program either.
+        const std::string said = flag->is(flags::example) ? example_of(text)->text : text;
+        words.push_back(said.empty() ? flag->name : flag->name + "=" + said);
     }
     std::vector<attn::JsonText> fields;
     for (const Knob& each : knobs) {
@@ -178,7 +181,8 @@ Arguments as_live(const Arguments& arguments) {
             throw attn::ConfigError(std::string(refusal->reason));
         }
         const bool is_file = flag->takes.kind == Takes::Kind::file || names_a_file(text);
-        if (!is_apart(*flag) && flag->may_name_file() && is_file) {
+        const bool is_read = is_apart(*flag) || flag->is(flags::example);
+        if (!is_read && flag->may_name_file() && is_file) {
             throw attn::ConfigError("--live has no files on its page: leave " + flag->name +
                                     " out, or make the page without --live");
         }

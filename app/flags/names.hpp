@@ -45,7 +45,7 @@ inline constexpr Name all{"--all"}, as_flags{"--as-flags"},
 
 using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
-    cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
+    cell{"CELL"}, example{"--example"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
     digits{"--digits"}, dtype{"--dtype"}, explain{"--explain"}, file{"FILE"}, form{"--form"},
     format{"--format"}, fresh{"--new"}, from{"--from"}, given{"--given"}, heatmap{"--heatmap"},
     html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"}, loss{"--loss"}, mask{"--mask"},

@@ -79,7 +79,7 @@ std::string without_words(const attn::Document& document, const attn::Section& s
                           const attn::Tensor& tensor, const std::string& indices) {
     std::vector<std::string> parts = split(indices, ',');
     const auto ellipsis = std::find(parts.begin(), parts.end(), "...");
-    std::size_t sequence = 0;
+    std::size_t sequence = 0, head = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const bool is_after = ellipsis < parts.begin() + static_cast<std::ptrdiff_t>(i);
         const std::size_t axis = is_after ? tensor.dimension() + i - parts.size() : i;
@@ -89,12 +89,18 @@ std::string without_words(const attn::Document& document, const attn::Section& s
             const std::int64_t number = parse_integer(flags::only.text, parts[i]);
             sequence = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
         }
-        const auto* words = document.tokens_on(section, tensor.axes()[axis]);
-        if (words == nullptr || sequence >= words->size() || is_number) continue;
-        const std::vector<std::size_t> places = attn::places_of((*words)[sequence], parts[i]);
+        const std::string& name = tensor.axes()[axis];
+        const bool is_head = name == "head" && is_number && !parts[i].empty();
+        if (is_head) head = static_cast<std::size_t>(std::abs(std::atoll(parts[i].c_str())));
+        const auto named = section.features.find(name);
+        const bool has_names = named != section.features.end();
+        const auto* words = has_names ? &named->second : document.tokens_on(section, name);
+        const std::size_t list = has_names && words->size() > 1 ? head : has_names ? 0 : sequence;
+        if (words == nullptr || list >= words->size() || is_number) continue;
+        const std::vector<std::size_t> places = attn::places_of((*words)[list], parts[i]);
         if (!places.empty()) parts[i] = std::to_string(places.front());
         const std::string meant = places.empty() && parts[i].find_first_of(":.") == parts[i].npos
-                                      ? attn::closest(parts[i], (*words)[sequence])
+                                      ? attn::closest(parts[i], (*words)[list])
                                       : "";
         if (!meant.empty()) {
             throw attn::ConfigError("--only: no " + tensor.axes()[axis] + " of " + section.name +
@@ -113,6 +119,13 @@ void cut_out(const attn::Document& document, attn::Section& section, const std::
     }
     const std::string indices = without_words(document, section, *tensor, words);
     section.part = attn::slice_parts(*tensor, indices);
+    const attn::Axes& axes = tensor->axes();
+    const auto head = static_cast<std::size_t>(std::ranges::find(axes, "head") - axes.begin());
+    if (head < axes.size() && section.part[head].drops_axis) {
+        const auto picked = static_cast<std::size_t>(section.part[head].first);
+        for (auto& [axis, lists] : section.features)
+            if (lists.size() > 1) lists = {lists[picked]};
+    }
     section.note = note_of_part(section, section.part);
     section.content = attn::slice(*tensor, indices);
     for (std::optional<attn::Tensor>* beside : {&section.bound, &section.scores}) {

@@ -106,16 +106,21 @@ std::vector<std::vector<std::string>> names_of(const std::string& text) {
 }
 
 /// A table's own names for its rows become those of the tokens.
-attn::Source table_source(const std::string& spec, std::vector<std::vector<std::string>>& names) {
+attn::NamedTensor named_table(const std::string& spec,
+                              std::vector<std::vector<std::string>>& names) {
     attn::NamedTensor read = attn::read_named_tensor(spec, report_note);
-    if (!read.row_names.empty()) names = {std::move(read.row_names)};
-    return std::move(read.tensor);
+    if (!read.row_names.empty()) names = {read.row_names};
+    return read;
 }
 
-attn::Source input_source(const Arguments& arguments,
-                          std::vector<std::vector<std::string>>& names) {
+attn::Source input_source(const Arguments& arguments, attn::WalkConfig& config) {
     const std::string used = only_one(arguments, says_x);
-    if (used == "--x") return table_source(arguments[flags::x], names);
+    if (used == "--x") {
+        const attn::NamedTensor read = named_table(arguments[flags::x], config.names);
+        if (!read.column_names.empty()) config.feature_names["x"] = read.column_names;
+        return read.tensor;
+    }
+    if (used == "--example") return set_example(arguments[flags::example], config);
     if (used == "--random") {
         return attn::RandomInput{arguments[flags::random]};
     }
@@ -141,7 +146,7 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
                                           std::vector<std::vector<std::string>>& names) {
     const std::string used = only_one(arguments, says_memory);
     if (used.empty()) return std::nullopt;
-    if (used == "--memory") return table_source(arguments[flags::memory], names);
+    if (used == "--memory") return named_table(arguments[flags::memory], names).tensor;
     if (used == "--memory-text") return tokens_of(arguments, arguments[flags::memory_texts]);
     if (used == "--memory-ids") {
         attn::Tokens tokens = parse_ids("--memory-ids", arguments[flags::memory_ids]);
@@ -153,7 +158,7 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
 }
 
 void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
-    config.input = input_source(arguments, config.names);
+    config.input = input_source(arguments, config);
     config.memory = memory_source(arguments, config.input, config.memory_names);
     if (!std::holds_alternative<attn::Tokens>(config.input) && arguments.has(flags::vocab_size)) {
         throw attn::ConfigError("--vocab-size belongs to --text or --ids: leave it out");

@@ -12,6 +12,7 @@
 
 namespace attn {
 struct AttentionFile;
+struct ExampleFile;
 struct SaidSettings;
 struct Walked;
 }  // namespace attn
@@ -81,6 +82,17 @@ std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said)
 std::vector<std::string> attentions_of(const Arguments& arguments);
 /// `typed`, and under it what the attention files begin from.
 Arguments with_attentions(Arguments typed);
+
+/// Reads the example of a name that the program knows, of a file, or of a text of several lines.
+///
+/// Errors  ConfigError for an unknown name, InputError for the file.
+std::shared_ptr<const attn::ExampleFile> example_of(const std::string& said);
+/// Sets the parameters of an example, their sizes and all names; returns its x.
+attn::Tensor set_example(const std::string& said, attn::WalkConfig& config);
+/// The example as a text that needs no file: a name that the program knows, or the whole text.
+std::string example_text(const std::string& said);
+/// `typed`, with the flags of the example under it.
+Arguments with_example(Arguments typed);
 
 /// The rule that --rule says, or those of a file.  Errors  InputError for a file.
 std::vector<std::string> rules_in(const std::string& said);

@@ -35,8 +35,9 @@ std::string settings_json(const Arguments& arguments, std::string_view line) {
                                   : flag->is(flags::rules) ? attn::json_list(rules_said(arguments))
                                   : flag->is(flags::attentions)
                                       ? attn::json_list(attentions_of(arguments))
-                                  : flag->repeats ? attn::json_list(arguments.all(*flag))
-                                                  : attn::json_string(text);
+                                  : flag->is(flags::example) ? attn::json_string(example_text(text))
+                                  : flag->repeats            ? attn::json_list(arguments.all(*flag))
+                                                             : attn::json_string(text);
         json += (json.empty() ? "{" : ",") + std::string(line) + attn::json_string(key_of(*flag)) +
                 (line.empty() ? ":" : ": ") + value;
     }

@@ -87,7 +87,7 @@ private:
     std::size_t end_row_ = 0, end_column_ = 0;
     std::size_t cell_width_ = 1;
     std::size_t visible_rows_ = 1;
-    std::size_t batch_ = 0;
+    std::size_t batch_ = 0, head_ = 0;
 };
 
 /// State of the screen beside the session.

@@ -58,15 +58,19 @@ std::string Session::cell_line() const {
 
     // Say in words where the cell lies; a slice has lost the names of its axes that were dropped.
     if (!section().part.empty()) return line;
-    std::size_t batch = 0;
+    std::size_t batch = 0, head = 0;
     std::string where;
     for (std::size_t axis = 0; axis < at.indices.size(); ++axis) {
         const std::string& name = shown.axes()[axis];
         if (name == "batch") batch = at.indices[axis];
-        const auto* tokens = document_.tokens_on(section(), name);
-        const bool has_word = tokens != nullptr && batch < tokens->size();
+        if (name == "head") head = at.indices[axis];
+        const auto named = section().features.find(name);
+        const bool is_named = named != section().features.end();
+        const auto* lists = is_named ? &named->second : document_.tokens_on(section(), name);
+        const std::size_t list = !is_named ? batch : lists->size() > 1 ? head : 0;
+        const bool has_word = lists != nullptr && list < lists->size();
         where += (where.empty() ? "   " : ", ") + name + " " +
-                 (has_word ? attn::notes::quoted((*tokens)[batch][at.indices[axis]])
+                 (has_word ? attn::notes::quoted((*lists)[list][at.indices[axis]])
                            : std::to_string(at.indices[axis]));
     }
     return line + where;

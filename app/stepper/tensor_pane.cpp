@@ -59,7 +59,7 @@ Line TensorPane::column_labels(std::size_t axis, std::size_t label_width, std::s
         const bool more_before = i == first_column_ && i > 0;
         const bool more_behind = i + 1 == end_column_ && end_column_ < count;
         line.push_back({(more_before ? "…" : " ") +
-                            attn::fitted(view_->label(axis, i, batch_), cell_width_, true) +
+                            attn::fitted(view_->label(axis, i, batch_, head_), cell_width_, true) +
                             (more_behind ? "…" : " "),
                         {.dim = i != column}});
     }
@@ -106,18 +106,20 @@ std::vector<Line> TensorPane::draw(const Session& session, std::size_t rows, std
     end_row_ = std::min(row_count, first_row_ + visible_rows_);
     batch_ = tensor->has_axis("batch") ? indices[tensor->axis("batch")]
                                        : view_->picked_sequence().value_or(0);
+    head_ = tensor->has_axis("head") ? indices[tensor->axis("head")] : 0;
 
     // Measure the labels that are visible, and count the columns that fit.
     std::size_t label_width = 0;
     for (std::size_t r = first_row_; axes > 1 && r < end_row_; ++r) {
-        label_width = std::max(label_width, attn::display_width(view_->label(axes - 2, r, batch_)));
+        label_width =
+            std::max(label_width, attn::display_width(view_->label(axes - 2, r, batch_, head_)));
     }
     label_width = std::min(label_width, widest_row_label) + (axes > 1 ? 1 : 0);
     cell_width_ = view_->width();
     const std::size_t most = std::max<std::size_t>(1, columns / (view_->width() + 2));
     for (std::size_t c = first_column_;
          axes > 0 && c < std::min(column_count, first_column_ + most); ++c) {
-        const std::size_t width = attn::display_width(view_->label(axes - 1, c, batch_));
+        const std::size_t width = attn::display_width(view_->label(axes - 1, c, batch_, head_));
         cell_width_ = std::max(cell_width_, std::min(width, widest_column_label));
     }
     const std::size_t room = columns > label_width ? columns - label_width : 1;
@@ -132,8 +134,9 @@ std::vector<Line> TensorPane::draw(const Session& session, std::size_t rows, std
         Line line;
         if (axes > 1) {
             indices[axes - 2] = r;
-            line.push_back({attn::fitted(view_->label(axes - 2, r, batch_), label_width, false),
-                            {.dim = r != row}});
+            line.push_back(
+                {attn::fitted(view_->label(axes - 2, r, batch_, head_), label_width, false),
+                 {.dim = r != row}});
         }
         for (std::size_t c = first_column_; c < end_column_; ++c) {
             if (axes > 0) indices[axes - 1] = c;

@@ -68,7 +68,7 @@ private:
     bool is_shaded() const { return choices_.depth != ColorDepth::none && view_.has_colors(); }
 
     std::string label(std::size_t axis, std::size_t i) const {
-        return view_.label(axis, i, batch_);
+        return view_.label(axis, i, batch_, head_);
     }
 
     /// Draws the matrices, or the row, or the cell, of each index of the leading axes.
@@ -87,6 +87,7 @@ private:
             caption_ = caption + (caption.empty() ? "" : ", ") + tensor_.axes()[axis] + " " +
                        std::to_string(place);
             if (tensor_.axes()[axis] == "batch") batch_ = place;
+            if (tensor_.axes()[axis] == "head") head_ = place;
             draw_axis(axis + 1, offset + *i * shown_.axis(axis).stride);
         }
         caption_ = caption;
@@ -197,6 +198,7 @@ private:
     bool compact_;
     std::size_t width_ = 1;
     std::optional<std::size_t> batch_;
+    std::size_t head_ = 0;
     std::string caption_;
     std::string text_;
 };

@@ -20,8 +20,8 @@
 #include "attn/show/render/svg.hpp"
 
 extern "C" {
-extern const char attn_attentions[];
-const char attn_attentions[] = "";  // pages bring the text of theirs
+extern const char attn_attentions[], attn_examples[];
+const char attn_attentions[] = "", attn_examples[] = "";  // pages bring the text of theirs
 
 /// The page composes the words of the command line before the core reads them.
 utf8proc_ssize_t utf8proc_map(const utf8proc_uint8_t* text, utf8proc_ssize_t size,
@@ -148,7 +148,7 @@ std::optional<TerminalSize> terminal_size(int) { return std::nullopt; }
 std::string folded(std::string_view text, std::size_t) { return std::string(text); }
 
 void put_notebook_under(Arguments&) {}
-Arguments with_config(Arguments typed) { return with_attentions(with_preset(std::move(typed))); }
+Arguments with_config(Arguments typed) { return with_attentions(with_example(with_preset(std::move(typed)))); }
 const std::vector<Flag>& notebook_walk_flags() { return no_flags; }
 const std::vector<Flag>& config_flags() { return no_flags; }
 void set_given_weights(const Arguments& arguments, attn::WalkConfig&) {

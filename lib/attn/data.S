@@ -12,3 +12,4 @@
         lay     attn_lint_rules, rules.txt
         lay     attn_attentions, attentions.txt
         lay     attn_laws, laws.txt
+        lay     attn_examples, examples.txt

@@ -67,6 +67,12 @@ set(laws_text ${CMAKE_CURRENT_BINARY_DIR}/laws.txt)
 add_custom_command(OUTPUT ${laws_text} DEPENDS ${laws} VERBATIM
     COMMAND sh -c "cat \"$@\" >laws.txt" sh ${laws}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# The examples of data/examples, one after the other.
+file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/examples/*.txt)
+set(examples_text ${CMAKE_CURRENT_BINARY_DIR}/examples.txt)
+add_custom_command(OUTPUT ${examples_text} DEPENDS ${examples} VERBATIM
+    COMMAND sh -c "cat \"$@\" >examples.txt" sh ${examples}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # The mistakes of the standard walk, in the order in which they are listed: that of the steps where
 # they show first, then what is harmless, then gradients.
 set(mistakes "")
@@ -80,6 +86,6 @@ add_custom_command(OUTPUT ${mistakes_text} DEPENDS ${mistakes} VERBATIM
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 attn_lay(${lib}/judge/mistakes/mistakes.S ${mistakes_text})
 add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text} ${laws_text}
-                                     ${mistakes_text})
+                                     ${examples_text} ${mistakes_text})
 attn_lay(${lib}/data.S ${lib}/judge/diagnose/names.txt ${lib}/models/families.json
-         ${lib}/judge/lint/rules.txt ${attentions_text} ${laws_text})
+         ${lib}/judge/lint/rules.txt ${attentions_text} ${laws_text} ${examples_text})

@@ -15,9 +15,9 @@ using program::shell;
 namespace {
 
 const std::vector<std::string> all_commands{
-    "",         "notebook",    "step",     "why",       "lint",   "compare",
-    "diagnose", "probe",       "bugs",     "tolerance", "bench",  "man",
-    "help",     "completions", "generate", "heads",     "export", "attentions", "laws"};
+    "",         "notebook", "step",      "why",        "lint",     "compare", "diagnose",
+    "probe",    "bugs",     "tolerance", "bench",      "man",      "help",    "completions",
+    "generate", "heads",    "export",    "attentions", "examples", "laws"};
 
 /// Checks that the program does its work and says that a flag has no effect.
 void check_useless(const std::string& arguments, const std::string& need) {

@@ -14,8 +14,9 @@
 namespace {
 
 const std::vector<std::string> pages{
-    "README.md",         "CONTRIBUTING.md", "app/README.md",      "app/rules.md",
-    "app/attentions.md", "data/formats.md", "lib/attn/README.md", "tests/peers/README.md"};
+    "README.md",          "CONTRIBUTING.md",       "app/README.md",
+    "app/rules.md",       "app/attentions.md",     "data/formats.md",
+    "lib/attn/README.md", "tests/peers/README.md", "data/examples/README.md"};
 
 std::string page(const std::string& name) { return program::read_file(ATTN_SOURCE_DIR "/" + name); }
 
@@ -44,9 +45,9 @@ std::vector<Example> examples_of(const std::string& text) {
 /// The commands within the sentences of a page, and in its blocks for a shell.
 std::vector<std::string> commands_in_prose(const std::string& text) {
     static const std::set<std::string> names{
-        "attn-explain", "tour",        "notebook", "step", "why",       "lint",     "compare",
-        "tolerance",    "diagnose",    "probe",    "bugs", "quiz",      "generate", "heads",
-        "export",       "completions", "man",      "help", "attentions", "laws"};
+        "attn-explain", "tour",        "notebook", "step", "why",        "lint",     "compare",
+        "tolerance",    "diagnose",    "probe",    "bugs", "quiz",       "generate", "heads",
+        "export",       "completions", "man",      "help", "attentions", "examples", "laws"};
     std::istringstream lines(text);
     std::vector<std::string> commands;
     std::string fence;

@@ -83,6 +83,7 @@ async function readable(bytes) {
 const begun = [
     ["What it is", "tour 1"],
     ["Six words", "--only weights"],
+    ["A head that means something", "--example adjective --only weights --heatmap"],
     ["A sentence of yours", "--text 'the cat sat on the mat' --mask causal --only weights"],
     ["Where a number comes from", "why 'weights[5,3]'"],
     ["A page that answers", "--heads 2 -o walk.html"],

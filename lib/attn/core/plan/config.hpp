@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 namespace attn {
 
 struct AttentionFile;
+struct ExampleFile;
 
 /// How query, key and value come from x, and how their parameters are stored and drawn.
 enum class Projection {
@@ -174,6 +176,11 @@ struct WalkConfig {
     /// Names of the tokens of x (or memory), for each sequence or one list for all: `_`
     /// leaves the word, the id or the number that is there. Empty where they have no other names.
     std::vector<std::vector<std::string>> names, memory_names;
+    /// The example that x and the parameters are from; null for none.
+    std::shared_ptr<const ExampleFile> example{};
+    /// Names of features, by what has them: x, query, key, value. Those of all heads follow one
+    /// another.
+    std::map<std::string, std::vector<std::string>> feature_names{};
 
     std::optional<std::int64_t> embed_dim;  ///< default heads * head_dim
     std::int64_t heads = 1;

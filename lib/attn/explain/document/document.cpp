@@ -87,6 +87,10 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
             notes::say(section.note, overflow_note({plan, table, step}, ledger));
         }
         section.content = *tensor;
+        for (std::size_t axis = 0; axis < tensor->dimension(); ++axis) {
+            FeatureNames names = feature_names({plan, table, step}, *tensor, axis);
+            if (!names.empty()) section.features[tensor->axes()[axis]] = std::move(names);
+        }
         section.shown = step.shown;
         section.detail = step.kind == Step::Kind::detail;
         section.tokens = step.tokens;

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "attn/core/walk/feature_names.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/codegen/code.hpp"
 #include "attn/explain/why/why.hpp"
@@ -64,6 +66,9 @@ struct Section {
     /// How far right code may be from each of its cells (attn/explain/bounds/bounds.hpp), where
     /// asked for.
     std::optional<Tensor> bound{};
+
+    /// Names of features along its axes, by axis; empty without names.
+    std::map<std::string, FeatureNames> features{};
 
     /// The axis that counts the same things in other steps: `query` or `key` for `token`.
     const std::string& counted_by(const std::string& axis) const {

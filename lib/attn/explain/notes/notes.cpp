@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/explain/notes/feature_notes.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/explain/notes/told.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -49,10 +50,16 @@ std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt
     const Tensor* tensor = ledger.find(of.step.name);
     if (tensor == nullptr || tensor->size() == 0 || !has_note(of)) return {};
     const notes::Subject subject{of, ledger, *tensor, excerpt, chunks};
-    if (of.step.note) return of.step.note(subject);
-    if (const notes::StepNote* told = notes::told_of(of.step)) return told->note(subject);
-    std::string note = notes::file_note(subject);
-    notes::say(note, of.step.remarks);
+    std::string note;
+    if (of.step.note) {
+        note = of.step.note(subject);
+    } else if (const notes::StepNote* told = notes::told_of(of.step)) {
+        note = told->note(subject);
+    } else {
+        note = notes::file_note(subject);
+        notes::say(note, of.step.remarks);
+    }
+    if (excerpt.is_whole()) notes::say(note, notes::feature_sentence(of, *tensor));
     return note;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "attn/core/plan/tokenize.hpp"
+#include "attn/core/walk/feature_names.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/notes/told.hpp"
 #include "attn/explain/why/rule_cell.hpp"
@@ -36,6 +37,14 @@ std::string tokens_sentence(const WalkView& view) {
     const std::string query = token(view.plan.query_tokens, named, "query");
     const std::string key = token(view.plan.key_tokens, named, "key");
     if (query.empty() && key.empty()) return {};
+    const Tensor& tensor = view.ledger[view.step.name];
+    const std::size_t last = tensor.dimension() - 1;
+    const FeatureNames names = feature_names({view.plan, view.table, view.step}, tensor, last);
+    if (!names.empty()) {
+        const auto head = view.place.find("head");
+        const auto& list = names[head == view.place.end() || names.size() == 1 ? 0 : head->second];
+        return visible(list[view.place.at(tensor.axes()[last])]) + " of " + query + key;
+    }
     return query.empty() || key.empty() ? "token " + query + key : query + " looks at " + key;
 }
 
@@ -71,7 +80,7 @@ std::string read_by(const WalkView& view, const std::string& next) {
         place["head"] = place["head"] * tensor.extent("head") / heads;
     }
     if (find_step(view.table, next).mixes_features) return next + ", the whole row of this token";
-    return cell_text(view.at(next, place)) +
+    return cell_text(view.plan, view.table, view.ledger, view.at(next, place)) +
            (shared > 1 ? " and the same cell of the heads that share it" : "");
 }
 
@@ -166,7 +175,6 @@ Cell cell_of(const ReadCell& read) {
     return {*read.step, indices_of(read.number, read.tensor->shape()), read.value()};
 }
 
-std::string name_of(const ReadCell& read) { return cell_text(cell_of(read)); }
 std::string number_of(const ReadCell& read) { return four_decimals(read.value()); }
 
 Term term_of(const MadeCell::Addend& addend) {
@@ -181,7 +189,10 @@ Term term_of(const MadeCell::Addend& addend) {
 }
 
 /// Fills in what the rule makes of this one cell.
-void follow(const MadeCell& made, Derivation& derivation) {
+void follow(const WalkView& view, const MadeCell& made, Derivation& derivation) {
+    const auto name_of = [&](const ReadCell& read) {
+        return cell_text(view.plan, view.table, view.ledger, cell_of(read));
+    };
     for (const MadeCell::Addend& addend : made.addends) {
         derivation.terms.push_back(term_of(addend));
         for (const ReadCell& read : addend.cells) derivation.sources.push_back(cell_of(read));
@@ -205,7 +216,7 @@ Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger
     const std::optional<Rule> rule = rule_of({plan, table, step});
     if (rule && fits(*rule, {plan, table, step}, ledger)) {
         const MadeCell made = RuleCell(*rule, ledger).at(cell.indices);
-        follow(made, derivation);
+        follow(view, made, derivation);
         if (made.is_too_long) {
             derivation.remarks.push_back(
                 "too large to be followed"_told +
@@ -241,9 +252,25 @@ std::string row_text(const Ledger& ledger, const Cell& cell) {
 
 namespace {
 
+/// The tokens or the names of features along an axis of a step's tensor, for the sequence and the
+/// head of the cell, of which the indices of the axes before are known. Empty without any.
+std::vector<std::string> words_along(const PlannedStep& of, const Tensor& tensor, std::size_t axis,
+                                     const Cell& cell) {
+    const auto index_on = [&](const std::string& other) {
+        return tensor.has_axis(other) ? cell.indices.at(tensor.axis(other)) : 0;
+    };
+    const FeatureNames features = feature_names(of, tensor, axis);
+    if (!features.empty()) return features.size() == 1 ? features[0] : features[index_on("head")];
+    const std::string& name = tensor.axes()[axis];
+    const std::string& side = name == "token" ? of.step.tokens : name;
+    const auto& tokens = side == "query" ? of.plan.query_tokens : of.plan.key_tokens;
+    if ((side != "query" && side != "key") || tokens.empty()) return {};
+    return tokens[index_on("batch")];
+}
+
 /// The index that a word or a number names on one axis; a word that is at several places is
 /// remarked on.
-std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, std::size_t axis,
+std::size_t index_of(const PlannedStep& of, const Tensor& tensor, std::size_t axis,
                      const std::string& word, Cell& cell) {
     const std::string& name = tensor.axes()[axis];
     const auto length = static_cast<std::ptrdiff_t>(tensor.shape()[axis]);
@@ -256,12 +283,10 @@ std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, s
         }
         return static_cast<std::size_t>(number < 0 ? number + length : number);
     }
-    const std::string& side = name == "token" ? step.tokens : name;
-    const auto& tokens = side == "query" ? plan.query_tokens : plan.key_tokens;
-    const bool has_words = (side == "query" || side == "key") && !tokens.empty();
+    const std::vector<std::string> words = words_along(of, tensor, axis, cell);
+    const bool has_words = !words.empty();
     if (has_words) {
-        const std::size_t batch = tensor.has_axis("batch") ? cell.indices.front() : 0;
-        const std::vector<std::size_t> places = places_of(tokens[batch], word);
+        const std::vector<std::size_t> places = places_of(words, word);
         if (places.size() > 1) {
             std::string all;
             for (const std::size_t place : places) {
@@ -276,7 +301,9 @@ std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, s
         if (!places.empty()) return places.front();
     }
     throw ConfigError(shown(word) + " is not an index of the " + name + " axis: use a number" +
-                      (has_words ? ", or a word of the input" : ""));
+                      (!has_words                                ? ""
+                       : feature_names(of, tensor, axis).empty() ? ", or a word of the input"
+                                                                 : ", or the name of a feature"));
 }
 
 }  // namespace
@@ -306,7 +333,7 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
                           " is " + tensor.described() + ": give one for each axis");
     }
     for (std::size_t axis = 0; axis < words.size(); ++axis) {
-        cell.indices.push_back(index_of(plan, step, tensor, axis, words[axis], cell));
+        cell.indices.push_back(index_of({plan, table, step}, tensor, axis, words[axis], cell));
     }
     cell.value = tensor.at(flat_index(cell.indices, tensor.shape()));
     return cell;
@@ -318,6 +345,22 @@ std::string cell_text(const Cell& cell) {
         text += (i > 0 ? "," : "") + std::to_string(cell.indices[i]);
     }
     return text + "]";
+}
+
+std::string cell_text(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                      const Cell& cell) {
+    if (plan.config.feature_names.empty()) return cell_text(cell);
+    const PlannedStep of{plan, table, find_step(table, cell.step)};
+    const Tensor& tensor = ledger[cell.step];
+    std::vector<std::string> indices;
+    for (std::size_t axis = 0; axis < cell.indices.size(); ++axis) {
+        const std::size_t index = cell.indices[axis];
+        const std::vector<std::string> words = words_along(of, tensor, axis, cell);
+        const bool is_name = index < words.size() && places_of(words, words[index]).size() == 1 &&
+                             words[index].find_first_of(",[] ") == std::string::npos;
+        indices.push_back(is_name ? visible(words[index]) : std::to_string(index));
+    }
+    return cell.step + "[" + joined(indices, ",") + "]";
 }
 
 }  // namespace attn

@@ -60,6 +60,10 @@ std::string why_json(const Plan& plan, const StepTable& table, const Ledger& led
 
 /// `weights[0,2,1]`
 std::string cell_text(const Cell& cell);
+/// The same with words in the place of numbers, `query[dog,adjective]`, in a walk whose features
+/// have names.
+std::string cell_text(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                      const Cell& cell);
 
 /// The numbers of the cell's row along the last axis, with their sum.
 std::string row_text(const Ledger& ledger, const Cell& cell);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "attn/core/cards/step_table.hpp"
@@ -53,17 +54,20 @@ bool all_finite(const Derivation& derivation) {
                        [](const Term& term) { return std::isfinite(term.value); });
 }
 
-std::string term_text(const Term& term) {
-    if (!term.right) return term.form.empty() ? cell_text(term.left) : term.form;
+/// Writes the address of a cell.
+using CellText = std::function<std::string(const Cell&)>;
+
+std::string term_text(const Term& term, const CellText& address) {
+    if (!term.right) return term.form.empty() ? address(term.left) : term.form;
     const char* form =
         term.form.empty() ? "{0} * {1}  =  {2} * {3}" : "exp({0} - {1})  =  exp({2} - {3})";
-    return fmt::format(fmt::runtime(form), cell_text(term.left), cell_text(*term.right),
+    return fmt::format(fmt::runtime(form), address(term.left), address(*term.right),
                        four_decimals(term.left.value), four_decimals(term.right->value));
 }
 
 /// The terms, the largest first, so that what is printed adds up to what is printed.
 void add_terms(std::string& text, const std::string& indent, const Derivation& derivation,
-               std::size_t top) {
+               std::size_t top, const CellText& address) {
     std::vector<Term> terms = derivation.terms;
     std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
         return std::abs(a.value) > std::abs(b.value);
@@ -73,7 +77,7 @@ void add_terms(std::string& text, const std::string& indent, const Derivation& d
     double left = all_finite(derivation) ? decimals.units(derivation.cell.value) : 0;
     for (std::size_t i = 0; i < shown; ++i) {
         text += fmt::format("{}  {:>12}   {}\n", indent, decimals.text(terms[i].value),
-                            term_text(terms[i]));
+                            term_text(terms[i], address));
         if (all_finite(derivation)) left -= decimals.units(terms[i].value);
     }
     if (!all_finite(derivation)) return;
@@ -124,14 +128,15 @@ void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
                               : ledger[cell.step].dtype() == DType::int64
                                   ? fmt::format("{:.0f}", cell.value)
                                   : decimals.text(cell.value);
+    const CellText address = [&](const Cell& each) { return cell_text(plan, table, ledger, each); };
     const Ink& ink = options.ink;
-    text += indent + ink.of(ink.heading, cell_text(cell) + " = " + value) + "\n";
+    text += indent + ink.of(ink.heading, address(cell) + " = " + value) + "\n";
     text += indent + ink.of(ink.formula, "  = " + derivation.rule) + "\n";
     if (!derivation.side.empty()) text += fmt::format("{}  = {}\n", indent, derivation.side);
     if (!derivation.arithmetic.empty()) {
         text += fmt::format("{}  = {}\n", indent, derivation.arithmetic);
     }
-    if (!derivation.terms.empty()) add_terms(text, indent, derivation, options.top);
+    if (!derivation.terms.empty()) add_terms(text, indent, derivation, options.top, address);
     for (const std::string& remark : derivation.remarks) text += indent + "  " + remark + "\n";
     if (level + 1 >= options.depth) return;
     for (const Cell& source : next_cells(table, derivation, options.top)) {

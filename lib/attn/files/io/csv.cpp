@@ -312,7 +312,13 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
     if (!second.empty()) rows.add(second, lines.line());
     while (const std::vector<std::string>* fields = lines.next()) rows.add(*fields, lines.line());
     std::vector<NamedTensor> result;
-    result.push_back({"", rows.tensor(), rows.names()});
+    result.push_back({"", rows.tensor(), rows.names(), {}});
+    const bool are_numbers = are_column_numbers(first, layout.row_names && !adds_column ? 1 : 0);
+    if (layout.column_names && !are_numbers) {
+        const std::size_t columns = result[0].tensor.shape()[1];
+        result[0].column_names.assign(first.end() - static_cast<std::ptrdiff_t>(columns),
+                                      first.end());
+    }
     return result;
 }
 

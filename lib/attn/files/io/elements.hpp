@@ -20,7 +20,8 @@ constexpr std::size_t most_axes = 32;
 struct NamedTensor {
     std::string name;
     Tensor tensor;
-    std::vector<std::string> row_names{};  ///< where the first column of a table holds them
+    std::vector<std::string> row_names{};     ///< where the first column of a table holds them
+    std::vector<std::string> column_names{};  ///< from the first line of a table
 };
 
 /// An array of a file: its name is known, its values are read when they are asked for.

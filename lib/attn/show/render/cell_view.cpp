@@ -62,9 +62,15 @@ std::size_t CellView::whole_index(std::size_t axis, std::size_t i) const {
     return section_.whole_index(axis, i);
 }
 
-std::string CellView::label(std::size_t axis, std::size_t i,
-                            std::optional<std::size_t> batch) const {
+std::string CellView::label(std::size_t axis, std::size_t i, std::optional<std::size_t> batch,
+                            std::size_t head) const {
     const std::size_t position = whole_index(axis, i);
+    if (const auto named = section_.features.find(tensor_.axes()[axis]);
+        named != section_.features.end()) {
+        const std::vector<std::string>& names =
+            named->second[std::min(head, named->second.size() - 1)];
+        if (position < names.size()) return notes::shortened(names[position]);
+    }
     const auto* sequences = document_.tokens_on(section_, tensor_.axes()[axis]);
     // Where the rows are the sequences, a column is no one token.
     const bool of_all = !batch && tensor_.has_axis("batch") && document_.query_tokens.size() > 1;

@@ -31,8 +31,10 @@ public:
     std::size_t width() const { return width_; }
     const NumberForm& form() const { return form_; }
 
-    /// The token, or else the number, of index `i` on an axis. `batch` is the sequence.
-    std::string label(std::size_t axis, std::size_t i, std::optional<std::size_t> batch) const;
+    /// The token, the name of the feature, or else the number, of index `i` on an axis. `batch` is
+    /// the sequence, `head` the head among those shown.
+    std::string label(std::size_t axis, std::size_t i, std::optional<std::size_t> batch,
+                      std::size_t head = 0) const;
     /// Where index `i` of an axis lies in the whole tensor that a slice was cut from.
     std::size_t whole_index(std::size_t axis, std::size_t i) const;
     /// The sequence that a slice has picked out of the batch.

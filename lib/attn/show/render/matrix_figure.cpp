@@ -117,7 +117,7 @@ private:
     }
 
     std::string label(std::size_t axis, std::size_t i, const Panel& panel) const {
-        return view_.label(axis, i, panel.batch);
+        return view_.label(axis, i, panel.batch, panel.head);
     }
 
     /// Every label where they have room, every so many of them where cells are narrow.

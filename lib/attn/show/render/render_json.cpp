@@ -51,6 +51,19 @@ void write_tensor(TextPieces& out, const Tensor& tensor) {
     write_cells(out, tensor);
 }
 
+/// Writes the names of features of a whole tensor: for each axis that has some, a list of lists,
+/// one list for each head if their names differ.
+void write_features(TextPieces& out, const Section& section) {
+    if (section.features.empty() || !section.part.empty()) return;
+    std::vector<std::string> axes;
+    for (const auto& [axis, lists] : section.features) {
+        std::vector<std::string> texts;
+        for (const std::vector<std::string>& names : lists) texts.push_back(json_list(names));
+        axes.push_back(json_string(axis) + ":[" + joined(texts, ",") + "]");
+    }
+    out << ",\"features\":{" << joined(axes, ",") << "}";
+}
+
 void write_section(TextPieces& out, const Section& section) {
     out << "{\"name\":" << json_string(section.name)
         << ",\"title\":" << json_string(section.title.raw())
@@ -65,6 +78,7 @@ void write_section(TextPieces& out, const Section& section) {
     if (!section.code.empty()) out << ",\"code\":" << json_string(section.code);
     if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
         write_tensor(out, *tensor);
+        write_features(out, section);
     } else {
         out << ",\"text\":" << json_string(std::get<std::string>(section.content));
     }

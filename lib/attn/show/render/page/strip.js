@@ -161,10 +161,11 @@ class Strip {
     /** What the weights are, and which mistake or rule made these numbers. */
     origin() {
         const { config, sections } = this.app.walk;
-        const { seed, projection, weights, model_file: file } = config;
+        const { seed, projection, weights, model_file: file, said } = config;
         const isDrawn = seed !== undefined && projection !== "none" && weights === "none";
         const drawn = isDrawn ? `The weights are drawn at random, seed ${seed}: this model has learned nothing yet.` : "";
-        const told = file && file !== "none" ? `The weights are those of a trained model, ${file}.` : drawn;
+        const trained = file && file !== "none" ? `The weights are those of a trained model, ${file}.` : drawn;
+        const told = said?.example ? "The matrices are those of an example: whole numbers, set by hand." : trained;
         const changed = sections.find(({ margin }) => margin)?.margin ?? "";
         return element("div", changed && element("p.margin", changed), element("p.origin", told));
     }

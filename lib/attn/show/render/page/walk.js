@@ -64,11 +64,13 @@ class Section {
     axes = [];
     /** @type {number[]} */
     shape = [];
-    title; formula; note; margin; code; text; data; lookup;
+    title; formula; note; margin; code; text; data; lookup; features;
     /** @type {Section} the step that this is the gradient of, else itself */
     of = this;
     /** @type {Section | undefined} the scores that are -inf where a query may not look */
     hider = undefined;
+    /** Whether features have names in this walk: then addresses are words. */
+    isNamed = false;
 
     constructor(step, view, tokens) {
         Object.assign(this, step);
@@ -111,7 +113,16 @@ class Section {
         return indices.reduce((sum, index, axis) => sum + index * this.strides[axis], 0);
     }
     address(flat) {
-        return `${this.name}[${this.indices(flat).join(",")}]`;
+        const indices = this.indices(flat);
+        const spelled = this.isNamed ? indices.map((_, axis) => this.spelled(axis, indices)) : indices;
+        return `${this.name}[${spelled.join(",")}]`;
+    }
+    /** An index by its word, which must lead back to it: no address has two meanings. */
+    spelled(axis, indices) {
+        const words = times(this.shape[axis], (i) => this.label(axis, i, indices));
+        const word = words[indices[axis]];
+        const isClear = words.indexOf(word) === words.lastIndexOf(word) && !/^\d*$|[,[\] ]/.test(word);
+        return isClear ? word : String(indices[axis]);
     }
 
     /** The token at an index of an axis, or nothing where the axis counts none. */
@@ -122,8 +133,13 @@ class Section {
         if (batch < 0 && lists.length > 1) return undefined;
         return (lists[batch < 0 ? 0 : indices[batch]] ?? lists[0])[index];
     }
+    /** The name of the feature at an index of an axis, or nothing where features have no names. */
+    feature(axis, index, indices) {
+        const lists = this.features?.[this.axes[axis]] ?? [];
+        return lists[lists.length > 1 ? indices[this.axes.indexOf("head")] : 0]?.[index];
+    }
     label(axis, index, indices) {
-        return this.token(axis, index, indices) ?? String(index);
+        return this.token(axis, index, indices) ?? this.feature(axis, index, indices) ?? String(index);
     }
 
     /** Whether each query has a number for each key here. */
@@ -179,6 +195,8 @@ class Walk {
         const sectionOf = (step) => new Section(step, views.sections[step.name], views.tokens);
         this.sections = walk.steps.map(sectionOf);
         this.byName = new Map(this.sections.map((section) => [section.name, section]));
+        const isNamed = this.sections.some((one) => one.features);
+        for (const one of this.sections) one.isNamed = isNamed;
         // A gradient is beside the step that it is of.
         for (const one of this.sections) one.of = this.byName.get(one.name.replace(/^d_/, "")) ?? one;
         const isScores = (one) => one.isOfPairs && one.of === one && one.name.endsWith("scores");

@@ -13,14 +13,14 @@ function chip(app, { section, flat }) {
 
 /** A text in which addresses of cells become buttons. */
 function withButtons(app, text) {
-    const parts = text.split(/([a-z_]+\[[\d,]*\])/);
+    const parts = text.split(/([a-z_]+\[[^[\]]*\])/);
     return parts.map((part) => {
         const cell = app.walk.cell(part);
         return cell ? cellButton(app, cell) : part;
     });
 }
 
-/** Its tokens: `'short' looks at 'eat'`. */
+/** Its tokens: `'short' looks at 'eat'`, or its feature and its token: `adjective of 'dog'`. */
 function tokensText(section, flat) {
     const indices = section.indices(flat);
     const words = {};
@@ -29,7 +29,9 @@ function tokensText(section, flat) {
         if (token !== undefined) words[section.view.sides[place]] = `“${shortened(token, 40)}”`;
     });
     if (words.query && words.key) return `${words.query} looks at ${words.key}`;
-    return words.query || words.key ? `token ${words.query ?? words.key}` : "";
+    const last = indices.length - 1;
+    const feature = section.feature(last, indices[last], indices);
+    return words.query || words.key ? `${feature ? `${feature} of` : "token"} ${words.query ?? words.key}` : "";
 }
 
 /** The row of weights that the cell is in, with its sum: other rows are no shares. */

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "attn/core/plan/example_file.hpp"
+#include "attn/ground/text/json.hpp"
+
+namespace app {
+namespace {
+
+const std::vector<Flag>& examples_flags() {
+    static const std::vector<Flag> all{
+        {flags::name, "NAME", "the example to show, or a file of yours",
+         such_as(attn::shipped_example_names, Takes::Kind::file)},
+        output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
+    return all;
+}
+
+attn::JsonText json_of(const attn::ExampleFile& file) {
+    return {
+        {"name", file.name}, {"title", file.title}, {"begins", file.begins}, {"text", file.text}};
+}
+
+int run_examples(const Arguments& arguments) {
+    if (arguments.has(flags::name)) {
+        const auto file = example_of(arguments[flags::name]);
+        write_text_or_json(
+            arguments, [&] { return file->text; }, [&] { return json_of(*file).text; });
+        return 0;
+    }
+    std::string text;
+    std::vector<attn::JsonText> rows;
+    for (const std::string& name : attn::shipped_example_names()) {
+        const auto file = example_of(name);
+        text += fmt::format("{:12}{}\n", name, file->title);
+        rows.push_back(json_of(*file));
+    }
+    write_list(arguments, text, rows);
+    return 0;
+}
+
+}  // namespace
+
+Command examples_command() {
+    return {"examples",
+            "list the walks whose features have names, or show one",
+            {examples_flags, json_flags},
+            run_examples,
+            {{"attn-explain examples", "Lists what --example knows."},
+             {"attn-explain examples adjective", "Shows its file: words, features, matrices."},
+             {"attn-explain examples adjective -o mine.txt",
+              "Writes it, for you to edit: attn-explain --example ./mine.txt walks yours."}}};
+}
+
+}  // namespace app

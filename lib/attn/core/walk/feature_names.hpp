@@ -1,0 +1,16 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "attn/core/walk/step.hpp"
+
+namespace attn {
+
+/// The names of the features along one axis of a tensor: one list, or one for each head.
+using FeatureNames = std::vector<std::vector<std::string>>;
+
+/// Returns the names of the features along an axis of a step's tensor; empty for an axis of tokens,
+/// and if no one named these features (WalkConfig::feature_names).
+FeatureNames feature_names(const PlannedStep& of, const Tensor& tensor, std::size_t axis);
+
+}  // namespace attn

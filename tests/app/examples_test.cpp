@@ -1,0 +1,169 @@
+// Walks whose features have names, and whose numbers were set by hand.
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/program.hpp"
+
+using nlohmann::json;
+using program::Folder;
+using program::has;
+using program::run;
+
+namespace {
+
+std::vector<std::string> names() {
+    std::vector<std::string> all;
+    std::istringstream list(run("examples").out);
+    for (std::string line; std::getline(list, line);) all.push_back(line.substr(0, line.find(' ')));
+    return all;
+}
+
+/// The number of a cell as `why` prints it.
+double cell(const std::string& of, const std::string& example) {
+    const program::Result why = run("why '" + of + "' --example " + example);
+    REQUIRE_MESSAGE(why.exit_code == 0, why.err);
+    return std::stod(why.out.substr(why.out.find(" = ") + 3));
+}
+
+/// A small example of a user: two words, two features.
+constexpr const char* mine = R"(example  mine
+title    a noun looks at its adjective
+looks    dog at big
+
+x        noun  adjective
+big         0          1
+dog         1          0
+
+w_query  noun  adjective
+wants       4          0   # an adjective
+
+w_key    noun  adjective
+is          0          1
+)";
+
+/// The file with another text in the place of some of it.
+std::string with(const std::string& part, const std::string& other) {
+    std::string text = mine;
+    return text.replace(text.find(part), part.size(), other);
+}
+
+}  // namespace
+
+TEST_SUITE("app: examples") {
+    TEST_CASE("each word looks where its example says, and each example is one screen") {
+        std::size_t claims = 0;
+        REQUIRE(names().size() >= 6);
+        for (const std::string& name : names()) {
+            const std::string text = run("examples " + name).out;
+            CHECK(std::count(text.begin(), text.end(), '\n') <= 36);
+            std::istringstream lines(text);
+            for (std::string line, word, query, at, key, head; std::getline(lines, line);) {
+                CHECK(line.size() <= 100);
+                std::istringstream words(line);
+                word.clear();  // of the line before
+                words >> word;
+                if (word != "looks") continue;
+                words >> query >> at >> key;
+                const bool has_head = !!(words >> at >> at >> head);
+                const bool has_heads = has(text, "--heads");
+                const std::string index = !has_heads ? "" : has_head ? head + "," : "0,";
+                INFO(name << ": " << line);
+                CHECK(cell("weights[" + index + query + "," + key + "]", name) > 0.5);
+                ++claims;
+            }
+        }
+        CHECK(claims >= 12);
+    }
+    TEST_CASE("features are called by their names wherever they are") {
+        const std::string score = run("why 'scores[dog,big]' --example adjective").out;
+        CHECK(score.starts_with("scores[dog,big] = 8.00000\n"));
+        CHECK(has(score, "query[dog,adjective] * key[big,adjective]  =  8.0000 * 1.0000\n"));
+        const std::string query = run("why 'query[ran,noun]' --example adjective").out;
+        CHECK(has(query, "x[ran,verb] * w_query[noun,verb]  =  1.0000 * 8.0000\n"));
+        CHECK(has(query, "\n  noun of 'ran'\n"));
+        CHECK(run("--example adjective --only 'x[dog,noun]' -q").out == "tensor(1.)\n");
+        CHECK(has(run("--example adjective --only x --heatmap").out, " article  adjecti…"));
+        CHECK(has(run("--example adjective --only x --format svg").out, ">adjective</text>"));
+        const std::string all = run("--example adjective --detail").out;
+        CHECK(has(all, "Example adjective, set by hand:"));
+        CHECK(has(all,
+                  "# Rows: article, adjective, noun, verb; columns: article, adjective, noun, "
+                  "verb,\n# size.\n"));
+        program::check_refused(
+            "why 'x[dog,pronoun]' --example adjective",
+            "'pronoun' is not an index of the feature axis: use a number, or the "
+            "name of a feature");
+    }
+    TEST_CASE("names of heads are those of their own features") {
+        const json walk = json::parse(run("--example heads --format json").out);
+        for (const json& step : walk["steps"]) {
+            if (step["name"] != "query") continue;
+            CHECK(step["features"]["feature"] == json{{"adjective"}, {"verb"}});
+        }
+        const std::string why = run("why 'query[1,dog,verb]' --example heads").out;
+        CHECK(why.starts_with("query[1,dog,verb] = 4"));
+        CHECK(has(run("--example heads --only query").out,
+                  "Features: adjective in head 0; verb in head 1."));
+        CHECK(has(run("--example heads --only 'value[1]' --heatmap").out, "    verb\n"));
+        CHECK(has(run("--example heads --only merged --heatmap").out, "verb"));
+    }
+    TEST_CASE("a file of the user walks, and its record holds its text") {
+        const Folder folder;
+        const std::string file = folder / "mine.txt", record = folder / "walk.json";
+        std::ofstream(file) << mine;
+        const program::Result made =
+            run("--only weights -q --example " + file + " --save-config " + record);
+        CHECK_MESSAGE(made.exit_code == 0, made.err);
+        CHECK(has(made.out, "0.9820"));  // e^4 / (e^4 + 1)
+        std::filesystem::remove(file);
+        CHECK(run("--only weights -q --config " + record).out == made.out);
+        const std::string copy = folder / "adjective.txt";
+        CHECK(run("examples adjective -o " + copy).exit_code == 0);
+        CHECK(run("-q --example " + copy).out == run("-q --example adjective").out);
+    }
+    TEST_CASE("what is no example is refused with its line") {
+        const Folder folder;
+        const std::string file = folder / "mine.txt";
+        const auto refused = [&](const std::string& text, const std::string& reason) {
+            std::ofstream(file) << text;
+            program::check_refused("--example " + file, "mine.txt: " + reason);
+        };
+        refused("example mine\n", "line 1 ends without x: a table with a row for each word");
+        refused(with("dog         1          0", "dog         1"),
+                "line 7 has 1 numbers for the 2 columns of x");
+        refused(with("4          0 ", "4          o "), "line 10 'o' is not a number");
+        refused(with("w_key    noun  adjective", "w_key    adjective  noun"),
+                "line 12 has other columns than x");
+        refused(with("w_key ", "w_query "), "line 12 begins a second table w_query");
+        refused(with("dog at big", "dog big"), "line 3 is not like looks dog at big");
+        refused(with("dog at big", "cat at big"), "looks cat at big: 'cat' is not one row of x");
+        refused(with("title    a noun looks at its adjective", "begins   --x a.csv"),
+                "line 2 a file of an attention or an example begins with flags of a walk");
+        refused(with("title    a noun looks at its adjective", "nonsense"),
+                "line 2 says neither example, title, begins nor looks");
+        program::check_refused("--example adjectve", "did you mean adjective?");
+        program::check_refused("--example list", "attn-explain examples lists them");
+        program::check_refused("--example adjective --text cat", "are two sources");
+    }
+    TEST_CASE("the first line of a table names the features of x") {
+        const Folder folder;
+        const std::string file = folder / "x.csv";
+        std::ofstream(file) << "word,noun,adjective\nbig,0,1\ndog,1,0\n";
+        CHECK(run("--only 'x[dog,noun]' -q --x " + file).out == "tensor(1.)\n");
+        CHECK(has(run("--only x --x " + file).out, "Features: noun, adjective."));
+        std::ofstream(file) << ",0,1\nbig,0,1\ndog,1,0\n";
+        CHECK(!has(run("--only x --x " + file).out, "Features:"));
+    }
+    TEST_CASE("an example answers as a page, as code, under other flags and in the stepper") {
+        const std::string page = run("--example adjective --format html").out;
+        CHECK(has(page, "\"features\":{\"feature\":[[\"article\",\"adjective\""));
+        CHECK(has(run("--example adjective --code torch").out, "import torch"));
+        CHECK(
+            has(run("--example adjective --mask causal --only weights -q").out, "1.0000, 0.0000"));
+        CHECK(run("--example heads --backward --variant loop").exit_code == 0);
+        CHECK(has(run("compare '--example adjective' '--example adjective --scale none'").out,
+                  "weights"));
+        const std::string steps = run("step --example adjective --script -", "cell dog,noun\n").out;
+        CHECK(has(steps, "x[2,2] = 1.0000   token 'dog', feature 'noun'"));
+    }
+}
