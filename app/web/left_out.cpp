@@ -20,8 +20,8 @@
 #include "attn/show/render/svg.hpp"
 
 extern "C" {
-extern const char attn_attentions[], attn_examples[];
-const char attn_attentions[] = "", attn_examples[] = "";  // pages bring the text of theirs
+extern const char attn_attentions[], attn_laws[], attn_examples[];
+const char attn_attentions[] = "", attn_laws[] = "", attn_examples[] = "";  // pages bring theirs
 
 /// The page composes the words of the command line before the core reads them.
 utf8proc_ssize_t utf8proc_map(const utf8proc_uint8_t* text, utf8proc_ssize_t size,

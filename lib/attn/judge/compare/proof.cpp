@@ -214,7 +214,7 @@ private:
         if (of.empty()) return exact_constant(start_of(word));
         if (of.size() == 1 || std::ranges::count(of, of[0]) == std::ssize(of)) return of[0];
         if (!reads_numbers(node)) return exact_constant(value(node));
-        const auto beyond = std::ranges::find_if_not(of, &ExactNumber::is_finite);
+        const auto beyond = std::ranges::find(of, false, &ExactNumber::is_finite);
         if (beyond != of.end()) return *beyond;
         return exact_opaque(joins(word).name, of);
     }
