@@ -46,6 +46,7 @@ export async function testLive() {
     for (const [name, value] of turns) {
         said[name] = value;
         const told = await turn(page, name, value);
+        await answersOf(page);  // on a slow machine a worker walks
         const flags = Object.entries(said).filter(([, one]) => one !== "").flat();
         const walk = withoutCommand(await page.run(() => JSON.parse(document.getElementById("walk").textContent)));
         const right = withoutCommand(jsonOf([...flags, "--variant", "loop"]));

@@ -46,19 +46,6 @@ const tests = {
             assert.equal(walk.cell(none), undefined, none);
         }
     },
-    "where features have names, an address is words that lead back to their cell": () => {
-        const { walk } = small();
-        const left = walk.byName.get("left");
-        left.features = { feature: [["noun", "verb"]] };
-        for (const section of walk.sections) section.isNamed = true;
-        assert.equal(left.address(3), "left[owl,verb]");
-        assert.equal(walk.byName.get("sum").address(1), "sum[elm,owl]");
-        assert.equal(walk.cell("left[owl,verb]").flat, 3);
-        left.features = { feature: [["noun", "noun"]] };
-        assert.equal(left.address(3), "left[owl,1]");
-        left.features = { feature: [["a b", "7"]] };
-        assert.deepEqual([left.address(2), left.address(3)], ["left[owl,0]", "left[owl,1]"]);
-    },
     "float32 prints the shortest digits that read back": () => {
         const { walk } = small();
         assert.equal(walk.byName.get("left").exact(0), "0.1");

@@ -17,7 +17,7 @@ function themeButton(turned) {
 /** What is in the panel while no cell is chosen. */
 function hint() {
     const words =
-        "Touch a number, rest on it or walk there with the arrow keys: " +
+        "Touch a number, or go there with the arrow keys: " +
         "here stands where it comes from.";
     return element("p", words);
 }

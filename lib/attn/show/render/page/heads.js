@@ -133,7 +133,7 @@ class Overview {
 
     meaning() {
         const told = Object.values(figures).flatMap(([word, means]) => [element("dt", word), element("dd", means)]);
-        const names = "a head bears the name of where more than half of its weight goes; uniform: everywhere alike";
+        const names = "named after where more than half of the weight goes; uniform: everywhere";
         return element("details.meaning", element("summary", "what the figures mean"), element("dl", told), element("p", names));
     }
 
@@ -150,7 +150,7 @@ class Overview {
             const tiles = own.map((head) => element("td", this.tiles.get(head)));
             return element("tr", { "data-layer": r }, element("th", { scope: "row" }, title), tiles);
         });
-        const words = "the weights of each head; in a picture queries go down, keys across";
+        const words = "the weights of each head: queries down, keys across";
         const columns = isGrid ? times(model.perLayer, (i) => element("th", { scope: "col" }, `head ${i}`)) : [];
         const head = element("thead", element("tr", element("td"), columns));
         this.table.replaceChildren(element("caption", words), head, element("tbody", rows));

@@ -70,8 +70,8 @@ function linesOf(section, start, head, pick) {
         said.textContent = texts.join(", ");
     };
     const words =
-        "queries on the left, keys on the right; a line is as thick as its weight. " +
-        "Rest on a token to see its own lines, press a line to see why.";
+        "queries left, keys right; a line is as thick as its weight. " +
+        "Rest on a token to see its lines, press one to see why.";
     const left = tokenColumn(section, last - 1, start, "query", choose);
     const right = tokenColumn(section, last, start, "key", choose);
     const between = element("div.between", left, picture, right);

@@ -77,7 +77,7 @@ class Next {
         const sum = element("tr", element("th", "added up: its logit"), element("td"), element("td", fixed(chosen.logit, 4)));
         const caption = `what makes “${chosen.token}” likely`;
         const path = tableOf("table.drawn.path", { caption, rows: this.path(chosen), foot: [sum] });
-        const words = "Each layer adds context (through W_O) and its MLP to x, and hands the sum on; the last sum points to a word.";
+        const words = "Each layer adds context and MLP to x; the last sum points to a word.";
         const note = apart.length > 0 ? element("p.margin", remark) : "";
         const title = [element("h2", "5 What comes next"), element("p", words)];
         this.element.replaceChildren(...title, element("div", next, write), path, note);

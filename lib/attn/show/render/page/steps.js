@@ -189,7 +189,9 @@ class Steps {
 
     /** Makes the tables of a step: those in front, or all. */
     build(name, all = false) {
-        const { section, body, part } = this.parts.get(name);
+        const step = this.parts.get(name);
+        if (!step) return;  // a turn of a knob has left it out since it was opened
+        const { section, body, part } = step;
         if (!section.isTensor) return body.replaceChildren(element("pre", { tabindex: 0 }, section.text));
         if (!part.open && !all) return;
         body.style.minHeight = "";

@@ -165,7 +165,7 @@ class Strip {
         const isDrawn = seed !== undefined && projection !== "none" && weights === "none";
         const drawn = isDrawn ? `The weights are drawn at random, seed ${seed}: this model has learned nothing yet.` : "";
         const trained = file && file !== "none" ? `The weights are those of a trained model, ${file}.` : drawn;
-        const told = said?.example ? "The matrices are those of an example: whole numbers, set by hand." : trained;
+        const told = said?.example ? "An example: its numbers were set by hand." : trained;
         const changed = sections.find(({ margin }) => margin)?.margin ?? "";
         return element("div", changed && element("p.margin", changed), element("p.origin", told));
     }

@@ -69,8 +69,6 @@ class Section {
     of = this;
     /** @type {Section | undefined} the scores that are -inf where a query may not look */
     hider = undefined;
-    /** Whether features have names in this walk: then addresses are words. */
-    isNamed = false;
 
     constructor(step, view, tokens) {
         Object.assign(this, step);
@@ -113,16 +111,7 @@ class Section {
         return indices.reduce((sum, index, axis) => sum + index * this.strides[axis], 0);
     }
     address(flat) {
-        const indices = this.indices(flat);
-        const spelled = this.isNamed ? indices.map((_, axis) => this.spelled(axis, indices)) : indices;
-        return `${this.name}[${spelled.join(",")}]`;
-    }
-    /** An index by its word, which must lead back to it: no address has two meanings. */
-    spelled(axis, indices) {
-        const words = times(this.shape[axis], (i) => this.label(axis, i, indices));
-        const word = words[indices[axis]];
-        const isClear = words.indexOf(word) === words.lastIndexOf(word) && !/^\d*$|[,[\] ]/.test(word);
-        return isClear ? word : String(indices[axis]);
+        return `${this.name}[${this.indices(flat).join(",")}]`;
     }
 
     /** The token at an index of an axis, or nothing where the axis counts none. */
@@ -195,8 +184,6 @@ class Walk {
         const sectionOf = (step) => new Section(step, views.sections[step.name], views.tokens);
         this.sections = walk.steps.map(sectionOf);
         this.byName = new Map(this.sections.map((section) => [section.name, section]));
-        const isNamed = this.sections.some((one) => one.features);
-        for (const one of this.sections) one.isNamed = isNamed;
         // A gradient is beside the step that it is of.
         for (const one of this.sections) one.of = this.byName.get(one.name.replace(/^d_/, "")) ?? one;
         const isScores = (one) => one.isOfPairs && one.of === one && one.name.endsWith("scores");
