@@ -13,15 +13,18 @@ extern "C" const char attn_known_names[];
 namespace attn {
 namespace {
 
+/// Whether `words`, parted by blanks with one before and after, have `name`.
+bool is_word_of(const std::string& name, const std::string& words) {
+    return !name.empty() && words.find(" " + name + " ") != std::string::npos;
+}
+
 /// People's names for some steps: the first that fits is meant.
 struct Names {
     std::string kind;  ///< empty for steps, `parameter`, or `treated` for a word beside scores
     std::vector<std::string> steps{};
     std::string names = " ";  ///< parted by blanks, with one before and after
 
-    bool have(const std::string& name) const {
-        return !name.empty() && names.find(" " + name + " ") != std::string::npos;
-    }
+    bool have(const std::string& name) const { return is_word_of(name, names); }
 };
 
 std::vector<Names> read_names() {
@@ -164,9 +167,7 @@ std::vector<std::string> known_steps(const std::string& name, const StepTable& t
         if (known.kind.empty() && known.have(plain)) std::ranges::for_each(known.steps, add);
     }
     for (const Step& step : table) {
-        if (!step.called.empty() && Names{"", {}, " " + step.called + " "}.have(plain)) {
-            add(step.name);
-        }
+        if (is_word_of(plain, " " + step.called + " ")) add(step.name);
     }
     return steps.empty() ? treated_scores(plain) : steps;
 }
