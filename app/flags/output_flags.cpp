@@ -85,26 +85,25 @@ std::string without_words(const attn::Document& document, const attn::Section& s
         const std::size_t axis = is_after ? tensor.dimension() + i - parts.size() : i;
         if (axis >= tensor.dimension()) break;
         const bool is_number = parts[i].find_first_not_of("+-0123456789") == std::string::npos;
-        if (tensor.axes()[axis] == "batch" && is_number && !parts[i].empty()) {
-            const std::int64_t number = parse_integer(flags::only.text, parts[i]);
-            sequence = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
-        }
         const std::string& name = tensor.axes()[axis];
-        const bool is_head = name == "head" && is_number && !parts[i].empty();
-        if (is_head) head = static_cast<std::size_t>(std::abs(std::atoll(parts[i].c_str())));
-        const auto named = section.features.find(name);
-        const bool has_names = named != section.features.end();
-        const auto* words = has_names ? &named->second : document.tokens_on(section, name);
-        const std::size_t list = has_names && words->size() > 1 ? head : has_names ? 0 : sequence;
-        if (words == nullptr || list >= words->size() || is_number) continue;
-        const std::vector<std::size_t> places = attn::places_of((*words)[list], parts[i]);
+        if ((name == "batch" || name == "head") && is_number && !parts[i].empty()) {
+            const std::int64_t number = parse_integer(flags::only.text, parts[i]);
+            const auto length = static_cast<std::int64_t>(tensor.shape()[axis]);
+            const std::int64_t from_begin = number < 0 ? number + length : number;
+            (name == "batch" ? sequence : head) = static_cast<std::size_t>(
+                std::clamp<std::int64_t>(from_begin, 0, std::max<std::int64_t>(length - 1, 0)));
+        }
+        if (is_number) continue;
+        const auto* words = document.words_on(section, name, sequence, head);
+        if (words == nullptr) continue;
+        const std::vector<std::size_t> places = attn::places_of(*words, parts[i]);
         if (!places.empty()) parts[i] = std::to_string(places.front());
         const std::string meant = places.empty() && parts[i].find_first_of(":.") == parts[i].npos
-                                      ? attn::closest(parts[i], (*words)[list])
+                                      ? attn::closest(parts[i], *words)
                                       : "";
         if (!meant.empty()) {
-            throw attn::ConfigError("--only: no " + tensor.axes()[axis] + " of " + section.name +
-                                    " is '" + parts[i] + "'; did you mean " + meant + "?");
+            throw attn::ConfigError("--only: no " + name + " of " + section.name + " is '" +
+                                    parts[i] + "'; did you mean " + meant + "?");
         }
     }
     return attn::joined(parts, ",");

@@ -64,14 +64,10 @@ std::string Session::cell_line() const {
         const std::string& name = shown.axes()[axis];
         if (name == "batch") batch = at.indices[axis];
         if (name == "head") head = at.indices[axis];
-        const auto named = section().features.find(name);
-        const bool is_named = named != section().features.end();
-        const auto* lists = is_named ? &named->second : document_.tokens_on(section(), name);
-        const std::size_t list = !is_named ? batch : lists->size() > 1 ? head : 0;
-        const bool has_word = lists != nullptr && list < lists->size();
+        const auto* words = document_.words_on(section(), name, batch, head);
         where += (where.empty() ? "   " : ", ") + name + " " +
-                 (has_word ? attn::notes::quoted((*lists)[list][at.indices[axis]])
-                           : std::to_string(at.indices[axis]));
+                 (words != nullptr ? attn::notes::quoted((*words)[at.indices[axis]])
+                                   : std::to_string(at.indices[axis]));
     }
     return line + where;
 }

@@ -148,7 +148,9 @@ std::optional<TerminalSize> terminal_size(int) { return std::nullopt; }
 std::string folded(std::string_view text, std::size_t) { return std::string(text); }
 
 void put_notebook_under(Arguments&) {}
-Arguments with_config(Arguments typed) { return with_attentions(with_example(with_preset(std::move(typed)))); }
+Arguments with_config(Arguments typed) {
+    return with_attentions(with_example(with_preset(std::move(typed))));
+}
 const std::vector<Flag>& notebook_walk_flags() { return no_flags; }
 const std::vector<Flag>& config_flags() { return no_flags; }
 void set_given_weights(const Arguments& arguments, attn::WalkConfig&) {

@@ -13,6 +13,15 @@ function(attn_lay source)
                                                      OBJECT_DEPENDS "${ARGN}")
 endfunction()
 
+# Texts that are laid one after the other: NAME.txt in the build folder, whose path is in NAME_text.
+function(attn_join name)
+    set(text ${CMAKE_CURRENT_BINARY_DIR}/${name}.txt)
+    add_custom_command(OUTPUT ${text} DEPENDS ${ARGN} VERBATIM
+        COMMAND sh -c "cat \"$@\" >${name}.txt" sh ${ARGN}
+        WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+    set(${name}_text ${text} PARENT_SCOPE)
+endfunction()
+
 # The pages of the tour, scripts of shells, a program.
 function(attn_lay_texts)
     set(app ${PROJECT_SOURCE_DIR}/app)
@@ -42,19 +51,13 @@ foreach(idea inputs x-norm qkv given scale fused sigmoid sink softmax cache shar
              position-bias latents differential rope qk-norm dropout)
     list(APPEND standard ${PROJECT_SOURCE_DIR}/data/attentions/standard/${idea}.attn)
 endforeach()
-set(standard_text ${CMAKE_CURRENT_BINARY_DIR}/standard.txt)
-add_custom_command(OUTPUT ${standard_text} DEPENDS ${standard} VERBATIM
-    COMMAND sh -c "cat \"$@\" >standard.txt" sh ${standard}
-    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+attn_join(standard ${standard})
 attn_lay(${lib}/core/cards/standard.S ${standard_text})
 # What other code calls the steps, what families of models are, what lint teaches; and the
 # attentions of data/attentions, one after the other.
 file(GLOB attentions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/attentions/*.attn)
 list(REMOVE_ITEM attentions ${PROJECT_SOURCE_DIR}/data/attentions/standard.attn)
-set(attentions_text ${CMAKE_CURRENT_BINARY_DIR}/attentions.txt)
-add_custom_command(OUTPUT ${attentions_text} DEPENDS ${attentions} VERBATIM
-    COMMAND sh -c "cat \"$@\" >attentions.txt" sh ${attentions}
-    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+attn_join(attentions ${attentions})
 # Facts about attention that hold for every input, each in two forms, in an order that teaches.
 set(laws "")
 foreach(law rows-sum-to-1 shift key-bias value-bias two-keys equal-keys first-token
@@ -63,16 +66,10 @@ foreach(law rows-sum-to-1 shift key-bias value-bias two-keys equal-keys first-to
             without-softmax sinusoid-distance rope-distance rope-pairings)
     list(APPEND laws ${PROJECT_SOURCE_DIR}/data/laws/${law}.attn)
 endforeach()
-set(laws_text ${CMAKE_CURRENT_BINARY_DIR}/laws.txt)
-add_custom_command(OUTPUT ${laws_text} DEPENDS ${laws} VERBATIM
-    COMMAND sh -c "cat \"$@\" >laws.txt" sh ${laws}
-    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+attn_join(laws ${laws})
 # The examples of data/examples, one after the other.
 file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/examples/*.txt)
-set(examples_text ${CMAKE_CURRENT_BINARY_DIR}/examples.txt)
-add_custom_command(OUTPUT ${examples_text} DEPENDS ${examples} VERBATIM
-    COMMAND sh -c "cat \"$@\" >examples.txt" sh ${examples}
-    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+attn_join(examples ${examples})
 # The mistakes of the standard walk, in the order in which they are listed: that of the steps where
 # they show first, then what is harmless, then gradients.
 set(mistakes "")
@@ -80,10 +77,7 @@ foreach(place needs inputs projection heads norms pairs rotary frequencies score
               mask-kinds masked-scores softmax cache dropout latent context harmless gradients)
     list(APPEND mistakes ${PROJECT_SOURCE_DIR}/data/mistakes/${place}.txt)
 endforeach()
-set(mistakes_text ${CMAKE_CURRENT_BINARY_DIR}/mistakes.txt)
-add_custom_command(OUTPUT ${mistakes_text} DEPENDS ${mistakes} VERBATIM
-    COMMAND sh -c "cat \"$@\" >mistakes.txt" sh ${mistakes}
-    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+attn_join(mistakes ${mistakes})
 attn_lay(${lib}/judge/mistakes/mistakes.S ${mistakes_text})
 add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text} ${laws_text}
                                      ${examples_text} ${mistakes_text})

@@ -21,7 +21,8 @@ TEST_SUITE("app: everyday") {
         document.sections.push_back(section);
         const std::string text = attn::summary_text(document);
         CHECK(has(text, "weights           4 x 2           float64             0           1"));
-        CHECK(has(text, "0.4      0.3742  2 nan; 1 -inf; rows sum to 1, entropy 0.500 of 1.000 bits\n"));
+        CHECK(has(text,
+                  "0.4      0.3742  2 nan; 1 -inf; rows sum to 1, entropy 0.500 of 1.000 bits\n"));
         const program::Result walk = run("--summary --only x,weights --heads 2 --embed-dim 4");
         CHECK(std::count(walk.out.begin(), walk.out.end(), '\n') == 3);
         program::check_refused("--summary --format json", "--summary");

@@ -1,7 +1,6 @@
 #include "attn/core/plan/example_file.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <sstream>
@@ -15,11 +14,9 @@
 namespace attn {
 namespace {
 
-std::optional<double> number_in(std::string_view text) {
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool is_whole_text = error == std::errc{} && end == text.data() + text.size();
-    return is_whole_text && std::isfinite(number) ? std::optional(number) : std::nullopt;
+std::optional<double> finite_number(std::string_view text) {
+    const std::optional<double> number = parse_number(text);
+    return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 std::vector<std::string> words_in(std::string_view line) {
@@ -74,7 +71,7 @@ private:
     ExampleLook look_in(std::string_view line) const {
         const std::vector<std::string> words = words_in(line);
         const bool has_head = words.size() == 6 && words[3] == "in" && words[4] == "head";
-        const auto head = number_in(has_head ? words[5] : "0");
+        const auto head = finite_number(has_head ? words[5] : "0");
         if ((words.size() != 3 && !has_head) || words[1] != "at" || !head || *head < 0) {
             refuse("is not like looks dog at big, or looks dog at big in head 1");
         }
@@ -100,7 +97,7 @@ private:
         }
         table_.rows.push_back(words[0]);
         for (std::size_t i = 1; i < words.size(); ++i) {
-            const std::optional<double> number = number_in(words[i]);
+            const std::optional<double> number = finite_number(words[i]);
             if (!number) refuse(shown(words[i]) + " is not a number");
             numbers_.push_back(*number);
         }

@@ -56,7 +56,8 @@ struct Counts {
     }
 };
 
-/// The numbers of keys and values that later tokens need again; nothing where a file changes them.
+/// The numbers of keys and values that later tokens need again; none if an attention file is
+/// walked, which may keep others.
 Counts cached(const Plan& plan) {
     Counts counts;
     if (!plan.config.attentions.empty()) return counts;

@@ -51,6 +51,14 @@ std::size_t Section::whole_index(std::size_t axis, std::size_t i) const {
     return i;
 }
 
+const std::vector<std::string>* Document::words_on(const Section& section, const std::string& axis,
+                                                   std::size_t sequence, std::size_t head) const {
+    const auto named = section.features.find(axis);
+    if (named != section.features.end()) return &in_head(named->second, head);
+    const auto* sequences = tokens_on(section, axis);
+    return sequences != nullptr && sequence < sequences->size() ? &(*sequences)[sequence] : nullptr;
+}
+
 std::optional<std::size_t> Document::picked_sequence(const Section& section) const {
     const auto* tensor = std::get_if<Tensor>(&section.content);
     const bool first_is_batch = query_tokens.size() > 1 && !section.part.empty() &&

@@ -104,6 +104,10 @@ struct Document {
         const auto& tokens = side == "query" ? query_tokens : key_tokens;
         return (side == "query" || side == "key") && !tokens.empty() ? &tokens : nullptr;
     }
+    /// The names of features along an axis of a section in one head, or the tokens of one sequence;
+    /// nullptr without words.
+    const std::vector<std::string>* words_on(const Section& section, const std::string& axis,
+                                             std::size_t sequence, std::size_t head) const;
     /// The sequence that a part was cut out of, where there are several.
     std::optional<std::size_t> picked_sequence(const Section& section) const;
 };
@@ -134,9 +138,9 @@ void add_derivations(Document& document, const Plan& plan, const StepTable& tabl
 /// Range   numbers that are not finite count for none of the rest.
 std::string summary_text(const Document& document);
 
-/// The numbers of parameters, of products (of two numbers of the walk, in sums at their longest) and
-/// of what a cache keeps, each with the steps that they come from. One line each, without those of
-/// which there are none.
+/// The numbers of parameters, of products (of two numbers of the walk, in sums at their longest)
+/// and of what a cache keeps, each with the steps that they come from. One line each, without those
+/// of which there are none.
 std::string counts_text(const Plan& plan, const StepTable& table);
 
 /// Which printed tensors have other cells than before, and how many: `x 1 of 12 cells, context

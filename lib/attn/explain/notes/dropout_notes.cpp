@@ -65,7 +65,7 @@ std::optional<std::pair<double, double>> sums_of_rows(const Tensor& weights) {
     return std::pair(least, most);
 }
 
-/// What dropout made of rows that sum to 1.
+/// Says how far dropout moved the sums of rows that summed to 1; empty for other rows.
 std::string sums_note(const Subject& subject) {
     const Tensor* const before = subject.ledger.find("weights");
     const bool is_whole = subject.excerpt.has_all("key") && subject.tensor.size() <= most_cells;

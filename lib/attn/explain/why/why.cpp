@@ -42,7 +42,7 @@ std::string tokens_sentence(const WalkView& view) {
     const FeatureNames names = feature_names({view.plan, view.table, view.step}, tensor, last);
     if (!names.empty()) {
         const auto head = view.place.find("head");
-        const auto& list = names[head == view.place.end() || names.size() == 1 ? 0 : head->second];
+        const auto& list = in_head(names, head == view.place.end() ? 0 : head->second);
         return visible(list[view.place.at(tensor.axes()[last])]) + " of " + query + key;
     }
     return query.empty() || key.empty() ? "token " + query + key : query + " looks at " + key;
@@ -260,7 +260,7 @@ std::vector<std::string> words_along(const PlannedStep& of, const Tensor& tensor
         return tensor.has_axis(other) ? cell.indices.at(tensor.axis(other)) : 0;
     };
     const FeatureNames features = feature_names(of, tensor, axis);
-    if (!features.empty()) return features.size() == 1 ? features[0] : features[index_on("head")];
+    if (!features.empty()) return in_head(features, index_on("head"));
     const std::string& name = tensor.axes()[axis];
     const std::string& side = name == "token" ? of.step.tokens : name;
     const auto& tokens = side == "query" ? of.plan.query_tokens : of.plan.key_tokens;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "attn/core/plan/plan.hpp"
@@ -23,6 +24,13 @@ constexpr std::size_t most_tokens = 512;
 bool reads_numbers(const BoundRule& node) {
     return (node.tensor != nullptr && node.node->type == RuleType::number) ||
            std::ranges::any_of(node.parts, reads_numbers);
+}
+
+/// An infinite number or nan as a float; 0 for a finite one, which lies between the infinities.
+double beyond(const ExactNumber& number) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (number.is_finite()) return 0;
+    return number.state == ExactNumber::State::infinite ? number.sign * infinity : std::nan("");
 }
 
 /// The rule of a parameter that an attention file gives as an expression.
@@ -113,9 +121,7 @@ private:
         if (node.node->word == "exp" || x.is_finite()) {
             return exact_call(node.function->name, x);
         }
-        const double beyond =
-            x.state == ExactNumber::State::infinite ? x.sign * start_of("min") : std::nan("");
-        return exact_constant(node.function->value(beyond, beyond));
+        return exact_constant(node.function->value(beyond(x), beyond(x)));
     }
 
     ExactNumber joined(const BoundRule& node, const ExactNumber& x, const ExactNumber& y) {
@@ -178,17 +184,12 @@ private:
         if (x.is_finite() && y.is_finite()) {
             return {{}, exact_opaque(node.function->name, std::vector{x, y})};
         }
-        const auto beyond = [](const ExactNumber& each) {
-            if (each.is_finite()) return 0.0;
-            return each.state == ExactNumber::State::not_a_number ? std::nan("")
-                                                                  : each.sign * start_of("min");
-        };
         return {node.function->value(beyond(x), beyond(y)) != 0};
     }
 
     ExactNumber reduced(const BoundRule& node) {
         const std::string& word = node.node->word;
-        if (word == "argmax" || word == "rank") return exact_constant(value(node));
+        if (word == "argmax") return exact_constant(value(node));
         const Index first = whole(node.parts[0]), end = whole(node.parts[1]);
         const bool is_extreme = word == "max" || word == "min";
         ExactNumber result = exact_constant(start_of(word));

@@ -48,7 +48,7 @@ private:
 /// Whether two formulas are the same function of all inputs and parameters of these shapes.
 struct Proof {
     enum class Verdict { proved, refuted, undecided } verdict = Verdict::undecided;
-    /// Why it is undecided: `sqrt is opaque`.
+    /// Why it is undecided: `sqrt has no algebra here`.
     std::string why{};
     /// The first cell that differs, if it is refuted.
     std::size_t cell = 0;

@@ -67,8 +67,7 @@ std::string CellView::label(std::size_t axis, std::size_t i, std::optional<std::
     const std::size_t position = whole_index(axis, i);
     if (const auto named = section_.features.find(tensor_.axes()[axis]);
         named != section_.features.end()) {
-        const std::vector<std::string>& names =
-            named->second[std::min(head, named->second.size() - 1)];
+        const std::vector<std::string>& names = in_head(named->second, head);
         if (position < names.size()) return notes::shortened(names[position]);
     }
     const auto* sequences = document_.tokens_on(section_, tensor_.axes()[axis]);
