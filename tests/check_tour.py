@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 from oracles import torch
 import check_examples
@@ -54,10 +55,9 @@ class Walk:
 
     @staticmethod
     def words(texts, width):
-        texts = [text.lower().split() for text in texts]
-        known = sorted(set(sum(texts, [])))
-        table = torch.nn.Embedding(len(known) + 1, width, padding_idx=0).weight.data.double()
-        rows = torch.stack([table[torch.tensor([known.index(word) + 1 for word in text])] for text in texts])
+        generator = lambda word: torch.Generator().manual_seed(zlib.crc32(f"42 {word}".encode()))
+        vector = lambda word: torch.randn(width, generator=generator(word)).double()
+        rows = torch.stack([torch.stack([vector(word) for word in text.lower().split()]) for text in texts])
         return rows if len(texts) > 1 else rows[0]
 
     @staticmethod

@@ -56,7 +56,7 @@ inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, 
     save_dir{"--save-dir"}, sci_mode{"--sci-mode"}, script{"--script"}, seq_len{"--seq-len"},
     shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, tested_step{"--step"},
     text{"--text"}, text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"},
-    tokens{"--tokens"}, topic{"--topic"}, until{"--until"}, variants{"--variant"},
+    tokens{"--tokens"}, topic{"--topic"}, until{"--until"}, variants{"--variant"}, vocab{"--vocab"},
     weight_layout{"--weight-layout"}, weights{"--weights"}, what{"--what"}, word{"TOPIC"}, x{"--x"};
 inline constexpr Key<std::optional<std::string>> chosen{"--token"}, most_memory{"--memory"},
     tokenizer{"--tokenizer"};

@@ -82,6 +82,7 @@ attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string
         throw attn::ConfigError("'-' has no words: --text-file - reads standard input");
     }
     attn::Tokens tokens = attn::tokenize(texts, splitting);
+    tokens.by_word = arguments[flags::vocab] == "words";
     if (splitting.by != "words") return tokens;
     const auto unbroken =
         std::find_if(tokens.vocabulary.begin(), tokens.vocabulary.end(), attn::lacks_blanks);
@@ -91,6 +92,49 @@ attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string
                     "makes a token of each character");
     }
     return tokens;
+}
+
+/// Records the vectors of a text's words, read from the file that --vocab names.
+///
+/// Errors  InputError for a file without words, or without one of the text's.
+void take_vectors(const Arguments& arguments, const attn::Source& source, const char* embedding,
+                  attn::WalkConfig& config) {
+    const std::string spec = arguments[flags::vocab];
+    const auto* tokens = std::get_if<attn::Tokens>(&source);
+    const bool is_text = tokens != nullptr && !tokens->vocabulary.empty();
+    if (!is_text || spec == "words" || spec == "text") return;
+    if (!names_a_file(spec)) {
+        throw attn::ConfigError(
+            "--vocab takes words, text or the name of a file, which has a dot or "
+            "a folder in it, not " +
+            attn::shown(spec));
+    }
+    const attn::NamedTensor table = attn::read_named_tensor(spec, report_note);
+    const std::string label = attn::file_label(spec);
+    if (table.row_names.empty()) {
+        throw attn::InputError(label +
+                               ": begins no line with a word: --vocab takes words, text, "
+                               "or a file with one word and its numbers per line");
+    }
+    const std::size_t width = table.tensor.shape().back();
+    attn::Array<double> rows = attn::empty_array<double>({tokens->vocabulary.size(), width});
+    for (std::size_t id = 0; id < tokens->vocabulary.size(); ++id) {
+        const std::string& word = tokens->vocabulary[id];
+        const auto place = std::ranges::find(table.row_names, word);
+        const bool is_padding = static_cast<std::int64_t>(id) == tokens->pad_id;
+        if (place == table.row_names.end() && !is_padding) {
+            throw attn::InputError(label + ": has no vector for " + attn::shown(word) +
+                                   ": add a line for it");
+        }
+        const auto row = static_cast<std::size_t>(place - table.row_names.begin());
+        for (std::size_t c = 0; c < width; ++c) {
+            rows(id, c) = is_padding ? 0 : table.tensor.at(row * width + c);
+        }
+    }
+    config.parameters.record(embedding, {{"vocab", "feature"}, std::move(rows)});
+    if (!table.column_names.empty()) {
+        config.feature_names["x"] = config.feature_names["embedding"] = table.column_names;
+    }
 }
 
 /// The names in --tokens, `;` between sequences.
@@ -160,6 +204,8 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
 void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
     config.input = input_source(arguments, config);
     config.memory = memory_source(arguments, config.input, config.memory_names);
+    take_vectors(arguments, config.input, "embedding", config);
+    if (config.memory) take_vectors(arguments, *config.memory, "memory_embedding", config);
     if (!std::holds_alternative<attn::Tokens>(config.input) && arguments.has(flags::vocab_size)) {
         throw attn::ConfigError("--vocab-size belongs to --text or --ids: leave it out");
     }

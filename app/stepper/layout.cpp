@@ -275,20 +275,6 @@ Frame draw_step(const Session& session, const ScreenState& state, TensorPane& pa
     return frame;
 }
 
-/// The text with what could disturb the terminal written out, but for the isolates that labels put
-/// around right-to-left words; a cut may have taken the closing one.
-std::string undisturbing(std::string_view text) {
-    constexpr std::string_view begin = "\u2068", end = "\u2069";
-    const std::size_t open = text.find(begin);
-    if (open == text.npos) return attn::visible(text);
-    const std::string_view rest = text.substr(open + begin.size());
-    const std::size_t close = std::min(rest.find(end), rest.size());
-    std::string result = attn::visible(text.substr(0, open));
-    result.append(begin).append(attn::visible(rest.substr(0, close))).append(end);
-    if (close < rest.size()) result += undisturbing(rest.substr(close + end.size()));
-    return result;
-}
-
 }  // namespace
 
 std::size_t page_lines(const ScreenState& state, std::size_t columns) {
@@ -303,7 +289,7 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
                                      : draw_page(state, rows, columns);
     // Tokens, names and typed text may hold what would disturb the terminal.
     for (Line& line : frame.lines) {
-        for (Span& span : line) span.text = undisturbing(span.text);
+        for (Span& span : line) span.text = attn::visible_labels(span.text);
     }
     if (state.is_typing) {
         frame.typing_column =

@@ -32,7 +32,7 @@ TEST_SUITE("app: colors") {
         CHECK(has(run("why --color always 'weights[0,1]'").out, "\x1b[1mweights[0,1] = "));
         const std::string compared = run("compare --color always '' '--bug scale-missing'").out;
         CHECK(has(compared, "\x1b[31mscaled_scores"));
-        CHECK(has(compared, " and -0.0\x1b[4m"));
+        CHECK(has(compared, " and 0.\x1b[4m"));
         CHECK(has(run("lint --color always --heads 2 --scale embed-dim").out,
                   "\x1b[31merror  \x1b[0m\x1b[1mscale-dmodel"));
         const program::Folder folder;

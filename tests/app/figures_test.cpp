@@ -60,7 +60,7 @@ TEST_SUITE("app: figures") {
         }
         CHECK(count == 2 * 8 * 4 + 2 * 2 * 8 * 8);
         CHECK(count == cells.size());
-        CHECK(figure.out.find(">0.5134</text>") != std::string::npos);
+        CHECK(figure.out.find(">0.6013</text>") != std::string::npos);
         CHECK(figure.out.find(">-inf</text>") != std::string::npos);
         CHECK(figure.out == run(what + "--format svg").out);
         // Readers that see no colours, or know no style sheets.

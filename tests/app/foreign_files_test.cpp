@@ -105,7 +105,8 @@ TEST_SUITE("app: foreign files") {
             const std::size_t line = page.out.rfind('\n', at);
             const std::string before = page.out.substr(line, at - line);
             CAPTURE(before);
-            CHECK((before.find("`` ") != std::string::npos || before.find("'") < before.size()));
+            CHECK((before.find("`` ") != std::string::npos ||
+                   before.find_first_of("'\"") < before.size()));
         }
     }
 

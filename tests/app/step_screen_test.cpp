@@ -44,7 +44,7 @@ TEST_SUITE("app: step on screen") {
         terminal.press("End");
         terminal.wait_for("weights[0,1,5] = ");
         terminal.press("m");
-        terminal.wait_for("weights[0,1,1] = ");
+        terminal.wait_for("weights[0,1,0] = ");
     }
     TEST_CASE("Space goes on, and Tab completes names at the prompt") {
         Terminal terminal(two_heads);
@@ -190,7 +190,7 @@ TEST_SUITE("app: step on screen") {
         terminal.resize(200, 60);
         golden::check("screen_200x60", terminal.wait_for(": command"));
         terminal.resize(20, 6);
-        terminal.wait_for("[ 0.");
+        terminal.wait_for("[-0.");
         terminal.resize(2, 1);
         terminal.resize(80, 24);
         terminal.wait_for("> scores");

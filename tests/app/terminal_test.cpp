@@ -11,7 +11,7 @@ const std::string marked = "export PAGER='sed s/^/paged:/'\n";
 TEST_SUITE("app: terminal") {
     TEST_CASE("what is longer than the screen goes through the pager") {
         Terminal terminal(marked + "attn-explain; echo \"code $?\"");
-        CHECK(terminal.wait_for("code 0").find("paged:tensor([[ 0.1472") != std::string::npos);
+        CHECK(terminal.wait_for("code 0").find("paged:tensor([[ 0.2290") != std::string::npos);
     }
     TEST_CASE("short output, a pipe, a file and --no-pager do not start the pager") {
         for (const std::string how :
@@ -70,10 +70,10 @@ TEST_SUITE("app: terminal") {
     TEST_CASE("--pace waits for Enter between the steps, and its hints disappear") {
         Terminal terminal("attn-explain --variant loop -q --from weights --pace", 80, 24);
         std::string screen = terminal.wait_for("-- Enter for the next step");
-        CHECK(screen.find("0.2469") == std::string::npos);
+        CHECK(screen.find("0.2346") == std::string::npos);
         terminal.press("Enter");
         screen = terminal.wait_for("[ended]");
-        CHECK(screen.find("0.2469") != std::string::npos);
+        CHECK(screen.find("0.2346") != std::string::npos);
         CHECK(screen.find("-- Enter") == std::string::npos);
     }
     TEST_CASE("--pace takes its keys from the terminal, and the end of them ends the pauses") {
@@ -89,7 +89,7 @@ TEST_SUITE("app: terminal") {
         terminal.wait_for("-- Enter for the next step");
         terminal.press("q Enter");
         const std::string screen = terminal.wait_for("code 0");
-        CHECK(screen.find("0.2469") == std::string::npos);
+        CHECK(screen.find("0.2346") == std::string::npos);
     }
     TEST_CASE("without a terminal --pace prints as ever") {
         for (const std::string form :

@@ -1,9 +1,6 @@
 // The part of zlib that the program asks for, by node's own; a page has none.
 #include <zlib.h>
 
-#include <array>
-#include <cstdint>
-
 #include "attn/ground/tensor/error.hpp"
 
 extern "C" {
@@ -14,24 +11,6 @@ int node_inflater();
 int node_feed(int inflater, const unsigned char* from, std::size_t size);
 std::size_t node_take(int inflater, unsigned char* to, std::size_t room);
 void node_end_inflater(int inflater);
-
-uLong crc32_z(uLong before, const unsigned char* bytes, z_size_t size) {
-    static const auto table = [] {
-        std::array<std::uint32_t, 256> made{};
-        for (std::uint32_t i = 0; i < made.size(); ++i) {
-            made[i] = i;
-            for (int bit = 0; bit < 8; ++bit) {
-                made[i] = made[i] >> 1U ^ (made[i] & 1U ? 0xEDB88320U : 0U);
-            }
-        }
-        return made;
-    }();
-    auto sum = ~static_cast<std::uint32_t>(before);
-    for (z_size_t i = 0; bytes != nullptr && i < size; ++i) {
-        sum = table[(sum ^ bytes[i]) & 0xFFU] ^ sum >> 8U;
-    }
-    return ~sum;
-}
 
 int compress2(Bytef* to, uLongf* room, const Bytef* from, uLong size, int) {
     const int made = node_deflate(from, size, to, *room);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/tokenize.hpp"
 #include "attn/explain/codegen/code.hpp"
 #include "attn/ground/random/torch_generator.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -151,6 +152,48 @@ TEST_SUITE("walk: draw") {
                 CHECK(given[row.name].at(size + i) == second[row.name].at(i));
             }
         }
+    }
+
+    TEST_CASE("a word has the same vector in every text, and leaves the matrices as they are") {
+        // torch.randn, RandomState.randn and default_rng.standard_normal, each seeded with
+        // zlib.crc32("42 größer".encode()) = 2161611021
+        const std::map<Rng, std::vector<double>> wanted{
+            {Rng::torch, {-0.7664284110069275, 1.1583762168884277, 0.5499445796012878}},
+            {Rng::numpy, {-0.8002299895808014, 0.10134524413662375, 1.1209269850571764}},
+            {Rng::numpy_pcg64, {1.3918432640185614, -0.6660034466415238, 0.27016867860979316}}};
+        CHECK(word_seed(42, "größer") == 2161611021);
+        CHECK(word_seed(7, "cat") == 336504335);
+        for (const auto& [rng, numbers] : wanted) {
+            WalkConfig config;
+            config.rng = rng;
+            config.input = tokenize({"Größer"});
+            const Ledger alone = draw(resolve(config));
+            config.input = tokenize({"der Baum ist größer", "größer"});
+            const Ledger among = draw(resolve(config));
+            const Tensor &one = alone["embedding"], &four = among["embedding"];
+            REQUIRE(one.shape() == Shape{2, 4});
+            REQUIRE(four.shape() == Shape{5, 4});
+            for (std::size_t c = 0; c < 4; ++c) {
+                CHECK(one.at(c) == 0);
+                CHECK(one.at(4 + c) == four.at(12 + c));
+            }
+            for (std::size_t c = 0; c < 3; ++c) {
+                CHECK(one.at(4 + c) == doctest::Approx(numbers[c]).epsilon(1e-7));
+            }
+            CHECK(alone["w_query"].numbers() == among["w_query"].numbers());
+        }
+    }
+
+    TEST_CASE("one table for all words is drawn at once, before the matrices") {
+        WalkConfig config;
+        Tokens tokens = tokenize({"cat"});
+        tokens.by_word = false;
+        config.input = tokens;
+        const Ledger table = draw(resolve(config));
+        config.input = Tokens{{{1}}, {}, 2, 0};
+        const Ledger ids = draw(resolve(config));
+        CHECK(table["embedding"].numbers() == ids["embedding"].numbers());
+        CHECK(table["w_query"].numbers() == ids["w_query"].numbers());
     }
 
     TEST_CASE("one generator can go on from walk to walk") {

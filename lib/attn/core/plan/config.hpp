@@ -54,6 +54,9 @@ struct Tokens {
     bool batch_axis = false;  ///< present even for one sequence
     /// Names of each token of each sequence in a model; empty: the words above, or the ids.
     std::vector<std::vector<std::string>> labels{};
+    /// Every row of the embedding is drawn from a seed of its own, made of the row's word: a word
+    /// has the same vector in every text.
+    bool by_word = false;
     /// A model has made x of them: x, token_embedding and perhaps position_embedding are given.
     bool embedded = false;
 };

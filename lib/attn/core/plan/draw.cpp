@@ -1,5 +1,7 @@
 #include "attn/core/plan/draw_list.hpp"
 
+#include <zlib.h>
+
 #include <algorithm>
 
 #include "attn/ground/tensor/error.hpp"
@@ -7,18 +9,34 @@
 namespace attn {
 namespace {
 
+/// Draws each row of an embedding with a generator of its own.
+template <class T>
+void draw_words(const DrawnTensor& row, std::span<T> cells, DType dtype) {
+    const WalkConfig& config = *row.seeds;
+    const std::size_t width = row.extents.back().length();
+    for (std::size_t i = 0; i < row.words.size(); ++i) {
+        const auto generator =
+            make_generator(config.rng, word_seed(config.seed, row.words[i]), config.torch_build);
+        initialise(cells.subspan(i * width, width), row.how, row.in, row.out, *generator, dtype);
+    }
+}
+
 /// Draws the part of one turn.
 template <class T>
 void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType dtype,
                Generator& generator) {
     const std::size_t count = array.size() / row.turns;
     const std::span<T> cells(array.data() + turn * count, count);
-    if (row.kept_by != nullptr) return draw_kept(cells, *row.kept_by);
+    if (row.is_mask()) return draw_kept(cells, *row.seeds);
     if (row.value) {
         std::ranges::copy(row.value->as<T>(), cells.begin());
         return;
     }
-    initialise(cells, row.how, row.in, row.out, generator, dtype);
+    if (row.words.empty()) {
+        initialise(cells, row.how, row.in, row.out, generator, dtype);
+    } else {
+        draw_words(row, cells, dtype);
+    }
     if (row.shift != 0 || row.spread != 1) {
         const auto shift = static_cast<T>(row.shift), spread = static_cast<T>(row.spread);
         for (T& cell : cells) cell = shift + spread * cell;
@@ -50,6 +68,12 @@ void take_given(const Ledger& parameters, Ledger& ledger) {
 }
 
 }  // namespace
+
+std::uint32_t word_seed(std::uint64_t seed, const std::string& word) {
+    const std::string text = std::to_string(seed) + " " + word;
+    return static_cast<std::uint32_t>(
+        crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
+}
 
 Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
     const Shape shape = row.shape();

@@ -126,6 +126,10 @@ private:
             const Extent rows{"vocab", static_cast<std::size_t>(tokens->vocab_size.value_or(0))};
             if (tokens->embedded) return list_embedded(std::move(row));
             row = {names.embedding, names.embedding, {rows, feature}, Initialisation::embedding};
+            if (tokens->by_word) {
+                row.seeds = &config_;
+                row.words = words_of_rows(*tokens);
+            }
             if (tokens->pad_id) row.zero_row = static_cast<std::size_t>(*tokens->pad_id);
         } else if (const auto* random = std::get_if<RandomInput>(&source)) {
             row.how = initialisation(random->distribution);
@@ -133,6 +137,16 @@ private:
             row.taken = &source;
         }
         list_.push_back(std::move(row));
+    }
+
+    /// The word of every row of an embedding; the id of a row that no word has.
+    static std::vector<std::string> words_of_rows(const Tokens& tokens) {
+        std::vector<std::string> words = tokens.vocabulary;
+        words.resize(static_cast<std::size_t>(tokens.vocab_size.value_or(0)));
+        for (std::size_t id = tokens.vocabulary.size(); id < words.size(); ++id) {
+            words[id] = std::to_string(id);
+        }
+        return words;
     }
 
     /// Tensors that a model makes of the ids, and x where layers before this one have made it:

@@ -38,20 +38,24 @@ struct DrawnTensor {
     std::size_t times = 1;                  ///< drawn so often: the last one stays
     double shift = 0, spread = 1;           ///< shift + spread * what is drawn
     std::shared_ptr<const Tensor> value{};  ///< nothing is drawn: this is it
-    const WalkConfig* kept_by = nullptr;    ///< the mask of its dropout, with draws of its own
+    const WalkConfig* seeds = nullptr;      ///< drawn from other seeds, made of these settings
+    std::vector<std::string> words{};       ///< one per row of an embedding: each has its seed
     const Source* taken = nullptr;          ///< ids and given tensors: nothing is drawn
 
     Axes axes() const;
     Shape shape() const;
+    /// True for the mask of dropout.
+    bool is_mask() const { return seeds != nullptr && words.empty(); }
     /// Whether it may be given by its name among the parameters: not what is thrown away, and not
     /// the source, which has a place of its own.
     bool is_parameter() const;
 };
 
-/// The rows in the order of the draws: draws burnt before all others, embedding table or x, the
-/// same of the memory, burnt draws, the projections in draw order (each bias right after its
-/// weight), keys and values of the past, the sink, the output projection: as the steps read them.
-/// The mask of dropout comes last: its draws have a seed of their own.
+/// The rows in the order of the draws: draws burnt before all others, embedding table (unless its
+/// rows have seeds of their own) or x, the same of the memory, burnt draws, the projections in draw
+/// order (each bias right after its weight), keys and values of the past, the sink, the output
+/// projection: as the steps read them. The mask of dropout comes last: its draws have a seed of
+/// their own.
 ///
 /// Draws are made from it, code is printed from it, and sizes and memory are reckoned by it: what
 /// else a walk starts from needs one more row. The rows point into the plan.
@@ -77,6 +81,9 @@ DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t 
 /// The tensor of a row that is taken: ids, or x and memory in this dtype, a lone sequence repeated
 /// for every one of the batch.
 Tensor taken_tensor(const DrawnTensor& row, DType dtype);
+
+/// The seed of the row of a word: the CRC-32 of the walk's seed, a space and the word, in UTF-8.
+std::uint32_t word_seed(std::uint64_t seed, const std::string& word);
 
 /// The row of the mask of dropout, if the walk has one.
 std::optional<DrawnTensor> kept_row(const Plan& plan);

@@ -19,7 +19,7 @@ Tensor whole_mask(const Tensor& given, const DrawnTensor& row) {
     const Shape shape = row.shape();
     const std::vector<std::size_t> strides =
         broadcast_strides("$dropout-mask: the tensor"_told, given.shape(),
-                          "the " + std::string(word(row.kept_by->dropout.place)), shape);
+                          "the " + std::string(word(row.seeds->dropout.place)), shape);
     Array<double> cells = empty_array<double>(shape);
     for (std::size_t i = 0; i < cells.size(); ++i) {
         std::size_t from = 0;
@@ -59,7 +59,7 @@ std::optional<DrawnTensor> kept_row(const Plan& plan) {
     const Dropout& dropout = plan.config.dropout;
     const bool of_output = dropout.place == Place::output;
     DrawnTensor row{dropout.keep_name(), dropout.keep_name(), {}};
-    row.kept_by = &plan.config;
+    row.seeds = &plan.config;
     if (plan.has_batch) row.extents.push_back({"batch", plan.batch});
     if (of_output) {
         row.extents.push_back({"token", plan.query_len});

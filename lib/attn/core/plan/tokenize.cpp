@@ -118,6 +118,7 @@ Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splittin
     std::vector<std::vector<std::string>> sequences;
     Tokens tokens;
     tokens.pad_id = 0;
+    tokens.by_word = true;
     for (const std::string& text : texts) {
         sequences.push_back(tokens_of(text, splitting));
         if (sequences.back().empty()) {

@@ -25,6 +25,8 @@ std::string ids_text(const WalkConfig& config) {
     return tokens->batch_axis && tokens->sequences.size() == 1 ? text + ";" : text;
 }
 
+std::string vocab_text(const Tokens& tokens) { return tokens.by_word ? "words" : "text"; }
+
 std::string source_json(const Source& source, const Plan& plan) {
     const auto* tokens = std::get_if<Tokens>(&source);
     const auto* random = std::get_if<RandomInput>(&source);
@@ -36,7 +38,10 @@ std::string source_json(const Source& source, const Plan& plan) {
     if (tokens != nullptr) {
         text += ",\"vocab_size\":" + record_of(text_of(tokens->vocab_size), true) +
                 ",\"pad_id\":" + record_of(text_of(tokens->pad_id), true);
-        if (!tokens->vocabulary.empty()) text += ",\"vocabulary\":" + json_list(tokens->vocabulary);
+        if (!tokens->vocabulary.empty()) {
+            text += ",\"vocab\":" + json_string(vocab_text(*tokens)) +
+                    ",\"vocabulary\":" + json_list(tokens->vocabulary);
+        }
     } else if (random != nullptr) {
         text += ",\"random\":" + record_of(text_of(random->distribution));
     }
@@ -53,6 +58,17 @@ void set_ids(WalkConfig& config, std::string_view called, const std::string& tex
 
 void set_vocab_size(WalkConfig& config, std::string_view called, const std::string& text) {
     tokens_of(config, called).vocab_size = parse_integer(called, text);
+}
+
+void set_vocab(WalkConfig& config, std::string_view called, const std::string& text) {
+    Tokens& tokens = tokens_of(config, called);
+    tokens.by_word = text == "words";
+    if (!tokens.by_word && text != "text") {
+        throw ConfigError(std::string(called) + " takes words, text or a file, not '" + text + "'");
+    }
+    if (auto* memory = config.memory ? std::get_if<Tokens>(&*config.memory) : nullptr) {
+        memory->by_word = tokens.by_word;
+    }
 }
 
 void set_pad_id(WalkConfig& config, std::string_view called, const std::string& text) {
@@ -114,6 +130,8 @@ std::vector<Setting> input_settings() {
     return {
         text,
         within_input(own_setting("ids", set_ids, ids_text)),
+        within_input(taking(own_setting("vocab", set_vocab, nullptr),
+                            such_as("words text", Takes::Kind::file), "words")),
         within_input(
             taking(own_setting("vocab-size", set_vocab_size, of_tokens<&Tokens::vocab_size>),
                    {Takes::Kind::integer, 1, largest_id + 1}, "largest id + 1")),

@@ -39,7 +39,9 @@ std::vector<std::string> words_of() {
 }
 
 /// Any text; these words are offered.
-inline Takes such_as(std::string_view few) { return {Takes::Kind::word, 0, 0, few}; }
+inline Takes such_as(std::string_view few, Takes::Kind kind = Takes::Kind::word) {
+    return {kind, 0, 0, few};
+}
 inline Takes such_as(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
     return {kind, 0, 0, {}, words};
 }

@@ -32,7 +32,7 @@ void add_reads(const RuleNode& node, std::set<std::string>& names) {
 /// is chance alone.
 bool is_leaf(const Step& step, const DrawList& drawn) {
     const DrawnTensor* const row = find_drawn(drawn, step.name);
-    if (row != nullptr && row->kept_by != nullptr) return false;
+    if (row != nullptr && row->is_mask()) return false;
     return step.kind == Step::Kind::input || step.kind == Step::Kind::parameter || row != nullptr;
 }
 

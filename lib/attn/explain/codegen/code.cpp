@@ -102,6 +102,10 @@ std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptio
     std::string code = "import math\n";
     if (portable) code += "import os\n";
     if (print_options.find("sys.") != std::string::npos) code += "import sys\n";
+    const auto has_word_seeds = [&](const DrawnTensor& row) {
+        return !row.words.empty() && !config.parameters.has(row.name);
+    };
+    if (std::ranges::any_of(draw_list(plan), has_word_seeds)) code += "import zlib\n";
     code += "\n";
     if (portable) {
         code += "os.environ[\"ATEN_CPU_CAPABILITY\"] = \"default\"  # before torch is imported\n\n";

@@ -166,6 +166,24 @@ private:
                " >= " + json_number(dropout.p) + ").astype(float)";
     }
 
+    /// An embedding whose rows have seeds of their own, each made of its word.
+    std::string draw_words(const DrawnTensor& row) const {
+        const bool torch = rng_ == Rng::torch;
+        const std::string name = python_name(row.name), width = size_list({row.shape().back()});
+        const std::string one = torch ? "torch.randn(" + width + torch_dtype() +
+                                            ", generator=torch.Generator().manual_seed(seed))"
+                                : rng_ == Rng::numpy
+                                    ? "np.random.RandomState(seed).randn(" + width + ")"
+                                    : "np.random.default_rng(seed).standard_normal(" + width + ")";
+        std::string code =
+            "words = " + json_list(row.words) + "\nseeds = [zlib.crc32(f\"" +
+            std::to_string(row.seeds->seed) + " {word}\".encode()) for word in words]\n" + name +
+            " = " +
+            handed_over((torch ? "torch" : "np") + (".stack([" + one) + " for seed in seeds])");
+        if (row.zero_row) code += "\n" + name + "[" + std::to_string(*row.zero_row) + "] = 0";
+        return code;
+    }
+
     /// Matrices with ones on their diagonals.
     std::string identity(const Shape& shape) const {
         const Shape matrix(shape.end() - 2, shape.end());
@@ -190,7 +208,8 @@ private:
         }
         std::string before;
         if (row.value) return literal(row.name, *row.value) + to_compute_dtype();
-        std::string expression = row.kept_by    ? draw_kept(shape)
+        if (!row.words.empty()) return before + draw_words(row);
+        std::string expression = row.is_mask()  ? draw_kept(shape)
                                  : row.diagonal ? identity(shape)
                                                 : draw(row.how, shape);
         if (row.spread != 1) expression = json_number(row.spread) + " * " + expression;
@@ -264,7 +283,7 @@ std::string draw_code(const DrawList& list, std::string_view step, const Plan& p
         if (row.step != step) continue;
         if (row.taken) return writer.taken(row);
         const bool spends =
-            (row.how != Initialisation::zeros || !row.member.empty()) && row.kept_by == nullptr;
+            (row.how != Initialisation::zeros || !row.member.empty()) && row.seeds == nullptr;
         if (!spends && plan.config.parameters.has(row.name)) continue;
         rows.push_back(&row);
     }

@@ -88,7 +88,8 @@ std::string words_sentence(const Tokens& tokens) {
         text += ", " + token_text(tokens, sequence.back()) + " becomes " +
                 std::to_string(sequence.back());
     }
-    return text + ". A different word at the same place would have the same id.";
+    return text +
+           (tokens.by_word ? "." : ". A different word at the same place would have the same id.");
 }
 
 bool row_is_zero(const Tensor& tensor, std::size_t row) {
@@ -107,7 +108,11 @@ std::string looked_up(const Start& start, const Subject& subject, const Tokens& 
     return "Each token takes the row of " + table + " that its id names: " +
            (has_word ? quoted(tokens.vocabulary[static_cast<std::size_t>(id)])
                      : "position " + std::to_string(subject.excerpt.index("token", 0))) +
-           " takes row " + std::to_string(id) + ".";
+           " takes row " + std::to_string(id) + "." +
+           (tokens.by_word && !subject.plan.config.parameters.has(table)
+                ? " A word's row is drawn from a seed made of the word and " +
+                      std::to_string(subject.plan.config.seed) + ": it is the same in every text."
+                : "");
 }
 
 /// Rows that look alike, and why: a repeated word, padding.
@@ -164,12 +169,15 @@ std::string ids_note(const Start& start, const Subject& subject) {
 
 std::string embedding_note(const Start& start, const Subject& subject) {
     const bool given = subject.plan.config.parameters.has(start.embedding);
+    const Tokens* tokens = tokens_of(start, subject.plan);
+    const bool by_word = tokens != nullptr && tokens->by_word;
     const Excerpt& excerpt = subject.excerpt;
     const std::size_t features = excerpt.length("feature", subject.tensor.shape().back());
     std::string note = "One row of " + counted(features, "feature") +
                        " for each id; training would learn them, here they are " +
-                       (given ? "as given." : "drawn at random.");
-    const Tokens* tokens = tokens_of(start, subject.plan);
+                       (given     ? "as given."
+                        : by_word ? "drawn from a seed made of the word."
+                                  : "drawn at random.");
     if (tokens != nullptr && tokens->pad_id && *tokens->pad_id >= 0) {
         const auto padding = static_cast<std::size_t>(*tokens->pad_id);
         for (std::size_t row = 0; row < subject.tensor.shape().front(); ++row) {

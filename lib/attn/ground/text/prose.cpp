@@ -6,7 +6,7 @@
 
 namespace attn {
 
-std::string Prose::visible() const { return attn::visible(words_); }
+std::string Prose::visible() const { return attn::visible_labels(words_); }
 
 std::string Prose::markdown() const { return markdown_prose(visible_lines(words_, false)); }
 

@@ -177,13 +177,27 @@ std::string visible(std::string_view text) {
     return joined(characters, "");
 }
 
+std::string visible_labels(std::string_view text) {
+    constexpr std::string_view begin = "\u2068", end = "\u2069";
+    std::string result;
+    while (true) {
+        const std::size_t open = text.find(begin);
+        result += visible(text.substr(0, open));
+        if (open == text.npos) return result;
+        text.remove_prefix(open + begin.size());
+        const std::size_t close = std::min(text.find(end), text.size());
+        result.append(begin).append(visible(text.substr(0, close))).append(end);
+        text.remove_prefix(std::min(close + end.size(), text.size()));
+    }
+}
+
 std::string visible_lines(std::string_view text, bool keeps_colors) {
     std::string result;
     for (std::size_t i = 0; i < text.size();) {
         std::size_t end = text.find_first_of("\n\t\x1b", i);
         if (end != i) {
             end = std::min(end, text.size());
-            result += visible(text.substr(i, end - i));
+            result += visible_labels(text.substr(i, end - i));
         } else if (text[i] == '\x1b') {
             end = std::min(text.find_first_not_of("[0123456789;", i + 1), text.size() - 1) + 1;
             const std::string_view sequence = text.substr(i, end - i);

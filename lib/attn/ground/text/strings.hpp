@@ -74,6 +74,10 @@ std::vector<std::string> visible_characters(std::string_view text);
 ///      a bidi control could reverse the sentence around it.
 std::string visible(std::string_view text);
 
+/// The same, but keeps the isolates that labels put around right-to-left words. Adds the closing one
+/// if the text was cut before it.
+std::string visible_labels(std::string_view text);
+
 /// The same for a text of several lines, with tabs. `keeps_colors` leaves sequences that colour in
 /// place, as they are our own.
 std::string visible_lines(std::string_view text, bool keeps_colors);

@@ -157,6 +157,14 @@ std::string missing_of(const Plan& plan, const StepTable& table, Chain chain, co
     return missing;
 }
 
+/// ` of row 1`, ` of 3 of 8 rows`; empty if every row differs, as it does for a changed matrix.
+std::string rows_text(const StepComparison& step) {
+    const std::set<std::size_t>& rows = step.distance.rows;
+    if (rows.empty() || rows.size() == step.left[step.left.size() - 2]) return {};
+    if (rows.size() == 1) return fmt::format(" of row {}", *rows.begin());
+    return fmt::format(" of {} of {} rows", rows.size(), step.left[step.left.size() - 2]);
+}
+
 std::string size_of(const StepComparison& step) {
     if (!step.same_shape()) {
         return fmt::format("shapes differ: {} and {}", shape_text(step.left),
@@ -165,7 +173,7 @@ std::string size_of(const StepComparison& step) {
     const Distance& far = step.distance;
     const std::string cells = std::to_string(far.beyond) + (far.beyond == 1 ? " cell" : " cells");
     return fmt::format("{:<10}{:<10}{:<12}{}", brief(far.absolute), brief(far.relative), far.ulp,
-                       !far.within()       ? fmt::format("DIFFERS in {}", cells)
+                       !far.within()       ? fmt::format("DIFFERS in {}{}", cells, rows_text(step))
                        : far.absolute == 0 ? "same"
                        : step.is_bounded   ? fmt::format("rounding, {} decimals", step.decimals())
                                            : "within the tolerance");
@@ -201,6 +209,9 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
                          " cannot be compared cell by cell: choose tensors of the same step");
     }
     const bool in_double = coarser_type(a, b) == DType::float64;
+    const Shape shape = a.shape();
+    const std::size_t columns = shape.empty() ? 1 : shape.back();
+    const std::size_t rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
     Distance far;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double x = a.at(i);
@@ -224,6 +235,7 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
         if (!(difference <= allowed)) {
             ++far.beyond;
             if (!far.first) far.first = i;
+            if (rows > 1) far.rows.insert(i / columns % rows);
         }
     }
     return far;
@@ -372,6 +384,7 @@ std::string comparison_json(const Comparison& comparison) {
                       .with("atol", step.tolerance.absolute)
                       .with("rtol", step.tolerance.relative)
                       .with("cells_beyond", far.beyond)
+                      .with("rows_beyond", list(far.rows))
                       .with("certain_decimals",
                             step.is_bounded ? std::optional(step.decimals()) : std::nullopt)
                       .with("cell", list(step.cell))

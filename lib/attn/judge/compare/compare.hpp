@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Distance {
     std::uint64_t ulp = 0;   ///< most floating numbers between a and b, in the coarser type
     std::size_t beyond = 0;  ///< cells farther apart than the tolerance
     std::optional<std::size_t> first;  ///< the first of these, as a flat index
+    std::set<std::size_t> rows;        ///< indices of these along the last axis but one
     std::size_t worst = 0;             ///< where the largest absolute difference is
 
     bool within() const { return beyond == 0; }
