@@ -217,8 +217,8 @@ class _Evaluator:
         error = error + (self.unit + more * self.sums) * size + self.least * (size > 0)
         # Nothing moves what is 0 or infinite by itself, and near the end of a type any may come.
         error = np.where(np.isnan(error), np.where(size > 0, np.inf, 0.0), error)
+        x = np.where(size - error >= self.most, np.copysign(np.inf, x), x)
         error = np.where(size + error >= self.most, np.inf, error)
-        x = np.where(size >= self.most, np.copysign(np.inf, x), x)
         return x, np.where(np.isfinite(x), error, 0.0)
 
     def ball(self, tree: _Tree, whole: bool = False) -> _Ball:

@@ -154,6 +154,9 @@ def test_verify_follows_walks_and_finds_lies(tmp_path: Path) -> None:
             lie(step, how, dice)
             right, lines = told(path, walk)
             line = next(each for each in lines if each.startswith(step["name"] + " "))
+            # An input without a rule is given: nothing says what it was made of.
+            if how == "rule" and line.endswith(" given"):
+                continue
             assert not right or "not checked" in line, (flags, how, line)
             if how in ("rule", "itself"):
                 assert not right, (flags, how, line)
