@@ -217,7 +217,7 @@ def second_engine():
         9: [(str(root), abs(spread(width) / root - 1) < 0.1) for root, width in ((2, 4), (8, 64), (32, 1024))]
         + ["4", "64", "1,024", ("1", all(abs(spread(width) / math.sqrt(width) - 1) < 0.1 for width in (4, 64, 1024))), "16"],
         11: [("two", len(heads.weights) == 2), ("two", len({heads.best(head[2]) for head in heads.weights}) == 2)],
-        12: ["2", "0", ("3", torch.equal(two.merged[:, :4], two.context[0])), "4", ("7", torch.equal(two.merged[:, 4:], two.context[1]))],
+        12: ["0", ("3", torch.equal(two.merged[:, :4], two.context[0])), "4", ("7", torch.equal(two.merged[:, 4:], two.context[1])), "2"],
         13: [("0", bool((causal.weights[2, 3:] == 0).all() and (causal.weights[2, :3] > one.weights[2, :3]).all())),
              ("1", abs(causal.weights[2].sum() - 1) < 1e-12)],
         16: [("four", size(6) == 4 * size(3)), "3", ("9", size(3) == 9), "6", ("36", size(6) == 36), "16", "64"],

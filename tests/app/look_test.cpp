@@ -87,7 +87,7 @@ TEST_SUITE("app: look") {
         std::ofstream(file)
             << R"({"query": [[1.0, 0.0], [0.0, 1.0]], "key": [[1.0, 1.0], [0.0, 2.0]]})";
         const auto why = run("why 'weights[0,1]' --weights " + file);
-        CHECK(has(why.out, "weights[0,1] = 0.330227"));
+        CHECK(has(why.out, "weights[0,1] = 0.330238"));
         CHECK(has(run("--weights " + file + " --backward --loss 'weights[0,1]' -q").out, "tensor"));
     }
 
