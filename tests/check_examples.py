@@ -37,7 +37,7 @@ def walk(tables, flags):
     x = tables["x"][1]
     heads = 2 if "--heads 2" in flags else 1
     query, key, value = (
-        (x @ tables[name][1].T).reshape(len(x), heads, -1).transpose(1, 0, 2) for name in ("w_query", "w_key", "w_value"))
+        (x @ tables[name][1].T if name in tables else x).reshape(len(x), heads, -1).transpose(1, 0, 2) for name in ("w_query", "w_key", "w_value"))
     scores = query @ key.transpose(0, 2, 1)
     if "--scale none" not in flags:
         scores = scores / math.sqrt(query.shape[-1])

@@ -7,6 +7,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/laws.hpp"
 #include "attn/explain/backward/backward.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -159,6 +160,7 @@ std::string description_of(const attn::Mistake& mistake, const std::optional<att
         text += "fix, NumPy:   " + attn::visible_lines(mistake.fix_numpy.raw(), false) + "\n";
     }
     paragraph("", mistake.lesson.visible());
+    if (const auto law = attn::law_behind(mistake.id)) paragraph("law: ", law->text());
     for (const attn::RulesBeside& rules : rules_of(mistake, plan)) text += beside_text(rules);
     return text;
 }
@@ -178,7 +180,9 @@ std::string json_with_rules(const attn::Mistake& mistake, const std::optional<at
     for (const auto& [right, wrong] : rules_of(mistake, plan)) {
         rules.push_back({{"right", right}, {"wrong", wrong}});
     }
-    return json_of(mistake).with("rules", {rules, ", "}).text;
+    const auto law = attn::law_behind(mistake.id);
+    const attn::JsonText json = json_of(mistake).with("rules", {rules, ", "});
+    return (law ? json.with("law", law->name) : json).text;
 }
 
 /// Those of the attentions alone where some are said; else those of the catalogue, then those of

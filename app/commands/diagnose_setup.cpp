@@ -107,13 +107,13 @@ attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& 
     return named;
 }
 
-/// Lets a walk begin at scores or weights of theirs, with their value. A scale that their scaled
-/// scores show is taken over, as scores alone do not tell head-dim.
+/// Lets a walk begin at scores or weights of theirs, with their value, or at their query and key. A
+/// scale that their scaled scores show is taken over, as scores alone do not tell head-dim.
 void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
                  DiagnosedWalk& asked) {
     const std::string step = attn::given_beginning(named);
     attn::Ledger start;
-    for (const std::string& name : {step, std::string("value")}) {
+    for (const std::string& name : {step, std::string(step == "query" ? "key" : "value")}) {
         const attn::Tensor* tensor = named.find(name);
         if (tensor != nullptr && tensor->dimension() > 1) start.record(name, *tensor);
     }
@@ -214,6 +214,11 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         if (attn::looks_like_parameter(name) && !is_parameter(config, step)) {
             asked.unread_parameters.push_back(name);
         }
+        const bool is_mask = may_begin_later && step == "mask" && !asked.said.mask;
+        if (is_mask && !attn::is_causal(tensor) && take_added_mask(tensor, false, asked.config)) {
+            asked.assumed.push_back(attn::visible(name) + " is added to the scores");
+            continue;
+        }
         if (is_setting(name, tensor)) {
             if (!given.has(name)) inputs.record(name, tensor);
         } else if (missing && !inputs.has(step)) {
@@ -250,7 +255,8 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     asked.lacks_parameters = inputs.has(start) && !makes_them && !asked.takes_projections &&
                              !draws_them && asked.config.attentions.empty();
     settings.mask = settings.mask || asked.is_probe;
-    asked.assumed = attn::take_shapes(named, settings, asked.config);
+    const std::vector<std::string> by_shape = attn::take_shapes(named, settings, asked.config);
+    asked.assumed.insert(asked.assumed.end(), by_shape.begin(), by_shape.end());
     asked.said.mask = asked.said.mask || asked.config.mask.any();
     return asked;
 }

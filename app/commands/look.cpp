@@ -102,12 +102,14 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
         said.push_back(attn::visible(each.name) + " was not judged: " + each.reason);
     }
     document.verdict = attn::joined(said, "; ");
+    document.verdict_key = "verdict";
     document.verdict_json =
         attn::JsonText{{"right", !document.is_wrong}, {"verdict", document.verdict}}.text;
 }
 
-/// The tensors of a file. A lone one without a name is what its numbers say.
-attn::Ledger tensors_in(const std::string& spec) {
+/// The tensors of a file. A lone one without a name is what its numbers say. Names of rows that are
+/// tokens become `tokens`.
+attn::Ledger tensors_in(const std::string& spec, std::vector<std::string>& tokens) {
     std::error_code ignored;
     if (std::filesystem::is_directory(spec, ignored)) return read_ledger(spec);
     attn::Ledger ledger;
@@ -120,6 +122,8 @@ attn::Ledger tensors_in(const std::string& spec) {
                 "what it is, as in " +
                 (spec == "-" ? "scores = [[1, 2], [3, 4]]" : spec + ":scores"));
         }
+        const std::string step = given_as(each.name, each.tensor);
+        if (tokens.empty() && !step.starts_with("w_")) tokens = each.row_names;
         ledger.record(each.name, std::move(each.tensor));
     }
     return ledger;
@@ -174,11 +178,13 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
 int run_look(const Arguments& arguments) {
     check_output_flags(arguments);
     const std::string spec = arguments.has(flags::file) ? std::string(arguments[flags::file]) : "-";
-    const attn::Ledger file = attn::heads_together(tensors_in(spec));
+    std::vector<std::string> tokens;
+    const attn::Ledger file = attn::heads_together(tensors_in(spec, tokens));
     attn::DiagnoseOptions options;
-    options.has_all_inputs = true;
+    options.has_all_inputs = options.may_be_empty = true;
     options.steps = mapped_names(arguments, file);
-    const DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
+    DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
+    if (!tokens.empty() && !arguments.has(flags::tokens)) asked.config.names = {tokens};
     options.takes_projections = asked.takes_projections;
     if (const std::string reason = why_not_judged(asked); !reason.empty()) {
         throw attn::InputError(attn::file_label(spec) + ": " + reason);

@@ -81,7 +81,7 @@ int run_tour(const Arguments& arguments) {
 
 Command tour_command() {
     return {"tour",
-            "twenty-two questions about attention: commands that answer them, and things to try",
+            "twenty-five questions about attention: commands that answer them, and things to try",
             {tour_flags, color_flags},
             run_tour,
             {{"attn-explain tour", "Begins; Enter goes on, q ends."},

@@ -147,7 +147,7 @@ attn::Ledger by_our_names(const Arguments& arguments, const attn::Ledger& file,
 void note_beginning(const Arguments& arguments, attn::WalkConfig& config,
                     std::vector<std::string>& notes) {
     const std::string beginning = attn::beginning_of(config);
-    if (beginning.empty()) return;
+    if (!attn::is_beginning(beginning)) return;
     if (beginning == "scores" && !arguments.has_any({flags::scale, flags::head_dim})) {
         config.scale = {attn::ScaleChoice::By::none, 1};
         notes.emplace_back(

@@ -225,14 +225,6 @@ void check_standard_input(const Arguments& arguments) {
     }
 }
 
-/// Whether a mask holds numbers to add to the scores: -inf or a number far below 0 where a key may
-/// not be seen, or any other. Zeros and ones alone are truths.
-bool is_additive(const attn::Tensor& mask) {
-    bool is_added = false;
-    attn::each_number(mask, [&](std::size_t, double cell) { is_added |= cell != 0 && cell != 1; });
-    return is_added;
-}
-
 /// Whether a mask holds 0 and -inf alone.
 bool holds_infinity(const attn::Tensor& mask) {
     bool holds = true;
@@ -241,9 +233,15 @@ bool holds_infinity(const attn::Tensor& mask) {
     return holds;
 }
 
+/// Makes a mask of the cells for which `hides` is true.
+void set_mask(const attn::Tensor& read, bool (*hides)(double), attn::WalkConfig& config) {
+    attn::Array<bool> hidden = attn::empty_array<bool>(read.shape());
+    for (std::size_t i = 0; i < read.size(); ++i) hidden.data()[i] = hides(read.at(i));
+    config.mask.given = attn::Tensor(read.axes(), std::move(hidden));
+}
+
 /// Reads the mask that --mask-file names; --mask-true says what true (or 1) means in it, keep or
-/// drop. One of other numbers is added to the scores, as PyTorch does. One of 0 and -inf makes the
-/// same weights if it is a mask, which shows what is hidden; only its gradients are others.
+/// drop.
 void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     const std::string spec = arguments[flags::mask_file];
     const std::string mask_true = arguments[flags::mask_true];
@@ -252,29 +250,24 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     }
     if (spec.empty()) return;
     const attn::Tensor read = attn::read_tensor(spec, report_note);
-    const bool is_added = is_additive(read);
-    if (is_added && !mask_true.empty()) {
-        report_note("--mask-true has no effect: " + spec + " is added to the scores");
-    }
-    if (is_added && (arguments.has(flags::backward) || !holds_infinity(read))) {
-        if (config.position_bias) {
-            throw attn::ConfigError(
-                "--mask-file and --position-bias are both added to the scores: "
-                "add them up in one file");
+    if (take_added_mask(read, arguments.has(flags::backward), config)) {
+        if (!mask_true.empty()) {
+            report_note("--mask-true has no effect: " + spec + " is added to the scores");
         }
-        config.position_bias = attn::PositionBias{attn::PositionBias::Kind::file, 32, 128, read};
         return;
     }
-    if (!is_added && mask_true.empty()) {
+    if (mask_true.empty()) {
         throw attn::ConfigError(
             "--mask-file needs --mask-true keep or --mask-true drop: libraries differ in what true "
             "means, so there is no default");
     }
-    attn::Array<bool> hidden = attn::empty_array<bool>(read.shape());
-    for (std::size_t i = 0; i < read.size(); ++i) {
-        hidden.data()[i] = is_added ? read.at(i) != 0 : (read.at(i) == 1) == (mask_true == "drop");
+    if (mask_true == "drop") {
+        set_mask(
+            read, [](double cell) { return cell == 1; }, config);
+    } else {
+        set_mask(
+            read, [](double cell) { return cell != 1; }, config);
     }
-    config.mask.given = attn::Tensor(read.axes(), std::move(hidden));
 }
 
 /// Whether of the steps with a cell for each query and key no tensor is asked for, but slices.
@@ -288,6 +281,24 @@ bool asks_for_parts(const Arguments& arguments) {
 }
 
 }  // namespace
+
+bool take_added_mask(const attn::Tensor& mask, bool is_for_gradients, attn::WalkConfig& config) {
+    bool is_added = false;
+    attn::each_number(mask, [&](std::size_t, double cell) { is_added |= cell != 0 && cell != 1; });
+    if (!is_added) return false;
+    if (holds_infinity(mask) && !is_for_gradients) {
+        set_mask(
+            mask, [](double cell) { return cell != 0; }, config);
+        return true;
+    }
+    if (config.position_bias) {
+        throw attn::ConfigError(
+            "--mask-file and --position-bias are both added to the scores: "
+            "add them up in one file");
+    }
+    config.position_bias = attn::PositionBias{attn::PositionBias::Kind::file, 32, 128, mask};
+    return true;
+}
 
 std::vector<std::string> rules_in(const std::string& said) {
     if (said == "@") throw attn::ConfigError("--rule @ lacks its file: write --rule @rules.txt");

@@ -130,6 +130,14 @@ void note_changes(const attn::Plan& plan);
 std::vector<std::pair<std::string, std::string>> config_entries(const Arguments& arguments,
                                                                 const attn::Plan& plan);
 
+/// Takes a mask of numbers to add to the scores, as PyTorch does: -inf or a number far below 0
+/// where a key may not be seen, or any other. One of 0 and -inf hides the same keys if it is a
+/// mask, which shows them; only gradients tell the two apart. Returns false for zeros and ones,
+/// which may mean either.
+///
+/// Errors  ConfigError if scores have a bias already.
+bool take_added_mask(const attn::Tensor& mask, bool is_for_gradients, attn::WalkConfig& config);
+
 /// Refuses a walk that leaves steps out, for `who` looks at them all.
 ///
 /// Errors  ConfigError with --variant fused.

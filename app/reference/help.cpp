@@ -164,7 +164,7 @@ std::string short_help(const Command& command) {
                " --help describes every flag.\n";
     }
     std::string text = head(command);
-    text.insert(text.find('\n'), "\nNew here? attn-explain tour answers twenty-two questions.");
+    text.insert(text.find('\n'), "\nNew here? attn-explain tour answers twenty-five questions.");
     for (const auto& [flag, words] : first_month) text += entry(flag, words);
     text += "  $ attn-explain --text 'the cat sat' --heads 2 --mask causal\n";
     std::string group;

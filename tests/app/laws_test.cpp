@@ -1,7 +1,12 @@
 // Laws: facts about attention, both sides of which are walked and proved equal.
 #include <nlohmann/json.hpp>
 
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/conditions.hpp"
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/files/io/output_files.hpp"
+#include "attn/judge/mistakes/mistake.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/thinned.hpp"
 
@@ -70,6 +75,70 @@ TEST_SUITE("app: laws") {
         const auto why = run("why 'weights[0,2,1]' --attention shift --form shifted");
         CHECK(why.exit_code == 0);
         CHECK(has(why.out, "scaled_scores[q,k] - row_max[q]"));
+    }
+    TEST_CASE("a law names steps and mistakes that exist, and says when in words that exist") {
+        const attn::Plan plan = attn::resolve({});
+        for (const std::string& name : attn::shipped_law_names()) {
+            const auto law = attn::parse_attention(attn::shipped_attention(name), name);
+            std::string_view list = law.explains;
+            while (!list.empty()) {
+                const std::string part(attn::taken_part(list, ";"));
+                const std::size_t end = std::min(part.find(" when "), part.size());
+                if (end < part.size()) attn::conditions_hold(part.substr(end + 6), plan);
+                std::string_view names = std::string_view(part).substr(0, end);
+                while (!names.empty()) {
+                    const std::string_view each = attn::taken_word(names);
+                    const auto is_it = [&](const auto& entry) {
+                        return entry.id == each || entry.family() == each;
+                    };
+                    CHECK_MESSAGE((std::ranges::count(attn::step_table(), each, &attn::Step::name) +
+                                   std::ranges::count_if(attn::mistakes(), is_it) +
+                                   std::ranges::count_if(attn::harmless_differences(), is_it)) > 0,
+                                  name, " ", each);
+                }
+            }
+        }
+    }
+    TEST_CASE("why names the law behind a step, the most special that applies") {
+        const auto law_of = [](const std::string& what) {
+            const auto why = nlohmann::json::parse(run("why " + what + " --json").out);
+            return why.value("law", "");
+        };
+        CHECK(law_of("'weights[0,1]'") == "rows-sum-to-1");
+        CHECK(law_of("'weights[1,0]' --mask causal") == "masked-is-removed");
+        const std::string pair = "--text 'a b c' --text 'd e f' --lengths 3,2 ";
+        CHECK(law_of("'weights[1,1,0]' --mask causal,padding " + pair) == "later-tokens");
+        CHECK(law_of("'weights[1,1,0]' --mask padding " + pair) == "masked-is-removed");
+        CHECK(law_of("'key[0,1]' --bias") == "key-bias");
+        CHECK(law_of("'key[0,1]' --bias --rope half").empty());
+        CHECK(law_of("'rotated_key[0,1]' --rope half") == "rope-distance");
+        CHECK(law_of("'context[0,1]'").empty());
+        // Another rule, or a mistake, follows no law of the standard walk.
+        CHECK(law_of("'weights[0,1]' --rule 'weights[q,k] = 2 * scores[q,k]'").empty());
+        CHECK(law_of("'weights[0,1]' --bug softmax-axis=query").empty());
+        CHECK(law_of("'scaled_scores[0,2,1]' --attention shift").empty());
+        CHECK(has(run("why 'row_max[0]'").out,
+                  "\nlaw: A number added to all scores of a query changes none of its weights "
+                  "(attn-explain laws shift)\n"));
+    }
+    TEST_CASE("diagnose and bugs name the law behind a form that is harmless") {
+        const program::Folder folder;
+        const std::string file = folder / "theirs.npz";
+        for (const auto& [flags, law] : std::vector<std::pair<std::string, std::string>>{
+                 {"--bug query-scaled-first", "scale"},
+                 {"--bug finite-fill=-1e9 --mask causal", "masked-is-removed"},
+                 {"--bug rope-concat-both --rope interleaved", "rope-pairings"},
+                 {"--bug mask-after-softmax --mask causal", "masked-afterwards"}}) {
+            INFO(flags);
+            run(flags + " -o " + file);
+            const auto told = nlohmann::json::parse(run("diagnose " + file + " --json").out);
+            REQUIRE(!told["findings"].empty());
+            CHECK(told["findings"][0].value("law", "") == law);
+            CHECK(has(run("diagnose " + file).out, "  law       "));
+        }
+        CHECK(has(run("bugs same-scores").out,
+                  "\nlaw: Query and key matrix count only as one product (attn-explain"));
+        CHECK(nlohmann::json::parse(run("bugs scale-twice --json").out)["law"] == "scale");
     }
     TEST_CASE("a form that differs by less than rounding is refuted, with exit code 1") {
         const program::Folder folder;

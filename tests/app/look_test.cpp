@@ -1,4 +1,7 @@
 // Tensors as people paste them: from a page, a spreadsheet, a homework.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "tests/support/program.hpp"
 
 using program::has;
@@ -66,6 +69,92 @@ TEST_SUITE("app: look") {
         const auto lone = run("look", "W_Q = [[1, 2], [3, 4]]");
         CHECK(lone.exit_code == 2);
         CHECK(has(lone.err, "no walk begins with W_Q"));
+    }
+
+    TEST_CASE("query and key alone end at the weights, in pictures and records too") {
+        const std::string pasted = "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\n";
+        const auto seen = run("look -q", pasted);
+        CHECK(seen.exit_code == 0);
+        CHECK(has(seen.out, "[[0.6698, 0.3302],\n        [0.3302, 0.6698]])\n\n# nothing"));
+        CHECK(run("look --only weights --format svg", pasted).out.starts_with("<svg"));
+        const auto record = nlohmann::json::parse(run("look --format json", pasted).out);
+        CHECK(record["steps"].back()["name"] == "weights");
+        const auto judged = run("look -q", pasted + "attn = [[0.6698, 0.3302], [0.4, 0.6]]\n");
+        CHECK(judged.exit_code == 1);
+        CHECK(has(judged.out, "attn[1,0] is 0.4, and should be 0.3302"));
+        const program::Folder folder;
+        const std::string file = folder / "qk.json";
+        std::ofstream(file)
+            << R"({"query": [[1.0, 0.0], [0.0, 1.0]], "key": [[1.0, 1.0], [0.0, 2.0]]})";
+        const auto why = run("why 'weights[0,1]' --weights " + file);
+        CHECK(has(why.out, "weights[0,1] = 0.330238"));
+        CHECK(has(run("--weights " + file + " --backward --loss 'weights[0,1]' -q").out, "tensor"));
+    }
+
+    TEST_CASE("query, key and value alone are a walk, however they are written") {
+        const std::string wanted = "[[1.6605, 2.6605],\n        [2.6089, 3.6089]])";
+        for (
+            const char* const pasted :
+            {"Q:\n[[1. 0.]\n [0. 2.]]\nK:\n[[1. 1.]\n [0. 2.]]\nV:\n[[1. 2.]\n [3. 4.]]\n",
+             "import numpy as np\n\n# queries\nQ = np.array([[1, 0], [0, 2]])  # two words\n"
+             "K = np.array([[1, 1], [0, 2]])\nd_k = 2\nV = np.array([[1, 2], [3, 4]])\n",
+             "q = tensor([[1., 0.],\n        [0., 2.]])\nk = tensor([[1., 1.],\n        [0., 2.]], "
+             "grad_fn=<MmBackward0>)\nv = tensor([[1., 2.], [3., 4.]])\n",
+             "Q = [1 0; 0 2];\nK = [1, 1; 0, 2];\nV = [1 2; 3 4]\n",
+             "{'q': [[1, 0], [0, 2]], 'k': [[1, 1], [0, 2]], 'v': [[1, 2], [3, 4]]}",
+             R"({"q": [[1, 0], [0, 2]], "k": [[1, 1], [0, 2]], "v": [[1, 2], [3, 4]]})",
+             "\\[ Q = \\begin{bmatrix} 1 & 0 \\\\ 0 & 2 \\end{bmatrix}, \\quad\n"
+             "K = \\begin{bmatrix} 1 & 1 \\\\ 0 & 2 \\end{bmatrix}, \\quad\n"
+             "V = \\begin{bmatrix} 1 & 2 \\\\ 3 & 4 \\end{bmatrix} \\]\n",
+             "### Query\n\n| token | d1 | d2 |\n|---|---|---|\n| the | 1 | 0 |\n| cat | 0 | 2 |\n\n"
+             "### Key\n\n| token | d1 | d2 |\n|---|---|---|\n| the | 1 | 1 |\n| cat | 0 | 2 |\n\n"
+             "### Value\n\n| token | d1 | d2 |\n|---|---|---|\n| the | 1 | 2 |\n| cat | 3 | 4 |\n",
+             "Q\n1\t0\n0\t2\n\nK\n1\t1\n0\t2\n\nV\n1\t2\n3\t4\n"}) {
+            INFO(pasted);
+            const auto seen = run("look -q", pasted);
+            CHECK_MESSAGE(seen.exit_code == 0, seen.err);
+            CHECK(has(seen.out, wanted));
+        }
+    }
+
+    TEST_CASE("tables of a spreadsheet have decimal commas, and words that name their rows") {
+        const std::string wanted = "[[0.3208, 0.6792],\n        [0.7773, 0.2227]])";
+        for (const char* const pasted :
+             {"scores\n0,5;1,25\n2,0;0,75\n", "scores\n0,5\t1,25\n2\t0,75\n",
+              "scores\n;the;cat\nthe;0,5;1,25\ncat;2;0,75\n",
+              "scores\n\tthe\tcat\nthe\t0.5\t1.25\ncat\t2\t0.75\n"}) {
+            INFO(pasted);
+            CHECK(has(run("look -q", pasted).out, wanted));
+        }
+        CHECK(has(run("look -q", "0,5;0,5\n0,25;0,75\n").out, "[0.2500, 0.7500]"));
+        CHECK(has(run("look -q", "0,5\t0,5\n0,25\t0,75\n").out, "[0.2500, 0.7500]"));
+        for (const char* const pasted :
+             {"\tthe\tcat\nthe\t0.5\t0.5\ncat\t0.2\t0.8\n",
+              "attn\n\tthe\tcat\nthe\t0.5\t0.5\ncat\t0.2\t0.8\n",
+              "tokens = [\"the\", \"cat\"]\nattn = [[0.5, 0.5], [0.2, 0.8]]\n"}) {
+            INFO(pasted);
+            CHECK(has(run("look --only weights --heatmap", pasted).out, "cat 0.2000  0.8000"));
+        }
+    }
+
+    TEST_CASE("a mask of numbers is added to the scores, and one of 0 and -inf hides keys") {
+        const std::string pasted =
+            "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\nV = [[1, 2], [3, 4]]\n";
+        const auto added = run("look -q", pasted + "mask = [[0, -2.5], [1, 0]]\n");
+        CHECK(has(added.err, "mask is added to the scores"));
+        CHECK(has(added.out, "[[0.9611, 0.0389],\n        [0.5727, 0.4273]])"));
+        const auto small = run("look -q", pasted + "mask = [[0, -0.5], [0, 0]]\n");
+        CHECK(has(small.err, "mask is added to the scores"));
+        const auto hidden = run("look -q", pasted + "mask = [[0, -inf], [0, -inf]]\n");
+        CHECK(has(hidden.out, "[[1., 0.],\n        [1., 0.]])"));
+        const auto causal = run("look -q", pasted + "mask = [[0, -inf], [0, 0]]\n");
+        CHECK(has(causal.err, "--mask causal, by your mask"));
+    }
+
+    TEST_CASE("a record has the verdict under its own name") {
+        const auto record = nlohmann::json::parse(run("look --format json", by_hand).out);
+        CHECK(record["verdict"]["right"] == false);
+        CHECK(has(record["verdict"]["verdict"].get<std::string>(), "out[1,1] is 3.54"));
     }
 
     TEST_CASE("an array without a name that is no weights asks what it is") {

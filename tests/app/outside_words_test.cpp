@@ -32,6 +32,7 @@ const std::string whole_file =
     "attention a\n"
     "title MARK\n"
     "source MARK\n"
+    "explains weights\n"
     "begins --heads 2\n"
     "setting half = 2\n"
     "axis o < 3\n"

@@ -197,18 +197,18 @@ export async function testTour() {
     }, word);
     const toldOf = (number) => printed(["tour", String(number)]).replaceAll("\n", " ");
     await press("tour");
-    for (let number = 1; number < 22; ++number) {
+    for (let number = 1; number < 25; ++number) {
         const { title, text, boxes, hash } = await read();
-        check(title.startsWith(`${number} of 22. `) && hash === `#tour=${number}`, `stop ${number}`, { title, hash });
+        check(title.startsWith(`${number} of 25. `) && hash === `#tour=${number}`, `stop ${number}`, { title, hash });
         check(toldOf(number).includes(`${title} ${text ? ` ${text} ` : ""}`), `stop ${number}: the terminal's words`, { title, text });
         check(boxes.filter((style) => style === "solid").length === 1, `stop ${number} is at one place`, boxes);
-        if (number === 6) await picture(page, "tour");
+        if (number === 7) await picture(page, "tour");
         await press("next");
     }
-    await page.run(() => (location.hash = "#tour=6"));
+    await page.run(() => (location.hash = "#tour=7"));
     await new Promise((done) => setTimeout(done, 200));
     const six = await read();
-    check(six.title.startsWith("6 of 22. How do scores") && six.boxes.indexOf("solid") === 3, "an address leads to a stop", six);
+    check(six.title.startsWith("7 of 25. How do scores") && six.boxes.indexOf("solid") === 3, "an address leads to a stop", six);
     await page.look({ width: 390, height: 844 });
     await picture(page, "tour-phone");
     await press("end");

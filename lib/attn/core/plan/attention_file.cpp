@@ -20,11 +20,11 @@ const std::vector<std::string>& note_facts() {
 }
 
 const std::vector<std::string>& attention_words() {
-    static const std::vector<std::string> words{"attention", "title", "source", "begins", "setting",
-                                                "parameter", "axis",  "step",   "form",   "same",
-                                                "mistake",   "note",  "torch",  "numpy",  "called",
-                                                "extends",   "after", "when",   "loop",   "at",
-                                                "detail",    "rule",  "effect", "lesson", "fix"};
+    static const std::vector<std::string> words{
+        "attention", "title",   "source", "begins",  "setting", "parameter", "axis",
+        "step",      "form",    "same",   "mistake", "note",    "torch",     "numpy",
+        "called",    "extends", "after",  "when",    "loop",    "at",        "detail",
+        "rule",      "effect",  "lesson", "fix",     "explains"};
     return words;
 }
 
@@ -101,6 +101,7 @@ private:
         if (word == "title") return &file_.title;
         if (word == "source") return &file_.source;
         if (word == "lesson") return &file_.lesson;
+        if (word == "explains") return &file_.explains;
         return word == "begins" ? &file_.begins : nullptr;
     }
 

@@ -62,6 +62,7 @@ struct AttentionFile {
     std::string label;  ///< what messages call it: the file, or its name
     std::string text;   ///< all of it
     std::string name, title{}, source{}, lesson{}, begins{};
+    std::string explains{};  ///< of a law: the steps and mistakes that it explains (laws.hpp)
     std::size_t begins_line = 0;
     std::vector<AttentionNumber> settings{}, axes{};
     std::vector<AttentionParameter> parameters{};
@@ -96,9 +97,9 @@ const std::vector<std::string>& attention_words();
 ///
 ///     file        { line }
 ///     line        attention NAME | title TEXT | source TEXT | lesson TEXT | begins FLAGS
-///                 | setting NAME = expression | axis LETTER < expression
-///                 | parameter cell ~ distribution | parameter cell = expression
-///                 | form NAME | same NAME { NAME } | step rule | mistake NAME at STEP
+///                 | explains STEPS, MISTAKES | setting NAME = expression | axis LETTER <
+///                 expression | parameter cell ~ distribution | parameter cell = expression | form
+///                 NAME | same NAME { NAME } | step rule | mistake NAME at STEP
 ///     of a step   title TEXT | note TEXT | torch TEXT | numpy TEXT | called TEXT
 ///                 | extends CHAIN | after STEP | when CONDITIONS | loop NAME | at once | detail
 ///     mistake     rule rule | title TEXT | effect TEXT | lesson TEXT | fix torch: TEXT

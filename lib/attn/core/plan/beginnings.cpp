@@ -14,7 +14,7 @@ constexpr std::array steps{"scores", "scaled_scores", "masked_scores", "weights"
 bool is_beginning(std::string_view step) { return std::ranges::count(steps, step) > 0; }
 
 std::string given_beginning(const Ledger& given) {
-    if (given.has("query") && given.has("key")) return "";
+    if (given.has("query") && given.has("key")) return given.has("value") ? "" : "query";
     const auto* const first =
         std::ranges::find_if(steps, [&](const char* step) { return given.has(step); });
     return first == steps.end() ? "" : *first;
@@ -27,7 +27,7 @@ std::string beginning_of(const WalkConfig& config) {
 }
 
 void leave_out_before(const std::string& beginning, WalkConfig& config) {
-    if (beginning.empty()) return;
+    if (beginning.empty() || beginning == "query") return;
     config.rotary = {};
     config.qk_norm = {};
     if (beginning == "scores") return;

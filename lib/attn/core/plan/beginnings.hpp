@@ -6,14 +6,15 @@
 
 namespace attn {
 
-// A walk may begin at scores or weights that somebody has, without query and key.
+// A walk may begin at scores or weights that somebody has, without query and key; or at query and
+// key without value, and then it ends at the weights.
 
 /// Whether a walk may begin at that step, after query and key.
 bool is_beginning(std::string_view step);
 
 /// The first step after query and key that is among given tensors, where these do not make it
-/// anew: `scores`, `scaled_scores`, `masked_scores` or `weights`. Empty if query and key are given
-/// both, or none of these is.
+/// anew: `scores`, `scaled_scores`, `masked_scores` or `weights`. `query` if query and key are
+/// given and value is not; empty if all three are, or none of these is.
 std::string given_beginning(const Ledger& given);
 
 /// The same of a walk: empty unless it has neither x nor projections.

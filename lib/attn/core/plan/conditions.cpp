@@ -38,6 +38,16 @@ bool unless_latents(const Plan& plan) {
     return holds(plan) && !plan.has_latent();
 }
 
+/// True if the padding of each sequence comes after its tokens.
+bool pads_right(const Plan& plan) {
+    const Array<bool>& pads = plan.key_padding;
+    for (std::size_t i = 0; i + 1 < pads.size(); ++i) {
+        const bool ends_row = (i + 1) % plan.key_len == 0;
+        if (pads.data()[i] && !pads.data()[i + 1] && !ends_row) return false;
+    }
+    return pads.size() > 0;
+}
+
 template <Dropout::Place place>
 bool drops_at(const Plan& plan) {
     return plan.drops(place);
@@ -86,6 +96,7 @@ constexpr NamedCondition conditions[]{
     {"one weight", [](const Plan& plan) { return projects(plan) && plan.one_weight(); }},
     {"output bias", [](const Plan& plan) { return plan.config.output_bias; }},
     {"output projection", [](const Plan& plan) { return plan.config.output_projection; }},
+    {"padded on the right", pads_right},
     {"past", [](const Plan& plan) { return plan.past_len > 0; }},
     {"position bias", [](const Plan& plan) { return plan.biases(); }},
     {"projected", projects},

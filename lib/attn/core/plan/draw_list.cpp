@@ -321,6 +321,11 @@ private:
     /// Scores or weights that are given in the place of query and key. A value is not drawn beside
     /// them: it would be chance.
     void list_beginning(const std::string& step) {
+        if (step == "query") {
+            list_directly(part_of('q'));
+            list_directly(part_of('k'));
+            return;
+        }
         std::vector<Extent> extents{part_of('q').length, part_of('k').length};
         if (plan_.has_head) extents.insert(extents.begin(), {"head", plan_.heads});
         list_.push_back({step, step, for_each_batch(std::move(extents)), Initialisation::zeros});

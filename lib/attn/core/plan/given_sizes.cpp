@@ -30,19 +30,6 @@ bool one_of(std::string_view name, std::initializer_list<std::string_view> names
     return std::ranges::find(names, name) != names.end();
 }
 
-/// Whether a square tensor has one value up to the diagonal and another one after it.
-bool is_causal(const Tensor& mask) {
-    const Shape shape = mask.shape();
-    if (shape.size() < 2 || shape.back() < 2) return false;
-    const std::size_t tokens = shape.back();
-    if (mask.size() != tokens * tokens || shape[shape.size() - 2] != tokens) return false;
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-        const bool later = i % tokens > i / tokens;
-        if (mask.at(i) != mask.at(later ? 1 : 0)) return false;
-    }
-    return mask.at(0) != mask.at(1);
-}
-
 /// A number of a file as a whole one; 0 where it is none that counts anything.
 std::int64_t whole(double number) {
     return std::abs(number) < 1e15 ? static_cast<std::int64_t>(number) : 0;
@@ -88,7 +75,7 @@ void give_keys_a_memory(WalkConfig& config) {
         return lengths_of(*tensor)[tensor->dimension() - from_end];
     };
     const std::string step = beginning_of(config);
-    const bool is_begun = !step.empty();
+    const bool is_begun = is_beginning(step);
     const auto queries = config.query_len ? config.query_len : length_of(is_begun ? step : "query");
     const auto keys = is_begun           ? length_of(step, 1)
                       : length_of("key") ? length_of("key")
@@ -199,6 +186,20 @@ bool begins_after_x(const Ledger& given, const WalkConfig& config) {
 }
 
 }  // namespace
+
+bool is_causal(const Tensor& mask) {
+    const Shape shape = mask.shape();
+    if (shape.size() < 2 || shape.back() < 2) return false;
+    const std::size_t tokens = shape.back();
+    if (mask.size() != tokens * tokens || shape[shape.size() - 2] != tokens) return false;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+        const bool later = i % tokens > i / tokens;
+        if (mask.at(i) != mask.at(later ? 1 : 0)) return false;
+    }
+    const double seen = mask.at(0), hidden = mask.at(1);
+    const bool is_truth = (seen == 0 && hidden == 1) || (seen == 1 && hidden == 0);
+    return is_truth || (seen == 0 && hidden <= -100);
+}
 
 void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
     const Tensor* first = nullptr;

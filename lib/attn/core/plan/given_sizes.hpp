@@ -39,6 +39,10 @@ void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config);
 /// (batch, token, head, feature), (batch * head, token, feature) or heads side by side.
 void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfig& config);
 
+/// True if a square mask has one value up to the diagonal and another one after it: truths, or 0
+/// and a number that hides a key when it is added.
+bool is_causal(const Tensor& mask);
+
 /// Sets what shapes tell beside a given x: the layout of weights that fit it in one way alone; the
 /// number of heads and the mask by what somebody computed of it.
 ///

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "attn/core/plan/memory.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"

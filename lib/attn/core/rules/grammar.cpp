@@ -32,7 +32,7 @@ choice     = "if" expression "then" expression "else" expression .
 const char* attention_grammar() {
     return R"ebnf(file       = { line } .                        # "#" begins a remark
 line       = "attention" name | "title" text | "source" text | "lesson" text
-           | "begins" flags
+           | "begins" flags | "explains" text
            | "setting" name "=" expression | "axis" name "<" expression
            | "parameter" cell "~" distribution | "parameter" cell "=" expression
            | "form" name | "same" name { name }

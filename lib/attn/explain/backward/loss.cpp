@@ -11,15 +11,18 @@
 namespace attn {
 namespace {
 
-/// The last step of the walk that has a rule.
+/// The last step of the walk that has a rule: the last of the contexts, or of a walk without values
+/// its weights.
 const Step& last_step(const StepTable& table, const Plan& plan) {
-    const Step* last = nullptr;
+    const Step *last = nullptr, *any = nullptr;
     for (const Step& step : table) {
         const bool counts = step.kind == Step::Kind::computed && step.applies(plan);
         if (counts && step.chain == Chain::contexts) last = &step;
+        if (counts) any = &step;
     }
+    if (last == nullptr) last = any;
     if (last == nullptr) {
-        throw ConfigError("there is no context for a loss: give the step table of the plan");
+        throw ConfigError("there is no step for a loss: give the step table of the plan");
     }
     return *last;
 }

@@ -87,8 +87,8 @@ struct Document {
     std::vector<std::vector<std::string>> key_tokens{};
     std::string command{};  ///< the command line that makes it
     std::string next{};     ///< one to try next, which printed forms end with; may be empty
-    /// What central differences say of its gradients, in a line and as JSON; may be empty.
-    std::string verdict{}, verdict_json{};
+    /// The verdict of a check, in a line and as JSON; may be empty. Records have it under this key.
+    std::string verdict{}, verdict_json{}, verdict_key = "gradient_check";
     bool is_wrong = false;  ///< by that verdict
     std::string counts{};   ///< lines of counts_text(), for a summary; may be empty
     std::string name{};     ///< tells it from `other`: its flags, or `as printed`

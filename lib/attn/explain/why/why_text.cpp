@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/laws.hpp"
 #include "attn/explain/notes/notes.hpp"
 #include "attn/explain/why/why.hpp"
 #include "attn/ground/text/json.hpp"
@@ -144,6 +145,13 @@ void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
     }
 }
 
+/// The law behind a step of the standard walk. Other rules for a step follow laws of their own.
+std::optional<Law> law_of(const Plan& plan, const StepTable& table, const Cell& cell) {
+    const Step& step = find_step(table, cell.step);
+    const bool is_standard = step.file.empty() && step.mistake.empty();
+    return is_standard ? law_behind(cell.step, plan) : std::nullopt;
+}
+
 nlohmann::ordered_json json_of(const Cell& cell) {
     return {{"step", cell.step},
             {"indices", cell.indices},
@@ -180,12 +188,15 @@ std::string why_text(const Plan& plan, const StepTable& table, const Ledger& led
                      const Cell& cell, const WhyOptions& options) {
     std::string text;
     add_derivation(text, plan, table, ledger, cell, options, 0);
+    if (const auto law = law_of(plan, table, cell)) text += "law: " + law->text() + "\n";
     return text;
 }
 
 std::string why_json(const Plan& plan, const StepTable& table, const Ledger& ledger,
                      const Cell& cell, const WhyOptions& options) {
-    return json_text(json_of(plan, table, ledger, cell, options, 0));
+    nlohmann::ordered_json json = json_of(plan, table, ledger, cell, options, 0);
+    if (const auto law = law_of(plan, table, cell)) json["law"] = law->name;
+    return json_text(json);
 }
 
 }  // namespace attn

@@ -31,10 +31,12 @@ char find_delimiter(std::string_view text) {
         if (letter == '"') quoted = !quoted;
         if (!quoted) unquoted += letter;
     }
-    for (const char delimiter : {';', ',', '\t'}) {
-        if (unquoted.find(delimiter) != unquoted.npos) return delimiter;
-    }
-    return ' ';
+    // A tab after a comma only aligns columns; beside decimal commas it separates them.
+    const bool has_tabs =
+        unquoted.find('\t') != unquoted.npos && unquoted.find(",\t") == unquoted.npos;
+    if (unquoted.find(';') != unquoted.npos) return ';';
+    if (has_tabs) return '\t';
+    return unquoted.find(',') != unquoted.npos ? ',' : ' ';
 }
 
 [[noreturn]] void fail(const std::string& label, std::size_t line, const std::string& what) {
@@ -101,8 +103,8 @@ Layout layout_of(const std::vector<std::string>& first, const std::vector<std::s
 
 /// Walks over the lines of a delimited text, which end with `\n`, `\r\n` or `\r`, and splits each
 /// into its fields. Comments (`#` to the end of the line) and blank lines at the beginning and the
-/// end are passed over. The first line decides the delimiter: a semicolon, else a comma, else a
-/// tab, else runs of blanks.
+/// end are passed over. The first line decides the delimiter: a semicolon, else a tab, else a
+/// comma, else runs of blanks.
 class CsvLines {
 public:
     CsvLines(std::string_view bytes, const std::string& label);
@@ -195,6 +197,7 @@ void CsvLines::split(std::string_view text) {
         if (quoted && !plain.empty()) fail("goes on after a closing quote: put a delimiter there");
         field += plain;
         if (field.starts_with('\'') && is_formula(field)) field.erase(0, 1);
+        if (delimiter_ != ',') field = with_decimal_point(std::move(field));
         fields_.push_back(std::move(field));
         if (end == text.npos) return;
         // Step over the delimiter, which may be a run of blanks.

@@ -34,6 +34,7 @@ std::string python_as_json(std::string_view text) {
     constexpr std::pair<std::string_view, std::string_view> words[] = {
         {"NaN", "\"\x7F\""}, {"Infinity", "\"inf\"   "}, {"-Infinity", "\"-inf\"   "}};
     std::string json(text);
+    if (text.find('"') == text.npos) std::ranges::replace(json, '\'', '"');  // a dict, printed
     bool quoted = false;
     for (std::size_t i = 0; i < json.size(); ++i) {
         if (json[i] == '"') quoted = !quoted;

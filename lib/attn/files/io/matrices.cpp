@@ -52,11 +52,16 @@ std::vector<std::string> cells_of(std::string_view line) {
     if (inner.starts_with('|')) inner.remove_prefix(1);
     if (inner.ends_with('|')) inner.remove_suffix(1);
     const bool has_bars = inner.find('|') != inner.npos || inner.size() + 1 < trimmed(line).size();
-    const std::string_view ends = has_bars ? "|" : inner.find('\t') != inner.npos ? "\t" : ",; ";
+    std::string_view ends = ", ";
+    for (const char* const each : {"\t", ";"}) {
+        if (inner.find(each) != inner.npos) ends = each;
+    }
+    if (has_bars) ends = "|";
     std::vector<std::string> cells;
     for (std::size_t at = 0; at <= inner.size();) {
         const std::size_t end = std::min(inner.find_first_of(ends, at), inner.size());
-        const std::string cell(trimmed(inner.substr(at, end - at)));
+        std::string cell(trimmed(inner.substr(at, end - at)));
+        if (ends.size() == 1) cell = with_decimal_point(std::move(cell));
         if (!cell.empty() || ends.size() == 1) cells.push_back(cell);
         at = end + 1;
     }
@@ -118,10 +123,11 @@ private:
                                  " is not a number, beside numbers of its row: write it as 1.5");
             }
             finish();
-            const bool is_head = trimmed(line).starts_with('|');
+            const bool is_head = line.find_first_of("|;\t") != line.npos;
             if (!is_head) name_ = name_in(line);
             return;
         }
+        if (is_named) row_names_.push_back(cells[0]);
         lists().open();
         for (auto cell = first; cell != cells.end(); ++cell) {
             const auto whole = parse_whole<std::int64_t>(*cell);
@@ -139,26 +145,39 @@ private:
         if (!rows_) return;
         rows_->close();
         const Shape shape = rows_->shape();
+        if (row_names_.size() != shape[0]) row_names_.clear();
         all_.push_back({std::exchange(name_, ""),
-                        rows_->tensor(rows_->natural_dtype(), shape, numbered_axes(shape.size()))});
+                        rows_->tensor(rows_->natural_dtype(), shape, numbered_axes(shape.size())),
+                        std::exchange(row_names_, {})});
         rows_.reset();
     }
 
     const std::string& label_;
     std::string name_;
+    std::vector<std::string> row_names_;
     std::optional<NumberLists> rows_;
     std::vector<NamedTensor> all_;
 };
 
-/// Whether rows of two numbers and more come right after a line that is one word.
+/// Whether a line that is one word comes before rows of two numbers and more, which may have a
+/// head.
 bool has_named_rows(std::string_view text) {
     const std::size_t end = text.find('\n');
-    if (end == text.npos || name_in(text.substr(0, end)).empty()) return false;
-    const std::string_view rest = text.substr(end + 1);
-    const std::vector<std::string> cells = cells_of(rest.substr(0, rest.find('\n')));
-    return cells.size() > 1 && cells_of(text.substr(0, end)).size() == 1 &&
-           std::ranges::all_of(
-               cells, [](const std::string& cell) { return parse_number(cell).has_value(); });
+    const std::string_view first = text.substr(0, end);
+    if (end == text.npos || name_in(first).empty() || cells_of(first).size() != 1) return false;
+    for (int line = 0; line < 2; ++line) {
+        text = text.substr(std::min(text.find('\n'), text.size() - 1) + 1);
+        const std::string_view row = text.substr(0, text.find('\n'));
+        const std::vector<std::string> cells = cells_of(row);
+        const auto is_number = [](const std::string& cell) {
+            return parse_number(cell).has_value();
+        };
+        if (cells.size() < 2) return false;
+        const bool has_name = !is_number(cells[0]) && (cells.size() > 2 || line > 0);
+        if (std::all_of(cells.begin() + (has_name ? 1 : 0), cells.end(), is_number)) return true;
+        if (row.find_first_of(";\t") == row.npos) return false;
+    }
+    return false;
 }
 
 }  // namespace

@@ -139,6 +139,11 @@ std::string_view call_of(std::string_view text) {
 
 bool begins_array(std::string_view text) { return text.starts_with('[') || !call_of(text).empty(); }
 
+// True for a number, as in `d_k = 64`.
+bool begins_number(std::string_view text) {
+    return !text.empty() && std::string_view("-.0123456789").find(text[0]) != text.npos;
+}
+
 // The name before an array, `q = [`, `q: tensor(` or `>>> q` above it, and how far off that
 // is.
 std::pair<std::string_view, std::size_t> head_of(std::string_view text) {
@@ -148,8 +153,10 @@ std::pair<std::string_view, std::size_t> head_of(std::string_view text) {
                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", start),
                  text.size());
     std::string_view rest = without_blanks(text.substr(end));
-    if (rest.starts_with('=') || rest.starts_with(':')) rest = without_blanks(rest.substr(1));
-    if (end == start || begins_array(text) || !begins_array(rest)) return {};
+    const bool is_set = rest.starts_with('=');
+    if (is_set || rest.starts_with(':')) rest = without_blanks(rest.substr(1));
+    const bool begins = begins_array(rest) || (is_set && begins_number(rest));
+    if (end == start || begins_array(text) || !begins) return {};
     return {text.substr(start, end - start), text.size() - rest.size()};
 }
 
@@ -172,6 +179,10 @@ public:
         NamedTensor array = finished(call, after);
         array.name = name;
         return array;
+    }
+
+    NotATensor no_tensor(const std::string& word) const {
+        return {label_, shown(word) + " is not a number", "give nested lists of numbers"};
     }
 
     // Where the array ends.
@@ -252,7 +263,13 @@ private:
     void quoted_value(char quote) {
         const std::size_t end = text_.find(quote, place_ + 1);
         if (end == text_.npos) fail("a quote is left open", "close it");
-        lists_.add_quoted(text_.substr(place_ + 1, end - place_ - 1));
+        const std::string_view word = text_.substr(place_ + 1, end - place_ - 1);
+        if (parse_number(word)) {
+            lists_.add_quoted(word);
+        } else {
+            words_.emplace_back(word);
+            lists_.add(0);
+        }
         place_ = end + 1;
     }
 
@@ -287,7 +304,8 @@ private:
                                         : DType::float32;
         }
         const Shape shape = lists_.size() > 0 ? lists_.shape() : empty_shape(after);
-        return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size()))};
+        if (!words_.empty() && words_.size() != lists_.size()) throw no_tensor(words_.front());
+        return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size())), words_};
     }
 
     // An empty array says its shape after the brackets: size=(2, 0) or shape=(2, 0).
@@ -313,6 +331,7 @@ private:
     const std::string& label_;
     NumberLists lists_;
     std::size_t place_;
+    std::vector<std::string> words_{};  // of a list without numbers: `tokens = ["the", "cat"]`
 };
 
 }  // namespace
@@ -325,20 +344,35 @@ std::string place_in(std::string_view text, std::size_t offset) {
 }
 
 bool looks_like_printed_array(std::string_view text) {
-    text = without_blanks(text);
+    const std::string alone = arrays_alone(text);
+    text = without_blanks(alone);
     return begins_array(text) || head_of(text).second > 0;
 }
 
-std::vector<NamedTensor> parse_printed_arrays(std::string_view text, const std::string& label) {
+std::vector<NamedTensor> parse_printed_arrays(std::string_view whole, const std::string& label) {
+    const std::string text = arrays_alone(whole);
     std::vector<NamedTensor> arrays;
+    std::vector<std::string> words;  // the names of rows
     for (std::size_t place = 0;;) {
         PrintedArray array(text, label, place);
         arrays.push_back(array.parse());
         place = array.end();
-        const std::string_view rest = without_blanks(text.substr(place));
-        if (rest.empty()) return arrays;
-        if (arrays.back().name.empty() || head_of(rest).second == 0) array.fail_after();
+        const std::string_view rest = without_blanks(std::string_view(text).substr(place));
+        if (!arrays.back().row_names.empty()) {
+            words = arrays.back().row_names;
+            arrays.pop_back();
+            if (rest.empty() && arrays.empty()) throw array.no_tensor(words.front());
+        } else if (!rest.empty() && arrays.back().name.empty()) {
+            array.fail_after();
+        }
+        if (rest.empty()) break;
+        if (head_of(rest).second == 0) array.fail_after();
     }
+    for (NamedTensor& each : arrays) {
+        const bool has_rows = each.tensor.dimension() > 1 && each.tensor.shape()[0] == words.size();
+        if (has_rows) each.row_names = words;
+    }
+    return arrays;
 }
 
 }  // namespace attn

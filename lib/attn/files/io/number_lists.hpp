@@ -68,6 +68,15 @@ std::optional<T> parse_whole(std::string_view text) {
     return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
+/// The field of a table with its decimal comma as a point, `0,5` as `0.5`: spreadsheets of half the
+/// world write it so where fields are separated otherwise. Any other text stays as it is.
+std::string with_decimal_point(std::string field);
+
+/// Python or Octave around arrays, without remarks, imports and the end of a statement, which
+/// become blanks, so that every place stays. Rows of Octave, `[1 2; 3 4]`, become lists, which
+/// moves places.
+std::string arrays_alone(std::string_view text);
+
 /// The place of a byte in a text: `line 1, column 1` for the first.
 std::string place_in(std::string_view text, std::size_t offset);
 

@@ -199,7 +199,8 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
 Diagnosis diagnosed(const CaseTensors& taken) {
     const Intake& intake = taken.about.intake;
     const bool is_empty = taken.tensors.empty();
-    if (is_empty && !taken.about.options.goes_back) {
+    const DiagnoseOptions& options = taken.about.options;
+    if (is_empty && !options.goes_back && !options.may_be_empty) {
         refuse_tensors(intake.theirs, taken.about.judge.reference());
     }
     Diagnosis diagnosis;

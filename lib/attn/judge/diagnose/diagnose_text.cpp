@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "attn/core/plan/laws.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
@@ -167,6 +168,9 @@ void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& f
     if (mistake == nullptr || is_pair) return;
     if (!mistake->fix_torch.empty()) text += "  fix       " + fix_for(diagnosis, finding) + "\n";
     add_paragraph(text, "  lesson    ", mistake->lesson.visible());
+    if (const auto law = law_behind(mistake->id)) {
+        add_paragraph(text, "  law       ", law->text());
+    }
 }
 
 std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes) {
@@ -202,6 +206,7 @@ nlohmann::ordered_json json_of(const Finding& finding) {
         json["fix_torch"] = mistake->fix_torch.raw();
         json["fix_numpy"] = mistake->fix_numpy.raw();
         json["lesson"] = mistake->lesson.raw();
+        if (const auto law = law_behind(mistake->id)) json["law"] = law->name;
     }
     for (const Mistake* nearest : finding.as(Role::nearest)) {
         json["runner_up"] = nearest->id;

@@ -29,6 +29,8 @@ struct DiagnoseOptions {
     bool has_all_inputs = false;
     /// Gradients are judged afterwards, so the forward pass may have nothing to compare.
     bool goes_back = false;
+    /// The walk is shown, even if there is nothing to compare.
+    bool may_be_empty = false;
     /// Nothing that costs more is looked for: see Diagnosis::cost.
     double bound = HUGE_VAL;
     /// Progress callback: current step, fraction of its mistakes that were tried.

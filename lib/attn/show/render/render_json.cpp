@@ -119,7 +119,9 @@ void render_json(const Document& document, const Sink& sink) {
         write_section(out, document.sections[i]);
     }
     out << "\n]";
-    if (!document.verdict_json.empty()) out << ",\n\"gradient_check\":" << document.verdict_json;
+    if (!document.verdict_json.empty()) {
+        out << ",\n" << json_string(document.verdict_key) << ":" << document.verdict_json;
+    }
     out << "}\n";
     out.flush();
 }

@@ -1,0 +1,47 @@
+#include "attn/core/plan/laws.hpp"
+
+#include <algorithm>
+
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/conditions.hpp"
+#include "attn/core/plan/text_lines.hpp"
+
+namespace attn {
+namespace {
+
+bool explains(std::string_view list, std::string_view name, const Plan* plan) {
+    constexpr std::string_view when = " when ";
+    const std::string_view family = name.substr(0, name.find('='));
+    while (!list.empty()) {
+        const std::string_view part = taken_part(list, ";");
+        const std::size_t end = std::min(part.find(when), part.size());
+        bool is_listed = false;
+        for (std::string_view names = part.substr(0, end); !names.empty();) {
+            const std::string_view each = taken_word(names);
+            is_listed = is_listed || each == name || each == family;
+        }
+        if (!is_listed) continue;
+        if (end == part.size()) return true;
+        if (plan != nullptr && conditions_hold(part.substr(end + when.size()), *plan)) return true;
+    }
+    return false;
+}
+
+std::optional<Law> last_law(const std::string& name, const Plan* plan) {
+    std::vector<std::string> names = shipped_law_names();
+    std::ranges::reverse(names);
+    for (const std::string& each : names) {
+        const AttentionFile law = parse_attention(shipped_attention(each), each);
+        if (explains(law.explains, name, plan)) return Law{law.name, law.title};
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Law> law_behind(const std::string& name, const Plan& plan) {
+    return last_law(name, &plan);
+}
+std::optional<Law> law_behind(const std::string& name) { return last_law(name, nullptr); }
+
+}  // namespace attn

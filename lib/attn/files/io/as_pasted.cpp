@@ -1,0 +1,55 @@
+// Texts as people paste them, as the readers of arrays and tables expect them.
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "attn/files/io/number_lists.hpp"
+
+namespace attn {
+
+std::string with_decimal_point(std::string field) {
+    const std::size_t comma = field.find(',');
+    const bool is_number = field.find_first_not_of("+-0123456789,eE") == field.npos;
+    if (comma != field.npos && comma == field.rfind(',') && is_number) field[comma] = '.';
+    return field;
+}
+
+std::string arrays_alone(std::string_view text) {
+    std::string alone;
+    std::size_t depth = 0, opened = 0;  // brackets, and where the innermost begins
+    bool has_rows = false;              // a semicolon ended a row in it
+    char quote = '\0';
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char letter = text[i];
+        const bool begins_line = i == 0 || text[i - 1] == '\n';
+        const std::string_view rest = text.substr(i);
+        const bool is_import =
+            begins_line && (rest.starts_with("import ") || rest.starts_with("from "));
+        if (quote != '\0' || letter == '"' || letter == '\'') {
+            quote = quote == '\0' ? letter : quote == letter ? '\0' : quote;
+            alone += letter;
+        } else if (letter == '#' || is_import) {
+            const std::size_t end = std::min(text.find('\n', i), text.size());
+            alone.append(end - i, ' ');
+            i = end - 1;
+        } else if (letter == ';') {
+            alone += depth == 0 ? " " : "], [";
+            has_rows = has_rows || depth > 0;
+        } else if (letter == '[') {
+            opened = alone.size();
+            ++depth;
+            alone += letter;
+        } else if (letter == ']') {
+            if (has_rows) alone.insert(opened, "[");
+            alone += has_rows ? "]]" : "]";
+            has_rows = false;
+            depth -= depth > 0 ? 1 : 0;
+        } else {
+            alone += letter;
+        }
+    }
+    return alone;
+}
+
+}  // namespace attn
