@@ -153,7 +153,8 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
     const auto place = std::ranges::find(words, name);
     const bool has_next = words.end() - place > 1 && !looks_like_flag(place[1]);
     const bool is_known = !said_here(Arguments(command.tables), name).empty();
-    if (!named.empty() && !(is_known && has_next)) {
+    const bool is_own = Arguments(command.tables).find("--" + bare) != nullptr;
+    if (!named.empty() && !is_own && !(is_known && has_next)) {
         return there_is + "; did you mean attn-explain " + named + "?";
     }
     if (is_known) return unknown.what();

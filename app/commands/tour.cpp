@@ -29,10 +29,14 @@ std::vector<std::string> page_numbers() {
 /// The page to begin with, by its number or by a word of the field: `11`, `masks`.
 /// Errors  ConfigError if there is no such page.
 std::size_t first_page(const std::string& said) {
-    const std::string page = page_on(said);
+    const std::string on_word = page_on(said);
+    const std::string page = on_word.empty() ? said : on_word;
+    if (page.find_first_of("0123456789") == page.npos) {
+        throw attn::ConfigError("no page is about '" + said +
+                                "': attn-explain tour --list lists them");
+    }
     const auto last = static_cast<std::int64_t>(tour_document().pages.size());
-    return static_cast<std::size_t>(
-        parse_integer(flags::page.text, page.empty() ? said : page, 1, last));
+    return static_cast<std::size_t>(parse_integer(flags::page.text, page, 1, last));
 }
 
 const std::vector<Flag>& tour_flags() {

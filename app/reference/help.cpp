@@ -260,13 +260,13 @@ std::string whole_help(const Command& command, bool with_rare) {
     }
     if (!positionals_of(command).empty()) text += "\nArguments\n";
     for (const Flag* positional : positionals_of(command)) text += flag_entry(*positional);
+    const bool shows_all = with_rare || !command.name.empty();
     const std::vector<const Flag*> own = own_flags_of(command);
     const auto hidden =
-        std::ranges::count_if(own, [&](const Flag* flag) { return !with_rare && is_rare(*flag); });
-    text += flag_list(command, "", [&](const Flag& flag) { return with_rare || !is_rare(flag); });
+        std::ranges::count_if(own, [&](const Flag* flag) { return !shows_all && is_rare(*flag); });
+    text += flag_list(command, "", [&](const Flag& flag) { return shows_all || !is_rare(flag); });
     if (hidden > 0) {
-        text += fmt::format("\n{} flags that are rarely needed: attn-explain {}--help all\n",
-                            hidden, command.name.empty() ? "" : command.name + " ");
+        text += fmt::format("\n{} flags that are rarely needed: attn-explain --help all\n", hidden);
     }
     const std::string others = about_other_flags(command);
     return text + (others.empty() ? "" : "\n" + others + "\n") + example_list(command);

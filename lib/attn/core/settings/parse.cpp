@@ -111,7 +111,8 @@ double parse_number(std::string_view called, const std::string& text) {
     double value = 0, divisor = 1;
     const std::errc error = read_into(text.substr(0, slash), value);
     const bool divides =
-        slash == text.npos || read_into(text.substr(slash + 1), divisor) == std::errc{};
+        slash == text.npos ||
+        (read_into(text.substr(slash + 1), divisor) == std::errc{} && divisor != 0);
     if (error != std::errc{} || !divides || std::isnan(value / divisor)) {
         refuse_number(called, text, "a number");
     }
