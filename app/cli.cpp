@@ -57,12 +57,52 @@ std::string with_others(const Command& command, const Words& words, std::size_t 
     }
 }
 
+/// The fault of a word behind a flag that stands alone or has its value already, and the command
+/// that was probably meant; empty if the flag before it is not the reason. `sentence` is the word
+/// and the `count - 1` words after it.
+std::string about_second_value(const Command& command, const Words& words, std::size_t at,
+                               const std::string& sentence, std::size_t count) {
+    using Kind = Takes::Kind;
+    const Arguments rows(command.tables);
+    const std::string& word = words[at];
+    const Words truths = split("true false on off yes no 1 0", ' ');
+    const Flag* alone = at > 0 ? rows.named_by(words[at - 1]) : nullptr;
+    if (alone != nullptr && alone->may_be_off() &&
+        std::ranges::find(truths, word) != truths.end()) {
+        return alone->name + " stands alone: leave " + word + " out; " + alone->name +
+               "=false switches it off";
+    }
+    const Flag* owner = at > 1 ? rows.find(words[at - 2]) : nullptr;
+    if (owner == nullptr || !owner->takes_next_word()) return {};
+    const bool is_number = owner->takes.kind == Kind::integer ||
+                           owner->takes.kind == Kind::number || owner->value == "N";
+    if (is_number && word.find_first_not_of("+-.0123456789") == word.npos) {
+        return owner->name + " takes one number: leave " + words[at - 1] + " or " + word + " out";
+    }
+    const Words choices = owner->takes.words();
+    const bool is_text = owner->takes.kind == Kind::text && !is_number;
+    const bool is_choice = std::ranges::find(choices, word) != choices.end();
+    if (!is_text && !is_choice && owner->takes.kind != Kind::list) return {};
+    const std::string rest =
+        is_text ? " " + sentence : "," + attn::joined(split(sentence, ' '), ",");
+    const std::string meant =
+        with_others(command, words, at - 2, {owner->name, words[at - 1] + rest}, count + 2);
+    return meant.empty() ? ""
+                         : "'" + word + "' is not read as part of " + owner->name +
+                               "; did you mean " + meant + "?";
+}
+
 /// The fault of a word that no place is for, and what was probably meant.
 std::string about_word(const std::string& word, const Command& command, const Words& words) {
     const auto place = std::find(words.begin(), words.end(), word);
     const auto at = static_cast<std::size_t>(place - words.begin());
     if (place == words.end() || word.empty()) {
         return "'" + word + "' is not expected: flags begin with --";
+    }
+    for (const std::string_view dash : attn::typographic_dashes) {
+        if (!word.starts_with(dash)) continue;
+        return "'" + word + "' begins with a dash that is not the keyboard's: write --" +
+               attn::replaced_all(word, dash, "");
     }
     if (is_command(word) && command.name.empty()) return command_first(words, at);
     if (is_command(word)) {
@@ -73,11 +113,12 @@ std::string about_word(const std::string& word, const Command& command, const Wo
     for (auto it = place; it != words.end() && !it->starts_with("--"); ++it, ++count) {
         sentence += (sentence.empty() ? "" : " ") + *it;
     }
+    std::string meant = about_second_value(command, words, at, sentence, count);
+    if (!meant.empty()) return meant;
     // It may be the indices of a cell, a flag without dashes, a value without its flag, or words to
     // attend over.
     const std::vector<const Flag*> places = positionals_of(command);
     const bool is_index = sentence.find_first_not_of("0123456789, ") == sentence.npos;
-    std::string meant;
     if (is_index && !places.empty() && places[0]->takes.kind == Takes::Kind::cell) {
         const std::string cell = words[at - 1] + "[" + attn::joined(split_ids(sentence), ",") + "]";
         meant = with_others(command, words, at - 1, {cell}, count + 1);
@@ -107,10 +148,24 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
         }
     }
     const std::string there_is = "there is no flag " + name;
-    for (const Command& other : commands()) {
-        if (Arguments(other.tables).find(name) == nullptr) continue;
-        const std::string owner = "attn-explain" + (other.name.empty() ? "" : " " + other.name);
-        return there_is + " here: it belongs to " + owner;
+    const std::string bare = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+    const std::string named = is_command(bare) ? bare : attn::called_here(bare, command_names());
+    const auto place = std::ranges::find(words, name);
+    const bool has_next = words.end() - place > 1 && !looks_like_flag(place[1]);
+    const bool is_known = !said_here(Arguments(command.tables), name).empty();
+    const bool is_own = Arguments(command.tables).find("--" + bare) != nullptr;
+    if (!named.empty() && !is_own && !(is_known && has_next)) {
+        return there_is + "; did you mean attn-explain " + named + "?";
+    }
+    if (is_known) return unknown.what();
+    Words owners;
+    for (const Command& each : commands()) {
+        if (Arguments(each.tables).find(name) != nullptr) owners.push_back(each.name);
+    }
+    if (!owners.empty()) {
+        const bool is_of_walks = owners.front().empty();
+        return there_is + " here: it belongs to attn-explain" +
+               (is_of_walks ? "" : " " + listed(owners, "and"));
     }
     if (unknown.has_guess) return unknown.what();
     return there_is + ": attn-explain " + (command.name.empty() ? "" : command.name + " ") +
@@ -123,6 +178,9 @@ Arguments parsed(const Command& command, const Words& words) {
     const bool names_one = command.name == "help" && typed.size() == 1;
     if (names_one && looks_like_flag(typed[0]) && typed[0].find('=') == std::string::npos) {
         typed.insert(typed.begin(), "--");  // the flag that help is asked on
+    }
+    if (command.help.starts_with("list ") && typed == Words{"list"}) {
+        throw attn::ConfigError("attn-explain " + command.name + " lists them: leave list out");
     }
     try {
         arguments.parse(typed);
@@ -143,9 +201,11 @@ Arguments parsed(const Command& command, const Words& words) {
 
 /// The output of --help, -h and --version, whatever else is said; nothing without them.
 std::string asked_help(const Command& command, const Words& words) {
-    for (const std::string& word : words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
         if (word == "--") break;
-        if (word == "--help") return whole_help(command);
+        const bool wants_all = i + 1 < words.size() && words[i + 1] == "all";
+        if (word == "--help") return whole_help(command, wants_all);
         if (word == "-h") return short_help(command);
         if (word != "--version") continue;
         const bool asks_more = std::ranges::find(words, "--verified") != words.end();
@@ -161,7 +221,9 @@ void note_beside_help(const Words& words) {
         return word == "--help" || word == "-h" || word == "--version";
     };
     for (std::size_t i = 1; i < words.size(); ++i) {
-        const bool is_read = !asks(words[i - 1]) || (!asks(words[i]) && words[i].starts_with("-"));
+        const bool is_all = words[i - 1] == "--help" && words[i] == "all";
+        const bool is_read =
+            is_all || !asks(words[i - 1]) || (!asks(words[i]) && words[i].starts_with("-"));
         if (!is_read) report_note(words[i] + " has no effect beside " + words[i - 1]);
     }
 }

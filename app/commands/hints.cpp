@@ -11,6 +11,7 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/plan.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/lint/lint.hpp"
 
@@ -49,7 +50,59 @@ bool has_unread_input() {
     return ::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
+/// True if the flags choose no more than the words of the input, or their number.
+bool chooses_input_alone(const Arguments& arguments) {
+    const Arguments input = [&] {
+        Arguments others = arguments;
+        others.forget_any({flags::texts, flags::text_file, flags::batch, flags::seq_len});
+        return others;
+    }();
+    return command_line("", input) == "attn-explain";
+}
+
+std::string counted(std::size_t count, const std::string& what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+/// The words of the first sequence with their positions.
+std::string positions_of(const attn::Plan& plan) {
+    constexpr std::size_t most = 12;
+    const auto* tokens = std::get_if<attn::Tokens>(&plan.config.input);
+    if (tokens == nullptr) {
+        return "Random vectors take the place of words: --seq-len and --batch ask for them.";
+    }
+    const std::vector<std::string>& words = plan.query_tokens.front();
+    std::string text = plan.batch == 1 ? "Words" : "Words of the first sentence";
+    text += " and positions:";
+    for (std::size_t i = 0; i < words.size() && i < most; ++i) {
+        text += (i > 0 ? ", " : " ") + words[i] + " " + std::to_string(i);
+    }
+    return text + (words.size() > most ? ", ..." : ".");
+}
+
 }  // namespace
+
+std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan& plan) {
+    const bool is_bare = command_line("", arguments) == "attn-explain";
+    const bool is_first = is_bare || (takes_hints(arguments) && chooses_input_alone(arguments));
+    if (!is_first || format_of(arguments).printed == nullptr || arguments.has(flags::no_notes)) {
+        return {};
+    }
+    const std::string heads = counted(plan.heads, "head") + " with " +
+                              counted(plan.head_dim, "feature") + (plan.heads > 1 ? " each" : "");
+    return {positions_of(plan),
+            (plan.batch > 1 ? counted(plan.batch, "sequence") + " of " : "") +
+                counted(plan.query_len, "token") + " with " + counted(plan.embed_dim, "feature") +
+                " each, " + heads + ".",
+            "All vectors and matrices are drawn at random with seed " +
+                std::to_string(plan.config.seed) +
+                ": who looks at whom means nothing yet. With attn-explain --example adjective it "
+                "does.",
+            std::string("In formulas: ") + (plan.batch > 1 ? "b sequence, " : "") +
+                (plan.has_head ? "h head, " : "") +
+                "t token, q query, k key; c feature of x, f feature of a head.",
+            "Less: -q, --only weights. More: --detail. Words: attn-explain help softmax."};
+}
 
 void note_unread_input(const Arguments& arguments) {
     const bool has_source = arguments.has(says_x) || arguments.has(flags::model_file);

@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/reference/reference.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/tour/tour.hpp"
 
@@ -25,12 +26,23 @@ std::vector<std::string> page_numbers() {
     return all;
 }
 
+/// The page to begin with, by its number or by a word of the field: `11`, `masks`.
+/// Errors  ConfigError if there is no such page.
+std::size_t first_page(const std::string& said) {
+    const std::string on_word = page_on(said);
+    const std::string page = on_word.empty() ? said : on_word;
+    if (page.find_first_of("0123456789") == page.npos) {
+        throw attn::ConfigError("no page is about '" + said +
+                                "': attn-explain tour --list lists them");
+    }
+    const auto last = static_cast<std::int64_t>(tour_document().pages.size());
+    return static_cast<std::size_t>(parse_integer(flags::page.text, page, 1, last));
+}
+
 const std::vector<Flag>& tour_flags() {
     static const std::vector<Flag> all{
-        {flags::page, "PAGE", "the number of the page to begin with",
-         Takes{Takes::Kind::integer, 1, static_cast<std::int64_t>(tour_document().pages.size()), "",
-               page_numbers},
-         "1"},
+        {flags::page, "PAGE", "the page to begin with: its number, or a word such as masks",
+         such_as(page_numbers), "1"},
         {flags::list, "", "list the questions of the tour with their numbers"},
         output_flag({".txt", ".md", ".html"})};
     return all;
@@ -46,13 +58,14 @@ int run_tour(const Arguments& arguments) {
         std::string pages;
         {
             const KeptOutput kept(false);
-            pages = tour_handout(arguments[flags::page], ending == ".md" ? "markdown" : "html");
+            pages = tour_handout(first_page(arguments[flags::page]),
+                                 ending == ".md" ? "markdown" : "html");
         }
         write_text(arguments, pages);
         return 0;
     }
     TourSetting setting;
-    setting.first = static_cast<std::size_t>(arguments[flags::page]);
+    setting.first = first_page(arguments[flags::page]);
     setting.ink = ink_of(arguments);
     const bool reads = isatty(STDIN_FILENO) == 0;
     setting.read = [&]() -> std::optional<std::string> {

@@ -353,6 +353,8 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
         attn::add_rules(document, plan, table);
     document.command = command_line(
         "", arguments.has(flags::hide_mistake) ? without_mistake(arguments) : arguments);
+    if (before == nullptr) document.opening = opening_of(arguments, plan);
+    if (takes_hints(arguments)) document.word_columns = terminal_columns(arguments).value_or(0);
     document.before = std::move(before);
     if (arguments.has(flags::html_compare) && format_of(arguments).answers) {
         document.name = "this walk";

@@ -12,6 +12,11 @@ namespace app {
 /// The flags of a walk that no other command has.
 const std::vector<Flag>& walk_own_flags();
 
+/// Sentences in front of a first walk: its input and sizes, what random numbers can tell, the
+/// letters of formulas, and how to see less and more. Empty if a flag changes more than the input,
+/// or anything on the way to a file or a pipe.
+std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan& plan);
+
 /// The command line that is worth trying after a walk: what its mistake does, what lint would find,
 /// or where one of its own numbers comes from.
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,

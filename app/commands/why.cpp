@@ -91,8 +91,9 @@ void refuse_flags_of_walks(const Arguments& arguments) {
     for (const Arguments::Said& said : arguments.said()) {
         const bool goes = std::ranges::any_of(
             std::vector<Name>{flags::cell, flags::model_file, flags::tokenizer, flags::text,
-                              flags::ids, flags::top, flags::bugs, flags::without, flags::memory,
-                              flags::json, flags::output, flags::color, flags::config},
+                              flags::ids, flags::top, flags::temperature, flags::bugs,
+                              flags::without, flags::memory, flags::json, flags::output,
+                              flags::color, flags::config},
             [&](const Name& name) { return said.flag->is(name); });
         if (goes || said.implied) continue;
         throw attn::ConfigError(said.flag->name +
@@ -150,7 +151,7 @@ std::string next_text(const std::string& head, NextToken next, std::size_t top,
 }
 
 std::string next_json(const Model& model, const NextToken& next, std::optional<std::int64_t> other,
-                      const ModelMistake* mistake) {
+                      double temperature, const ModelMistake* mistake) {
     std::vector<attn::JsonText> parts;
     for (const auto& [part, logit] : next.parts) {
         parts.push_back({{"part", part}, {"logit", logit}});
@@ -161,6 +162,7 @@ std::string next_json(const Model& model, const NextToken& next, std::optional<s
                               .with("probability", next.probability)
                               .with("logit", next.logit);
     if (other) json = json.with("other", *other);
+    if (temperature != 1) json = json.with("temperature", temperature);
     if (next.sum != next.logit) json = json.with("sum", next.sum);
     return (mistake != nullptr ? json.with("bug", mistake->id) : json)
         .with("parts", parts, ",\n ")
@@ -169,7 +171,7 @@ std::string next_json(const Model& model, const NextToken& next, std::optional<s
 
 /// The lines that say what the parts are of.
 std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& asked,
-                    const NextToken& next, std::optional<std::int64_t> other) {
+                    const NextToken& next, std::optional<std::int64_t> other, double temperature) {
     const std::string word = quoted(model, next.id), last = quoted(model, ids.back());
     const std::string name = asked.place.empty() ? "next" : "lens[" + asked.place + "]";
     std::string text = model.left_out.empty() ? "" : name_of(model) + ":\n";
@@ -179,9 +181,11 @@ std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& 
                         next.id, *other, next.logit, word, quoted(model, *other), last)
                   : fmt::format(
                         "{}[{}] = {:.6f}   {} after {}{}\n"
-                        "  = exp(logit) / sum over all tokens, logit {:.4f}\n",
+                        "  = exp({}) / sum over all tokens, logit {:.4f}\n",
                         name, next.id, next.probability, word, last,
-                        asked.place.empty() ? "" : ", if the model stopped there", next.logit);
+                        asked.place.empty() ? "" : ", if the model stopped there",
+                        temperature == 1 ? "logit" : fmt::format("logit / {:g}", temperature),
+                        next.logit);
     const double cap = model.architecture.logit_softcap;
     if (cap > 0) text += fmt::format("  which is {:.4f} before the cap of {:g}\n", next.sum, cap);
     return text + "  = what each part of the model adds to " + (other ? "it" : "the logit") + "\n";
@@ -208,14 +212,23 @@ void why_next(const Arguments& arguments) {
     if (!asked.place.empty()) place = attn::models::parse_place(asked.place, model);
     std::optional<std::int64_t> other;
     if (!asked.other.empty()) other = token_of(model, asked.other, cell);
+    const double temperature = arguments[flags::temperature].value_or(1);
+    if (!(temperature > 0)) {
+        throw attn::ConfigError(
+            "--temperature of why must be above 0: logits are divided by it, and at 0 the "
+            "likeliest token has probability 1");
+    }
+    if (other && temperature != 1) {
+        report_note("--temperature has no effect here: it needs one token, as in next[she]");
+    }
     say_cost(arguments, model, {ids.size()});
     const attn::models::NextTokens all(model, mistake, ids, place, without_of(arguments, model));
-    const NextToken next = other ? all.difference(id, *other) : all.of(id);
+    const NextToken next = other ? all.difference(id, *other) : all.of(id, temperature);
     const auto top = arguments[flags::top];
-    const std::string head = head_of(model, ids, asked, next, other);
+    const std::string head = head_of(model, ids, asked, next, other, temperature);
     write_text_or_json(
         arguments, [&] { return next_text(head, next, top, mistake); },
-        [&] { return next_json(model, next, other, mistake); });
+        [&] { return next_json(model, next, other, temperature, mistake); });
 }
 
 /// The walk of a step; that of another variant where --variant fused does not keep it.
@@ -277,9 +290,15 @@ std::string block_line(const Arguments& arguments, const attn::Walked& walk,
     return origin.empty() ? "" : "in the file: " + origin + "\n";
 }
 
+/// True if the cell is a token of a trained model.
+bool is_of_model(const Arguments& said) {
+    const std::string cell = said[flags::cell];
+    return cell.starts_with("next[") || cell.starts_with("lens[");
+}
+
 int run_why(const Arguments& said) {
     std::string wanted = said[flags::cell];
-    if (wanted.starts_with("next[") || wanted.starts_with("lens[")) {
+    if (is_of_model(said)) {
         why_next(said);
         return 0;
     }
@@ -330,6 +349,8 @@ const std::vector<Flag>& why_flags() {
             .demanded(),
         {flags::depth, "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},
         {flags::top, "N", "terms of a sum that are shown, the largest first", integer(1), "12"},
+        Flag{flags::temperature, "X", "divide the logits of next[...] by it", number(), "1"}
+            .needing({is_of_model, nullptr, "a token of a trained model: next[upon]"}),
         Flag{flags::what_ifs, "SETTING",
              "the same cell under another setting, such as mask=none; of weights the row",
              such_as(settings)}

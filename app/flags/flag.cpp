@@ -227,7 +227,7 @@ void check_all(const std::vector<Arguments::Said>& all) {
                                                   : "leave one of them out"));
         }
         if (!flag.takes_value() && !said->text.empty() &&
-            !(flag.sets() && (said->text == off || said->text == "true"))) {
+            !(flag.may_be_off() && (said->text == off || said->text == "true"))) {
             refuse_value(flag, said->text);
         }
         if (flag.takes_value()) check(flag, said->text);
@@ -247,6 +247,9 @@ std::string meant_by(const Arguments& arguments, const std::string& word, const 
     if (arguments.find("-" + name) != nullptr) return "-" + name;
     const std::string here = said_here(arguments, word, next);
     if (!here.empty()) return here;
+    const Flag* off_by =
+        name.starts_with("--no-") ? arguments.find("--" + name.substr(5)) : nullptr;
+    if (off_by != nullptr && off_by->may_be_off()) return off_by->name + "=" + std::string(off);
     return name == "-V" ? "--version" : attn::closest(name, names_of(arguments));
 }
 
@@ -255,16 +258,20 @@ std::string meant_by(const Arguments& arguments, const std::string& word, const 
 std::string said_here(const Arguments& arguments, const std::string& word,
                       const std::string& next) {
     const std::string name = before(word, '=');
-    const std::string here = attn::called_here(name, names_of(arguments));
+    const std::string typed = word == name ? next : word.substr(name.size() + 1);
+    std::string here = attn::called_here(name + "=" + typed, names_of(arguments));
+    if (here.empty()) here = attn::called_here(name, names_of(arguments));
     const std::string value = name.substr(std::min(name.find_first_not_of('-'), name.size()));
-    for (const char* flag : {"--preset", "--only", "--model-file", "--mask", "--format", "--bug"}) {
+    const bool is_count = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
+    for (const char* flag : {"--preset", "--only", "--model-file", "--mask", "--format", "--bug",
+                             "--variant", "--dtype", "--example", "--topic", "--count"}) {
         const Flag* row = here.empty() ? arguments.find(flag) : nullptr;
         if (row == nullptr) continue;
         const std::vector<std::string> words = row->takes.words();
-        if (std::ranges::find(words, value) != words.end()) return flag + (" " + value);
+        const bool counts = is_count && row->takes.kind == Kind::integer;
+        if (counts || std::ranges::find(words, value) != words.end()) return flag + (" " + value);
     }
     if (here.empty()) return {};
-    const std::string typed = word == name ? next : word.substr(name.size() + 1);
     const std::string flag = "--" + before(here, ' ');
     // Others mean the step by it, not the file of parameters.
     if (flag == "--weights") return arguments.find(flags::only) != nullptr ? "--only weights" : "";

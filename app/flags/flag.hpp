@@ -99,6 +99,8 @@ struct Flag {
         const bool by_setting = setting != nullptr && setting->set != nullptr;
         return (set != nullptr || by_setting) && !is(of_source);
     }
+    /// True if `--name=false` switches it off.
+    bool may_be_off() const { return sets() && !takes_value(); }
     void take(attn::WalkConfig& config, const std::string& text) const {
         set != nullptr ? set(config, *this, text) : setting->set(config, name, text);
     }

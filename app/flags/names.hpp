@@ -51,8 +51,8 @@ inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, 
     heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"}, loss{"--loss"},
     mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"}, memory{"--memory"},
     memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"}, name{"NAME"},
-    notebook{"--notebook"}, only{"--only"}, output{"--output"}, pad_id{"--pad-id"}, plot{"--plot"},
-    preset{"--preset"}, projection{"--projection"}, save_config{"--save-config"},
+    notebook{"--notebook"}, only{"--only"}, output{"--output"}, page{"PAGE"}, pad_id{"--pad-id"},
+    plot{"--plot"}, preset{"--preset"}, projection{"--projection"}, save_config{"--save-config"},
     save_dir{"--save-dir"}, sci_mode{"--sci-mode"}, script{"--script"}, seq_len{"--seq-len"},
     shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, tested_step{"--step"},
     text{"--text"}, text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"},
@@ -69,8 +69,7 @@ inline constexpr Texts bugs{"--bug"}, learn{"--learn"}, map{"--map"}, memory_tex
 
 using Count = Key<std::size_t>;
 inline constexpr Count batch{"--batch"}, depth{"--depth"}, head_dim{"--head-dim"}, heads{"--heads"},
-    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, page{"PAGE"}, rounds{"--rounds"},
-    top{"--top"};
+    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, rounds{"--rounds"}, top{"--top"};
 using MaybeCount = Key<std::optional<std::size_t>>;
 inline constexpr MaybeCount columns{"--columns"}, edgeitems{"--edgeitems"}, kv_heads{"--kv-heads"},
     likeliest{"--top"}, linewidth{"--linewidth"}, repeat{"--repeat"}, top_k{"--top-k"},

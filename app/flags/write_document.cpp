@@ -34,6 +34,7 @@ void print_at_a_pace(const attn::Document& document, const Render& render, bool 
         part.sections = {section};
         render(part, [&output](std::string_view text) { output.write(text); });
         part.command.clear();
+        part.opening.clear();
         output.flush();
     }
 }

@@ -21,17 +21,28 @@ constexpr const char* topics =
 /// Flags for a beginner, as they could be typed.
 constexpr std::pair<const char*, const char*> first_month[] = {
     {"--text 'the cat sat'", "words to attend over"},
+    {"--example adjective", "a head that means something, its matrices set by hand"},
     {"--heads 2", "number of heads; --head-dim 8: features of each"},
+    {"--embed-dim 8", "features of a token; --seq-len 5: random tokens"},
     {"--mask causal", "nobody looks ahead; or padding, window:4, ..."},
     {"--preset llama3", "the settings of a family of models (--list-presets)"},
     {"--model-file stories", "walk through a trained model; --layer 2: its layer 2"},
     {"--notebook 002", "the settings of a replayed notebook"},
-    {"--variant loop", "computed by loops; or vectorized, fused"},
-    {"--seed 7", "other random numbers"},
+    {"--variant loop", "computed by loops; or vectorized, fused; --seed 7"},
     {"--bug scale-missing", "make a known mistake (attn-explain bugs)"},
-    {"--only weights,context", "these steps only"},
-    {"--detail", "parameters and the parts of softmax too"},
+    {"--only weights,context", "these steps only; --detail: parameters and parts too"},
     {"-o walk.html", "write to a file; or --format numpy, json, svg, ..."}};
+
+/// Flags that few people need, which the list of all flags leaves out unless it is asked for them.
+constexpr const char* rare =
+    "--merge --no-merge --model --norm-eps --x-norm-eps --qk-norm-place --mla-query-rank "
+    "--mla-absorbed --embed --theme --width --columns --linewidth --edgeitems --sci-mode --pace "
+    "--memory-len --mask-true --causal-align";
+
+bool is_rare(const Flag& flag) {
+    const std::vector<std::string> names = split(rare, ' ');
+    return flag.group == last_group || std::ranges::find(names, flag.name) != names.end();
+}
 
 /// An entry of a list: a name, and beside it what is to be said of it.
 std::string entry(const std::string& name, const std::string& text) {
@@ -197,7 +208,10 @@ std::string topic_help(const std::string& word) {
     };
     const auto fits = [&](const Flag& flag) {
         if (word.starts_with('-')) return flag.name == word || flag.letter == word;
-        return is_in(flag.name) || is_in(flag.group) || is_in(flag.need.what);
+        const std::vector<std::string> choices = flag.takes.words();
+        const bool is_choice =
+            flag.takes.only_these && std::ranges::find(choices, word) != choices.end();
+        return is_choice || is_in(flag.name) || is_in(flag.group) || is_in(flag.need.what);
     };
     const std::string meaning = word_help(word);
     std::string text = flag_list(commands().front(), "", fits);
@@ -236,7 +250,7 @@ std::string topic_help(const std::string& word) {
     throw attn::ConfigError("there is no help on '" + word + "': attn-explain help lists what is");
 }
 
-std::string whole_help(const Command& command) {
+std::string whole_help(const Command& command, bool with_rare) {
     std::string text = head(command);
     if (command.name.empty()) {
         text +=
@@ -246,7 +260,14 @@ std::string whole_help(const Command& command) {
     }
     if (!positionals_of(command).empty()) text += "\nArguments\n";
     for (const Flag* positional : positionals_of(command)) text += flag_entry(*positional);
-    text += flag_list(command, "", [](const Flag&) { return true; });
+    const bool shows_all = with_rare || !command.name.empty();
+    const std::vector<const Flag*> own = own_flags_of(command);
+    const auto hidden =
+        std::ranges::count_if(own, [&](const Flag* flag) { return !shows_all && is_rare(*flag); });
+    text += flag_list(command, "", [&](const Flag& flag) { return shows_all || !is_rare(flag); });
+    if (hidden > 0) {
+        text += fmt::format("\n{} flags that are rarely needed: attn-explain --help all\n", hidden);
+    }
     const std::string others = about_other_flags(command);
     return text + (others.empty() ? "" : "\n" + others + "\n") + example_list(command);
 }

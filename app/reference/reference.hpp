@@ -10,14 +10,19 @@ namespace app {
 /// a first month, on one screen.
 std::string short_help(const Command& command);
 
-/// The same with all of its own flags, in lines of at most 80 columns.
-std::string whole_help(const Command& command);
+/// The same with all of its own flags, in lines of at most 80 columns; of a walk without those that
+/// few people need unless `with_rare`.
+std::string whole_help(const Command& command, bool with_rare = true);
 
 /// Explains a word of the field in three sentences, with a formula, a command to try and a page of
 /// the tour; empty for a word that words.txt does not have.
 std::string word_help(const std::string& word);
 
-/// The meaning of a word, and the commands and flags that it stands for: a topic such as masks, part of a name, or a flag.
+/// The number of the page of the tour that is about a word of the field; empty if none is.
+std::string page_on(const std::string& word);
+
+/// The meaning of a word, and the commands and flags that it stands for: a topic such as masks,
+/// part of a name, or a flag.
 /// Errors  ConfigError where there are none.
 std::string topic_help(const std::string& word);
 /// Commands and topics that help proposes.

@@ -44,17 +44,30 @@ std::vector<Word> read_words() {
     return all;
 }
 
-}  // namespace
-
-std::string word_help(const std::string& word) {
+/// Returns the entry of a word, in the singular too; nullptr if there is none.
+const Word* find_word(const std::string& word) {
     static const std::vector<Word> all = read_words();
     const auto parted = [](const std::string& name) {
         return attn::replaced_all(attn::lower(name), {{"-", " "}, {"_", " "}});
     };
-    const auto is_it = [&](const std::string& name) { return parted(name) == parted(word); };
+    const auto is_it = [&](const std::string& name) {
+        return parted(name) == parted(word) || parted(name) + "s" == parted(word);
+    };
     const auto found = std::ranges::find_if(
         all, [&](const Word& each) { return std::ranges::any_of(each.names, is_it); });
-    if (found == all.end()) return "";
+    return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string page_on(const std::string& word) {
+    const Word* found = find_word(word);
+    return found == nullptr ? "" : found->page;
+}
+
+std::string word_help(const std::string& word) {
+    const Word* found = find_word(word);
+    if (found == nullptr) return "";
     const std::vector<std::string> others(found->names.begin() + 1, found->names.end());
     std::string text =
         found->names.front() + (others.empty() ? "" : " (" + attn::joined(others) + ")") + "\n\n";

@@ -57,7 +57,9 @@ TEST_SUITE("app: flags") {
 
     TEST_CASE("a slip of the finger is answered with what was meant") {
         check_refused("--only mask", "pass --mask causal or padding");
-        check_refused("--only merged", "this walk does not have it");
+        check_refused("--only merged", "there is no step 'merged' here: add --heads 2");
+        check_refused("--only sink", "this walk does not have it");
+        check_refused("why 'output[0,0]'", "has no step output: add --output-projection");
     }
 
     TEST_CASE("a text file that is not UTF-8 is named") {
@@ -69,7 +71,7 @@ TEST_SUITE("app: flags") {
     TEST_CASE("no flag passes over an empty argument") {
         std::size_t tried = 0;
         for (const std::string& command : all_commands) {
-            const std::string help = run(command + " --help").out;
+            const std::string help = run(command + " --help all").out;
             for (const std::string& line : lines_of(help)) {
                 const std::size_t start = line.find("--");
                 if (start != 6 || line.size() < 8) continue;

@@ -41,7 +41,7 @@ std::string help_of(const std::string& help, const std::string& flag) {
 
 /// The flags that a command's help lists.
 std::set<std::string> flags_of(const std::string& command) {
-    const std::string help = program::run(command + " --help").out;
+    const std::string help = program::run(command + " --help all").out;
     std::set<std::string> flags;
     static const std::regex form("\n  (?:-[a-z],|   ) (--[a-z-]+)");
     for (std::sregex_iterator it(help.begin(), help.end(), form), end; it != end; ++it) {
@@ -180,7 +180,7 @@ TEST_SUITE("app: reference") {
         const auto complaint = [&](const std::string& arguments) {
             return shell("cd '" + scratch.path().string() + "' && attn-explain " + arguments).err;
         };
-        const std::string help = program::run("--help").out;
+        const std::string help = program::run("--help all").out;
         int with_words = 0;
         for (const std::string& flag : flags_of("")) {
             INFO(flag);

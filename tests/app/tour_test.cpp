@@ -291,6 +291,11 @@ TEST_SUITE("app: tour") {
         Terminal first("PAGER=cat attn-explain | tail -1; PAGER=cat attn-explain", 80, 24);
         CHECK(has(first.wait_for("[ended]"), "\n# next: attn-explain tour  # "));
         CHECK(!has(run("").out, "attn-explain tour"));
+        Terminal shown("attn-explain", 80, 24);
+        const std::string screen = shown.wait_for("# short");
+        CHECK(has(screen, "# Words and positions: life 0, is 1, short 2, "));
+        CHECK(has(screen, "\n# In formulas: t token, q query, k key; c feature of x, "));
+        CHECK(has(screen, "0.3309],   # life\n"));
         Terminal other("PAGER=cat attn-explain --seed 3", 80, 24);
         CHECK(!has(other.wait_for("[ended]"), "attn-explain tour"));
     }

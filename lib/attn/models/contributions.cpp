@@ -146,10 +146,11 @@ std::vector<std::int64_t> NextTokens::likeliest(std::size_t count) const {
     return ids;
 }
 
-NextToken NextTokens::apart(std::int64_t id, std::optional<std::int64_t> other) const {
+NextToken NextTokens::apart(std::int64_t id, std::optional<std::int64_t> other,
+                            double temperature) const {
     const Architecture& a = model_.architecture;
     model_.check_ids({id, other.value_or(id)});
-    const auto all = distribution<double>({logits_.data(), logits_.size()});
+    const auto all = distribution<double>({logits_.data(), logits_.size()}, temperature);
     const auto at = static_cast<std::size_t>(id);
     NextToken next{id, all[at].logit, all[at].probability, sums_(0, at), {}};
     if (other) {

@@ -61,13 +61,16 @@ public:
 
     /// The ids of the `count` likeliest tokens.
     std::vector<std::int64_t> likeliest(std::size_t count) const;
+    /// Its probability is that of logits divided by the temperature.
     /// Errors  ConfigError for an id outside of the vocabulary.
-    NextToken of(std::int64_t id) const { return apart(id, {}); }
+    NextToken of(std::int64_t id, double temperature = 1) const {
+        return apart(id, {}, temperature);
+    }
     /// What is for a token and not for another: the difference of their logits.
-    NextToken difference(std::int64_t id, std::int64_t other) const { return apart(id, other); }
+    NextToken difference(std::int64_t id, std::int64_t other) const { return apart(id, other, 1); }
 
 private:
-    NextToken apart(std::int64_t id, std::optional<std::int64_t> other) const;
+    NextToken apart(std::int64_t id, std::optional<std::int64_t> other, double temperature) const;
 
     using Row = std::vector<double>;
     const Model& model_;

@@ -1,5 +1,6 @@
 #include "attn/core/settings/parse.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -20,6 +21,16 @@ std::errc read_into(std::string_view text, Number& value) {
 
 [[noreturn]] void refuse(std::string_view called, const std::string& reason) {
     throw ConfigError(std::string(called) + reason);
+}
+
+/// Refuses a text that is not `what`, a number. Editors and web pages turn a minus into a dash.
+[[noreturn]] void refuse_number(std::string_view called, const std::string& text,
+                                const std::string& what) {
+    const bool has_dash =
+        std::ranges::any_of(typographic_dashes, [&](auto dash) { return text.starts_with(dash); });
+    refuse(called,
+           ": '" + text + "' is not " + what +
+               (has_dash ? ": it begins with a dash that is not the keyboard's minus" : ""));
 }
 
 }  // namespace
@@ -86,7 +97,7 @@ std::int64_t parse_integer(std::string_view called, const std::string& text, std
                            ? " must be at least " + std::to_string(least) + not_this
                            : " must be at most " + std::to_string(most) + not_this);
     }
-    if (error != std::errc{}) refuse(called, ": '" + text + "' is not a whole number");
+    if (error != std::errc{}) refuse_number(called, text, "a whole number");
     if (text.size() > 1 && text.front() == '0') {
         refuse(called, ": '" + text + "' begins with 0: write " + std::to_string(value));
     }
@@ -96,11 +107,16 @@ std::int64_t parse_integer(std::string_view called, const std::string& text, std
 }
 
 double parse_number(std::string_view called, const std::string& text) {
-    double value = 0;
-    if (read_into(text, value) != std::errc{} || std::isnan(value)) {
-        refuse(called, ": '" + text + "' is not a number");
+    const std::size_t slash = text.find('/');
+    double value = 0, divisor = 1;
+    const std::errc error = read_into(text.substr(0, slash), value);
+    const bool divides =
+        slash == text.npos ||
+        (read_into(text.substr(slash + 1), divisor) == std::errc{} && divisor != 0);
+    if (error != std::errc{} || !divides || std::isnan(value / divisor)) {
+        refuse_number(called, text, "a number");
     }
-    return value;
+    return value / divisor;
 }
 
 std::uint64_t parse_seed(std::string_view called, const std::string& text) {
@@ -108,7 +124,7 @@ std::uint64_t parse_seed(std::string_view called, const std::string& text) {
     if (read_into(text, bits) == std::errc{}) return bits;
     std::int64_t negative = 0;
     if (read_into(text, negative) == std::errc{}) return static_cast<std::uint64_t>(negative);
-    refuse(called, ": '" + text + "' is not a whole number from -2^63 to 2^64-1");
+    refuse_number(called, text, "a whole number from -2^63 to 2^64-1");
 }
 
 Tokens parse_ids(std::string_view called, const std::string& text) {
@@ -132,9 +148,10 @@ std::optional<std::int64_t> parse_pad_id(std::string_view called, const std::str
 
 void refuse_word(std::string_view called, const std::string& text,
                  const std::vector<std::string>& words) {
-    std::string meant = closest(text, words);
     const std::string here = called_here(text, {std::string(called)});
-    if (meant.empty() && !here.empty()) meant = here.substr(here.find(' ') + 1);
+    const std::string value = here.substr(std::min(here.find(' ') + 1, here.size()));
+    std::string meant = here.empty() ? closest(text, words) : value;
+    if (meant.ends_with(':')) meant += "4";
     refuse(called, " does not know '" + text +
                        "': " + (meant.empty() ? "" : "did you mean " + meant + "? ") + "use " +
                        listed(words));

@@ -28,12 +28,15 @@ inline std::string before(const std::string& text, char end) {
 /// `a, b or c`.
 std::string listed(const std::vector<std::string>& words, const std::string& before_last = "or");
 
+/// A minus, an en dash and an em dash: editors and web pages put them in the place of hyphens.
+inline constexpr std::string_view typographic_dashes[] = {"\u2212", "\u2013", "\u2014"};
+
 /// A whole number.  Errors  ConfigError naming the setting.
 std::int64_t parse_integer(std::string_view called, const std::string& text,
                            std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                            std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
-/// A number.  Errors  ConfigError naming the setting.
+/// A number, `0.125` or `1/8`.  Errors  ConfigError naming the setting.
 double parse_number(std::string_view called, const std::string& text);
 
 /// A seed as PyTorch takes it, -2^63 to 2^64-1, as its 64 bits.

@@ -78,13 +78,24 @@ const std::vector<Setting>& settings() {
     return all;
 }
 
+namespace {
+
+std::vector<std::string> names_of_settings() {
+    std::vector<std::string> names;
+    for (const Setting& setting : settings()) names.push_back(setting.name);
+    return names;
+}
+
+}  // namespace
+
 const Setting& find_setting(std::string_view name) {
     const auto found = std::ranges::find(settings(), name, &Setting::name);
     if (found != settings().end()) return *found;
-    std::vector<std::string> names;
-    for (const Setting& setting : settings()) names.push_back(setting.name);
-    throw ConfigError("there is no setting " + shown(name) + did_you_mean(name, names, ""));
+    throw ConfigError("there is no setting " + shown(name) +
+                      did_you_mean(name, names_of_settings(), ""));
 }
+
+std::string setting_with(std::string_view step) { return called_here(step, names_of_settings()); }
 
 std::optional<std::string> said(const Setting& setting, const WalkConfig& config) {
     if (setting.text == nullptr) return std::nullopt;

@@ -89,6 +89,10 @@ const std::vector<Setting>& settings();
 /// Errors  ConfigError for a name that none has.
 const Setting& find_setting(std::string_view name);
 
+/// Returns the setting that gives a walk a step that it lacks, `output-projection` or `heads 2`;
+/// empty if no setting does so by itself.
+std::string setting_with(std::string_view step);
+
 /// The text that sets it as it is; nothing where the configuration leaves it as it begins.
 std::optional<std::string> said(const Setting& setting, const WalkConfig& config);
 /// The value in effect as JSON, `"none"` where there is none; empty for one that records leave out.

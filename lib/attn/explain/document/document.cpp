@@ -55,6 +55,7 @@ const std::vector<std::string>* Document::words_on(const Section& section, const
                                                    std::size_t sequence, std::size_t head) const {
     const auto named = section.features.find(axis);
     if (named != section.features.end()) return &in_head(named->second, head);
+    if (axis == "vocab" && !vocabulary.empty()) return &vocabulary;
     const auto* sequences = tokens_on(section, axis);
     return sequences != nullptr && sequence < sequences->size() ? &(*sequences)[sequence] : nullptr;
 }
@@ -75,6 +76,9 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
     Document document;
     document.query_tokens = plan.query_tokens;
     document.key_tokens = plan.key_tokens;
+    if (const auto* input = std::get_if<Tokens>(&plan.config.input)) {
+        document.vocabulary = input->vocabulary;
+    }
     const Tensor* scores = nullptr;
     for (const Step& step : table) {
         const Tensor* tensor = ledger.find(step.name);

@@ -85,6 +85,11 @@ struct Document {
     /// Words (or ids) of each query and key position, as in Plan; may be empty.
     std::vector<std::vector<std::string>> query_tokens{};
     std::vector<std::vector<std::string>> key_tokens{};
+    std::vector<std::string> vocabulary{};  ///< the word of each row of embedding; may be empty
+    /// Sentences in front of all sections, one a line of printed forms; may be empty.
+    std::vector<Prose> opening{};
+    /// The columns of the terminal that shows the words of rows beside them; 0 without these words.
+    std::size_t word_columns = 0;
     std::string command{};  ///< the command line that makes it
     std::string next{};     ///< one to try next, which printed forms end with; may be empty
     /// The verdict of a check, in a line and as JSON; may be empty. Records have it under this key.

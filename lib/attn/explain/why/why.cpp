@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "attn/core/plan/tokenize.hpp"
+#include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/feature_names.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/notes/told.hpp"
@@ -262,6 +263,8 @@ std::vector<std::string> words_along(const PlannedStep& of, const Tensor& tensor
     const FeatureNames features = feature_names(of, tensor, axis);
     if (!features.empty()) return in_head(features, index_on("head"));
     const std::string& name = tensor.axes()[axis];
+    const auto* input = std::get_if<Tokens>(&of.plan.config.input);
+    if (name == "vocab" && input != nullptr) return input->vocabulary;
     const std::string& side = name == "token" ? of.step.tokens : name;
     const auto& tokens = side == "query" ? of.plan.query_tokens : of.plan.key_tokens;
     if ((side != "query" && side != "key") || tokens.empty()) return {};
@@ -316,10 +319,16 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
                           " is not a cell: write a step and its indices, weights[0,1]");
     }
     Cell cell{text.substr(0, open), {}, 0};
+    const bool is_lacking =
+        !ledger.has(cell.step) && std::ranges::find(table, cell.step, &Step::name) != table.end();
+    if (const std::string setting = setting_with(cell.step); is_lacking && !setting.empty()) {
+        throw ConfigError("this walk has no step " + cell.step + ": add " + "$"_told + setting);
+    }
     const Tensor& tensor = ledger[cell.step];
     const Step& step = find_step(table, cell.step);
     std::vector<std::string> words(1);
-    for (const char c : text.substr(open + 1, text.size() - open - 2)) {
+    const std::string indices = text.substr(open + 1, text.size() - open - 2);
+    for (const char c : replaced_all(indices, {{"][", ","}})) {
         if (c == ',') {
             words.emplace_back();
         } else if (c != ' ' && c != '\'' && c != '"') {

@@ -1,13 +1,15 @@
 #include "attn/ground/text/strings.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 namespace attn {
 namespace {
 
-/// Names of this program, a setting with its value or a step, and other names for each, between
-/// blanks. A value that ends in a colon goes on with the number that was given.
+/// Names of this program, a setting with its value, a step, a command or a mistake, and other names
+/// for each, between blanks; `dim=-1` is a name together with its value. A value that ends in a
+/// colon goes on with the number that was given.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"heads", " num-heads n-heads n-head nhead nheads num-attention-heads attention-heads "},
     {"kv-heads", " gqa num-kv-heads n-kv-heads n-kv-head num-key-value-heads num-groups "},
@@ -15,6 +17,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"embed-dim", " d-model dmodel dim hidden-size hidden-dim n-embd embedding-dim emb-dim "},
     {"head-dim", " d-k dk d-head dim-head head-size key-dim kdim "},
     {"value-dim", " d-v dv vdim v-head-dim "},
+    {"seq-len 4 --embed-dim 8", " shape "},
     {"seq-len", " seq-length seqlen sequence-length length max-len context-length block-size "},
     {"batch", " batch-size bs bsz "},
     {"vocab-size", " vocab n-vocab num-embeddings "},
@@ -22,25 +25,37 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"text", " sentence prompt words "},
     {"ids", " input-ids token-ids "},
     {"memory-text", " cross-attention cross source encoder "},
-    {"mask causal", " is-causal autoregressive causal-mask look-ahead decoder tril "},
-    {"mask causal,window:", " window window-size sliding-window swa local "},
+    {"mask causal",
+     " is-causal autoregressive causal-mask look-ahead decoder tril triu lower lower-triangular "
+     "triangular future subsequent true masked-scores "},
+    {"mask causal,window:", " window window-size sliding sliding-window swa local "},
+    {"mask none", " no-mask full bidirectional unmasked false "},
     {"mask padding", " pad key-padding-mask padding-mask "},
     {"mask", " attn-mask attention-mask "},
-    {"position-bias alibi", " alibi "},
+    {"position-bias alibi", " alibi slopes biased-scores "},
     {"position-embedding sinusoidal", " sinusoidal positional-encoding "},
     {"position-embedding learned", " learned-positions wpe "},
-    {"rope half", " rotary rotary-embedding "},
+    {"rope half", " rotary rotary-embedding rotated-query rotated-key "},
     {"rope-theta", " theta rotary-base rope-base "},
-    {"softcap", " soft-cap attn-logit-softcapping logit-cap "},
+    {"softcap", " soft-cap attn-logit-softcapping logit-cap capped-scores "},
     {"sink zero", " sinks attention-sink softmax1 off-by-one "},
+    {"scale head-dim", " sqrt sqrt-d sqrt-dk "},
+    {"scale none", " no-scale no-scaling unscaled "},
+    {"softmax-axis key", " softmax=-1 softmax-dim=-1 axis=-1 dim=-1 -1 "},
+    {"softmax-axis query", " softmax=-2 softmax-dim=-2 axis=-2 dim=-2 -2 "},
+    {"softmax-axis head", " softmax=-3 softmax-dim=-3 axis=-3 dim=-3 -3 "},
     {"softmax-axis", " softmax softmax-dim axis "},
-    {"qk-norm head", " qk-layernorm qk-layer-norm use-qk-norm "},
+    {"qk-norm head", " qk-layernorm qk-layer-norm use-qk-norm normed-query normed-key "},
     {"past", " kv-cache cache use-cache "},
-    {"bias", " qkv-bias use-bias attention-bias "},
-    {"output-projection", " out-proj o-proj w-o c-proj "},
+    {"bias", " qkv-bias use-bias attention-bias b-query b-key b-value "},
+    {"output-projection", " out-proj o-proj w-o c-proj output w-output "},
+    {"heads 2", " merged projected-query projected-key projected-value "},
     {"projection mha", " mha multihead multihead-attention "},
     {"variant fused", " flash flash-attention sdpa "},
     {"dtype float64", " float64 double fp64 "},
+    {"dtype float32", " float single fp32 "},
+    {"dtype float16", " half fp16 "},
+    {"dtype bfloat16", " bf16 "},
     {"seed", " random-seed manual-seed random-state "},
     {"model-file", " checkpoint ckpt pretrained model-name "},
     {"no-notes", " quiet silent brief "},
@@ -48,10 +63,17 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"why", " explain derive derivation trace "},
     {"heatmap", " plot draw shade "},
     {"only", " step steps show print "},
-    {"precision", " decimals digits "},
+    {"precision", " decimals digits round rounding "},
+    {"list-steps", " list "},
     {"output", " out outfile output-file save o proj result "},
     {"bug", " mistake "},
     {"tokens", " max-new-tokens max-tokens num-tokens "},
+    {"bugs", " list-bugs mistakes list-mistakes errors "},
+    {"attentions", " list-attentions architectures "},
+    {"examples", " list-examples "},
+    {"tour", " tutorial lessons "},
+    {"scale-missing", " no-scale no-scaling unscaled not-scaled missing-scale "},
+    {"mask-not-applied", " no-mask unmasked mask-missing missing-mask "},
     {"weights", " attention attn attention-weights attn-weights att probs probabilities softmax "},
     {"scores", " logits attention-logits attn-scores attention-scores dots qk energy energies "},
     {"context", " ctx attn-output attention-output "},
@@ -67,9 +89,11 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"Tk", " t n seq-len "},
 };
 
-/// The word without leading dashes, in small letters, its parts joined by dashes.
+/// The word in lower case, its parts joined by dashes, without the dashes of a flag.
 std::string plain(std::string_view word) {
-    std::string text = lower(word.substr(std::min(word.find_first_not_of('-'), word.size())));
+    const std::size_t start = std::min(word.find_first_not_of('-'), word.size());
+    const bool is_negative = start == 1 && std::isdigit(static_cast<unsigned char>(word[1])) != 0;
+    std::string text = lower(is_negative ? word : word.substr(start));
     for (char& c : text) c = c == '_' || c == ' ' ? '-' : c;
     return text;
 }

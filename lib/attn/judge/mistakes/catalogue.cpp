@@ -121,9 +121,11 @@ const Mistake& find_mistake(std::string_view id) {
     if (const std::string meant = closest(id, families); close.empty() && !meant.empty()) {
         close = " " + meant;
     }
-    throw ConfigError(
-        "there is no mistake '" + std::string(id) + "'" +
-        (close.empty() ? ": attn-explain bugs lists them" : "; do you mean one of:" + close));
+    const std::string here = called_here(id, families);
+    throw ConfigError("there is no mistake '" + std::string(id) + "'" +
+                      (!here.empty()   ? "; did you mean " + here + "?"
+                       : close.empty() ? ": attn-explain bugs lists them"
+                                       : "; do you mean one of:" + close));
 }
 
 namespace {

@@ -1,17 +1,56 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/ground/text/text_pieces.hpp"
 #include "attn/show/render/number_form.hpp"
 
 namespace attn {
+
+/// Words beside the rows of a tensor, as comments on the same line, for a terminal.
+class RowWords {
+public:
+    /// `word_of` returns the word of a row, or an empty text. No line gets longer than `columns`.
+    RowWords(std::function<std::string(std::size_t row)> word_of, std::size_t columns, Ink ink)
+        : word_of_(std::move(word_of)), columns_(columns), ink_(ink) {}
+
+    /// Notes that a row ends here, on a line of `used` columns, and that `brackets` may follow it.
+    void end_row(const TextPieces& text, std::size_t row, std::size_t used, std::size_t brackets) {
+        row_ = row;
+        line_begin_ = text.size() - used;
+        column_ = used + brackets + 2;
+    }
+
+    /// Writes the word of the row that has ended, if it is not written yet.
+    void write(TextPieces& text) {
+        if (!row_) return;
+        const std::string word = word_of_(*row_);
+        row_.reset();
+        const std::size_t used = text.size() - line_begin_;
+        const std::size_t column = std::max(column_, used + 2);
+        constexpr std::size_t narrowest = 8;
+        if (word.empty() || column + narrowest > columns_) return;
+        text.repeat(column - used, ' ');
+        text << ink_.of(ink_.formula, cut_to("# " + word, columns_ - column));
+    }
+
+private:
+    std::function<std::string(std::size_t)> word_of_;
+    std::size_t columns_;
+    Ink ink_;
+    std::optional<std::size_t> row_{};
+    std::size_t line_begin_ = 0;
+    std::size_t column_ = 0;  ///< where the word goes
+};
 
 /// Writes brackets, separators and line breaks around the cells of a tensor, as PyTorch and NumPy
 /// both nest them. How the dots of a cut row are among its cells is for each library to say.
@@ -28,6 +67,9 @@ public:
             write_parts(position, offset);
         }
     }
+
+    /// Writes these words beside the rows, that of the last one excepted.
+    void write_words(RowWords* words) { words_ = words; }
 
     /// The columns of the last line so far.
     std::size_t last_line() const { return hang_ + text_.size() - line_begin_; }
@@ -102,6 +144,9 @@ private:
             is_first_ = false;
         }
         write_cells(offset + tail_begin(axis), offset + axis.length);
+        if (words_ != nullptr) {
+            words_->end_row(text_, offset / axis.length, last_line(), shown_.dimension() + 1);
+        }
         text_ << ']';
     }
 
@@ -112,6 +157,7 @@ private:
         const auto begin_part = [&] {
             if (!first) {
                 text_ << part_end_;
+                if (words_ != nullptr) words_->write(text_);
                 text_.repeat(lines, '\n');
                 text_.repeat(hang_ - lines, ' ');
             }
@@ -140,6 +186,7 @@ private:
     /// Where the first cell of the last line begins; where it would begin as long as there is none.
     std::size_t line_begin_;
     bool is_first_ = true;  ///< nothing is in the row yet
+    RowWords* words_ = nullptr;
 };
 
 /// A box of a flow diagram, or a bend of an arrow on its way past a layer.

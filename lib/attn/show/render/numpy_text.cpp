@@ -38,7 +38,8 @@ private:
 
 }  // namespace
 
-void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options) {
+void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options,
+                     RowWords* words) {
     const Settings settings = settings_for(options, numpy_defaults);
     if (tensor.dimension() == 0) {
         text << scalar_text(tensor, 0);
@@ -58,9 +59,12 @@ void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions&
             return numpy_form(data, measured, settings, type);
         };
         const Cells cells = cells_of(array.data(), measured, options, 5, form_of);
-        NumpyLayout(text, shown, cells, settings.linewidth).write_axis(0, 0);
+        NumpyLayout layout(text, shown, cells, settings.linewidth);
+        layout.write_words(words);
+        layout.write_axis(0, 0);
     };
     std::visit(write, tensor.values());
+    if (words != nullptr) words->write(text);
 }
 
 std::string numpy_str(const Tensor& tensor, const PrintOptions& options) {

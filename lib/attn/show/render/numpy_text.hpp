@@ -7,6 +7,8 @@
 
 namespace attn {
 
+class RowWords;
+
 /// The text of `print(array)` in NumPy (its `str`), byte for byte. A scalar is printed alone, with
 /// the digits that identify it, whatever the precision.
 ///
@@ -14,6 +16,7 @@ namespace attn {
 std::string numpy_str(const Tensor& tensor, const PrintOptions& options = {});
 
 /// The same, written in pieces: the memory they take does not grow with the array.
-void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
+void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {},
+                     RowWords* words = nullptr);
 
 }  // namespace attn

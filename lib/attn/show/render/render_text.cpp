@@ -4,6 +4,7 @@
 
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/show/render/layout.hpp"
 #include "attn/show/render/number_form.hpp"
 #include "attn/show/render/numpy_text.hpp"
 #include "attn/show/render/plain_text.hpp"
@@ -68,6 +69,10 @@ void write_sections(const Document& document, const PrintOptions& options, Words
     TextPieces text(sink);
     Comments comments(columns, options.ink, text);
     bool first = true;
+    if (words == Words::all && !document.opening.empty()) {
+        for (const Prose& sentence : document.opening) comments.write(sentence);
+        text << '\n';
+    }
     for (const Section& section : document.sections) {
         if (!section.shown) continue;
         if (!first && apart) text << '\n';
@@ -89,22 +94,45 @@ void write_sections(const Document& document, const PrintOptions& options, Words
     text.flush();
 }
 
-}  // namespace
+/// The word of a row of a tensor: a token, or the name of a feature; empty without words.
+std::string word_of_row(const Document& document, const Section& section, const Tensor& tensor,
+                        std::size_t row) {
+    std::size_t sequence = document.picked_sequence(section).value_or(0), head = 0, place = 0;
+    const std::size_t rows = tensor.dimension() - 2;
+    for (std::size_t axis = rows + 1; axis-- > 0;) {
+        const std::string& name = tensor.axes()[axis];
+        const std::size_t index = section.whole_index(axis, row % tensor.shape()[axis]);
+        row /= tensor.shape()[axis];
+        if (axis == rows) place = index;
+        if (name == "batch") sequence = index;
+        if (name == "head") head = index;
+    }
+    const auto* words = document.words_on(section, tensor.axes()[rows], sequence, head);
+    return words == nullptr || place >= words->size() ? "" : visible((*words)[place]);
+}
 
-void write_content(TextPieces& text, const Section& section, TextForm form,
-                   const PrintOptions& chosen) {
+/// Writes the content of a section; `words` may be null.
+void write_rows_of(TextPieces& text, const Section& section, TextForm form,
+                   const PrintOptions& chosen, RowWords* words) {
     const auto* tensor = std::get_if<Tensor>(&section.content);
     PrintOptions options = chosen;
     if (options.certain_digits && section.bound) options.bound = &*section.bound;
     if (tensor == nullptr) {
         text << std::get<std::string>(section.content);
     } else if (form == TextForm::torch) {
-        write_torch_text(text, *tensor, options, section.suffix);
+        write_torch_text(text, *tensor, options, section.suffix, words);
     } else if (form == TextForm::numpy) {
-        write_numpy_str(text, *tensor, options);
+        write_numpy_str(text, *tensor, options, words);
     } else {
         write_plain_text(text, *tensor, options);
     }
+}
+
+}  // namespace
+
+void write_content(TextPieces& text, const Section& section, TextForm form,
+                   const PrintOptions& options) {
+    write_rows_of(text, section, form, options, nullptr);
 }
 
 std::string content_text(const Section& section, TextForm form, const PrintOptions& options) {
@@ -116,7 +144,15 @@ void render_text(const Document& document, TextForm form, const PrintOptions& op
     const bool apart = words == Words::all || form == TextForm::plain;
     write_sections(document, options, words, apart, sink,
                    [&](TextPieces& text, const Section& section) {
-                       write_content(text, section, form, options);
+                       const auto* tensor = std::get_if<Tensor>(&section.content);
+                       if (document.word_columns == 0 || !tensor || tensor->dimension() < 2) {
+                           return write_content(text, section, form, options);
+                       }
+                       const auto word_of = [&](std::size_t row) {
+                           return word_of_row(document, section, *tensor, row);
+                       };
+                       RowWords beside(word_of, document.word_columns, options.ink);
+                       write_rows_of(text, section, form, options, &beside);
                    });
 }
 

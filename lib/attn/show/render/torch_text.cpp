@@ -55,7 +55,7 @@ std::vector<std::string> suffixes_of(const Tensor& tensor, DType default_dtype) 
 }  // namespace
 
 void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions& options,
-                      std::string_view suffix) {
+                      std::string_view suffix, RowWords* words) {
     const Settings settings = settings_for(options, torch_defaults);
     text << prefix;
     // PyTorch counts two columns more than the last line has.
@@ -71,6 +71,7 @@ void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions
                     array.data(), shown, options, word_width(tensor, shown),
                     [&](const auto* data) { return torch_form(survey(data, shown), settings); });
                 TorchLayout layout(text, shown, cells, settings.linewidth);
+                layout.write_words(words);
                 layout.write_axis(0, 0);
                 line += layout.last_line();
             },
@@ -91,6 +92,7 @@ void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions
         text << note;
     }
     text << ')';
+    if (words != nullptr) words->write(text);
 }
 
 std::string torch_text(const Tensor& tensor, const PrintOptions& options, std::string_view suffix) {

@@ -8,6 +8,8 @@
 
 namespace attn {
 
+class RowWords;
+
 /// The text that PyTorch prints for a tensor: `tensor([[ 0.3367,  0.1288], ...])`, byte for byte.
 ///
 /// `suffix` is an autograd note, `requires_grad=True` or `grad_fn=<...>`, or empty.
@@ -18,9 +20,10 @@ namespace attn {
 std::string torch_text(const Tensor& tensor, const PrintOptions& options = {},
                        std::string_view suffix = {});
 
-/// The same, written in pieces: the memory it takes does not grow with the tensor.
+/// The same, written in pieces: the memory it takes does not grow with the tensor. Words beside its
+/// rows are comments of Python.
 void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {},
-                      std::string_view suffix = {});
+                      std::string_view suffix = {}, RowWords* words = nullptr);
 
 /// The text of a shape as PyTorch prints it: `torch.Size([2, 4])`.
 std::string torch_size_text(const Shape& shape);
