@@ -77,7 +77,7 @@ public:
 
     /// The cell looked at, in the whole tensor.  Errors  ConfigError where there is none.
     attn::Cell cell() const;
-    /// `weights[0,2,3] = 0.1553   head 0, query 'short', key 'eat'`
+    /// `weights[0,2,3] = 0.1739   head 0, query 'short', key 'eat'`
     std::string cell_line() const;
     /// The note on the current matrix: for the first one, that on the step.
     std::string note_here() const;

@@ -56,7 +56,7 @@ std::string tour_json();
 /// The answer to what a page lets one try, and where it can be seen.
 struct TourAnswer {
     attn::RightAnswer right{};
-    std::string text{};                   ///< `0.1553`, `'eat'`
+    std::string text{};                   ///< `0.1739`, `'eat'`
     std::vector<std::string> shown_by{};  ///< the words of the command that derives it, if any
 };
 
