@@ -72,21 +72,30 @@ std::string about_second_value(const Command& command, const Words& words, std::
         return alone->name + " stands alone: leave " + word + " out; " + alone->name +
                "=false switches it off";
     }
-    const Flag* owner = at > 1 ? rows.find(words[at - 2]) : nullptr;
+    const std::string before_it = at > 0 ? words[at - 1] : "";
+    const bool is_joined = before_it.starts_with("--") && before_it.find('=') != before_it.npos;
+    const std::string name = is_joined ? before(before_it, '=') : at > 1 ? words[at - 2] : "";
+    const std::string value = is_joined ? before_it.substr(name.size() + 1) : before_it;
+    const Flag* owner = rows.find(name);
     if (owner == nullptr || !owner->takes_next_word()) return {};
-    const bool is_number = owner->takes.kind == Kind::integer ||
-                           owner->takes.kind == Kind::number || owner->value == "N";
-    if (is_number && word.find_first_not_of("+-.0123456789") == word.npos) {
-        return owner->name + " takes one number: leave " + words[at - 1] + " or " + word + " out";
-    }
-    const Words choices = owner->takes.words();
-    const bool is_text = owner->takes.kind == Kind::text && !is_number;
+    const Takes& takes = owner->takes;
+    const Words choices = takes.words();
     const bool is_choice = std::ranges::find(choices, word) != choices.end();
-    if (!is_text && !is_choice && owner->takes.kind != Kind::list) return {};
+    const bool is_list = takes.kind == Kind::list || (is_choice && !takes.only_these);
+    const bool is_number =
+        takes.kind == Kind::integer || takes.kind == Kind::number || owner->value == "N";
+    const bool is_like_it =
+        is_number ? word.find_first_not_of("+-.0123456789") == word.npos : is_choice;
+    if (is_like_it && !is_list) {
+        return owner->name + " takes one value: leave " + value + " or " + word + " out";
+    }
+    const bool is_text = takes.kind == Kind::text && !is_number;
+    if (!is_text && !is_list) return {};
     const std::string rest =
         is_text ? " " + sentence : "," + attn::joined(split(sentence, ' '), ",");
+    const std::size_t first = is_joined ? at - 1 : at - 2;
     const std::string meant =
-        with_others(command, words, at - 2, {owner->name, words[at - 1] + rest}, count + 2);
+        with_others(command, words, first, {owner->name, value + rest}, at - first + count);
     return meant.empty() ? ""
                          : "'" + word + "' is not read as part of " + owner->name +
                                "; did you mean " + meant + "?";
@@ -153,7 +162,7 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
     const auto place = std::ranges::find(words, name);
     const bool has_next = words.end() - place > 1 && !looks_like_flag(place[1]);
     const bool is_known = !said_here(Arguments(command.tables), name).empty();
-    const bool is_own = Arguments(command.tables).find("--" + bare) != nullptr;
+    const bool is_own = Arguments(command.tables).find("--" + named) != nullptr;
     if (!named.empty() && !is_own && !(is_known && has_next)) {
         return there_is + "; did you mean attn-explain " + named + "?";
     }

@@ -50,14 +50,10 @@ bool has_unread_input() {
     return ::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
-/// True if the flags choose no more than the words of the input, or their number.
-bool chooses_input_alone(const Arguments& arguments) {
-    const Arguments input = [&] {
-        Arguments others = arguments;
-        others.forget_any({flags::texts, flags::text_file, flags::batch, flags::seq_len});
-        return others;
-    }();
-    return command_line("", input) == "attn-explain";
+/// True if no flag but these, and those of the output, changes the walk.
+bool says_only(const std::vector<Name>& names, Arguments arguments) {
+    arguments.forget_any(names);
+    return command_line("", arguments) == "attn-explain";
 }
 
 std::string counted(std::size_t count, const std::string& what) {
@@ -83,11 +79,10 @@ std::string positions_of(const attn::Plan& plan) {
 }  // namespace
 
 std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan& plan) {
-    const bool is_bare = command_line("", arguments) == "attn-explain";
-    const bool is_first = is_bare || (takes_hints(arguments) && chooses_input_alone(arguments));
-    if (!is_first || format_of(arguments).printed == nullptr || arguments.has(flags::no_notes)) {
-        return {};
-    }
+    const std::vector<Name> input{flags::texts, flags::text_file, flags::batch, flags::seq_len};
+    const bool is_first = says_only({flags::format}, arguments) ||
+                          (takes_hints(arguments) && says_only(input, arguments));
+    if (!is_first || format_of(arguments).printed == nullptr) return {};
     const std::string heads = counted(plan.heads, "head") + " with " +
                               counted(plan.head_dim, "feature") + (plan.heads > 1 ? " each" : "");
     return {positions_of(plan),

@@ -277,7 +277,8 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     if (flag == "--weights") return arguments.find(flags::only) != nullptr ? "--only weights" : "";
     const Flag& row = *arguments.find(flag);
     if (!row.takes_value() && !row.letter.empty()) return row.letter;
-    std::vector<std::string> meant{flag + here.substr(flag.size() - 2)};
+    const std::string values = here.substr(flag.size() - 2);
+    std::vector<std::string> meant{flag + attn::replaced_all(values, ", ", " --")};
     const bool takes_number = here.ends_with(':');
     if (takes_number) meant = {meant[0] + (typed.empty() ? "4" : typed), meant[0] + "4"};
     if (flag == "--" + here && !typed.empty()) meant = {flag + " " + shell_quoted(typed), flag};

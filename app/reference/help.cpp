@@ -30,7 +30,7 @@ constexpr std::pair<const char*, const char*> first_month[] = {
     {"--notebook 002", "the settings of a replayed notebook"},
     {"--variant loop", "computed by loops; or vectorized, fused; --seed 7"},
     {"--bug scale-missing", "make a known mistake (attn-explain bugs)"},
-    {"--only weights,context", "these steps only; --detail: parameters and parts too"},
+    {"--only weights,context", "these steps only; --detail shows parameters too"},
     {"-o walk.html", "write to a file; or --format numpy, json, svg, ..."}};
 
 /// Flags that few people need, which the list of all flags leaves out unless it is asked for them.

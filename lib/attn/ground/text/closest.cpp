@@ -9,7 +9,7 @@ namespace {
 
 /// Names of this program, a setting with its value, a step, a command or a mistake, and other names
 /// for each, between blanks; `dim=-1` is a name together with its value. A value that ends in a
-/// colon goes on with the number that was given.
+/// colon goes on with the number that was given; `, ` is between two settings.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"heads", " num-heads n-heads n-head nhead nheads num-attention-heads attention-heads "},
     {"kv-heads", " gqa num-kv-heads n-kv-heads n-kv-head num-key-value-heads num-groups "},
@@ -17,7 +17,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"embed-dim", " d-model dmodel dim hidden-size hidden-dim n-embd embedding-dim emb-dim "},
     {"head-dim", " d-k dk d-head dim-head head-size key-dim kdim "},
     {"value-dim", " d-v dv vdim v-head-dim "},
-    {"seq-len 4 --embed-dim 8", " shape "},
+    {"seq-len 4, embed-dim 8", " shape "},
     {"seq-len", " seq-length seqlen sequence-length length max-len context-length block-size "},
     {"batch", " batch-size bs bsz "},
     {"vocab-size", " vocab n-vocab num-embeddings "},
