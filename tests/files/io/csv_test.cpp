@@ -106,6 +106,10 @@ TEST_SUITE("csv") {
     TEST_CASE("a carriage return alone ends a line") {
         CHECK(table("1 2.5\r-3 4e3\r").as<double>() == two_by_two);
         CHECK(table("1,2.5\r-3,4e3").as<double>() == two_by_two);
+        // Decimal commas, where a semicolon or a tab separates the fields.
+        CHECK(table("1;2,5\n-3,0;4e3\n").as<double>() == two_by_two);
+        CHECK(table("1\t2,5\n-3,0\t4e3\n").as<double>() == two_by_two);
+        CHECK(table("1,\t2.5\n-3,\t4e3\n").as<double>() == two_by_two);
     }
 
     TEST_CASE("a refusal names line and column") {
@@ -119,8 +123,8 @@ TEST_SUITE("csv") {
               "t.csv: line 2 is blank between two rows: remove it, a file holds one table");
         CHECK(refusal_of("1,\"2\n", "t.csv").starts_with("t.csv: line 1 has an open quote"));
         CHECK(refusal_of("1,\"2\" 5\n", "t.csv").starts_with("t.csv: line 1 goes on after"));
-        CHECK(refusal_of("1,5;2,5\n3,5;4,5\n", "t.csv")
-                  .starts_with("t.csv: line 1, column 1: '1,5'"));
+        CHECK(refusal_of("1,2,5;2,5\n3,5;4,5\n", "t.csv")
+                  .starts_with("t.csv: line 1, column 1: '1,2,5'"));
         for (const char* text : {"", "\n\n", "# nothing\n", "only,names\n"}) {
             CHECK(refusal_of(text, "t.csv").starts_with("t.csv: "));
         }
