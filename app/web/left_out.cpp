@@ -133,6 +133,10 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
 
 namespace app {
 
+// --- sentences in front of a printed walk
+
+std::vector<attn::Prose> opening_of(const Arguments&, const attn::Plan&) { return {}; }
+
 /// A page has no standard input.
 void note_unread_input(const Arguments&) {}
 namespace {
