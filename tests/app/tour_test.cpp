@@ -295,7 +295,7 @@ TEST_SUITE("app: tour") {
         const std::string screen = shown.wait_for("# short");
         CHECK(has(screen, "# Words and positions: life 0, is 1, short 2, "));
         CHECK(has(screen, "\n# In formulas: t token, q query, k key; c feature of x, "));
-        CHECK(has(screen, "0.3309],   # life\n"));
+        CHECK(has(screen, "0.3146],   # life\n"));
         Terminal other("PAGER=cat attn-explain --seed 3", 80, 24);
         CHECK(!has(other.wait_for("[ended]"), "attn-explain tour"));
     }
