@@ -12,6 +12,7 @@
 #include "app/terminal/standard_output.hpp"
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/plan.hpp"
+#include "attn/explain/notes/labels.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/lint/lint.hpp"
 
@@ -56,10 +57,6 @@ bool says_only(const std::vector<Name>& names, Arguments arguments) {
     return command_line("", arguments) == "attn-explain";
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 /// The words of the first sequence with their positions.
 std::string positions_of(const attn::Plan& plan) {
     constexpr std::size_t most = 12;
@@ -79,6 +76,7 @@ std::string positions_of(const attn::Plan& plan) {
 }  // namespace
 
 std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan& plan) {
+    using attn::notes::counted;
     const std::vector<Name> input{flags::texts, flags::text_file, flags::batch, flags::seq_len};
     const bool is_first = says_only({flags::format}, arguments) ||
                           (takes_hints(arguments) && says_only(input, arguments));

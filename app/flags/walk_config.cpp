@@ -94,47 +94,58 @@ attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string
     return tokens;
 }
 
-/// Records the vectors of a text's words, read from the file that --vocab names.
+/// Reads the table of words and their vectors that --vocab names.
 ///
-/// Errors  InputError for a file without words, or without one of the text's.
-void take_vectors(const Arguments& arguments, const attn::Source& source, const char* embedding,
-                  attn::WalkConfig& config) {
-    const std::string spec = arguments[flags::vocab];
-    const auto* tokens = std::get_if<attn::Tokens>(&source);
-    const bool is_text = tokens != nullptr && !tokens->vocabulary.empty();
-    if (!is_text || spec == "words" || spec == "text") return;
+/// Errors  ConfigError for a text that is no file's name; InputError for a file without words.
+attn::NamedTensor word_vectors(const std::string& spec) {
     if (!names_a_file(spec)) {
         throw attn::ConfigError(
             "--vocab takes words, text or the name of a file, which has a dot or "
             "a folder in it, not " +
             attn::shown(spec));
     }
-    const attn::NamedTensor table = attn::read_named_tensor(spec, report_note);
-    const std::string label = attn::file_label(spec);
-    if (table.row_names.empty()) {
-        throw attn::InputError(label +
-                               ": begins no line with a word: --vocab takes words, text, "
-                               "or a file with one word and its numbers per line");
-    }
+    attn::NamedTensor table = attn::read_named_tensor(spec, report_note);
+    if (!table.row_names.empty()) return table;
+    throw attn::InputError(attn::file_label(spec) +
+                           ": begins no line with a word: --vocab takes words, text, "
+                           "or a file with one word and its numbers per line");
+}
+
+/// The vectors of a text's words, one row per id; padding is zero.
+///
+/// Errors  InputError for a word that the table lacks.
+attn::Tensor vectors_of(const attn::Tokens& tokens, const attn::NamedTensor& table,
+                        const std::string& spec) {
     const std::size_t width = table.tensor.shape().back();
-    attn::Array<double> rows = attn::empty_array<double>({tokens->vocabulary.size(), width});
-    for (std::size_t id = 0; id < tokens->vocabulary.size(); ++id) {
-        const std::string& word = tokens->vocabulary[id];
+    attn::Array<double> rows = attn::empty_array<double>({tokens.vocabulary.size(), width});
+    for (std::size_t id = 0; id < tokens.vocabulary.size(); ++id) {
+        const std::string& word = tokens.vocabulary[id];
         const auto place = std::ranges::find(table.row_names, word);
-        const bool is_padding = static_cast<std::int64_t>(id) == tokens->pad_id;
+        const bool is_padding = static_cast<std::int64_t>(id) == tokens.pad_id;
         if (place == table.row_names.end() && !is_padding) {
-            throw attn::InputError(label + ": has no vector for " + attn::shown(word) +
-                                   ": add a line for it");
+            throw attn::InputError(attn::file_label(spec) + ": has no vector for " +
+                                   attn::shown(word) + ": add a line for it");
         }
         const auto row = static_cast<std::size_t>(place - table.row_names.begin());
         for (std::size_t c = 0; c < width; ++c) {
             rows(id, c) = is_padding ? 0 : table.tensor.at(row * width + c);
         }
     }
-    config.parameters.record(embedding, {{"vocab", "feature"}, std::move(rows)});
-    if (!table.column_names.empty()) {
-        config.feature_names["x"] = config.feature_names["embedding"] = table.column_names;
-    }
+    return {{"vocab", "feature"}, std::move(rows)};
+}
+
+/// Takes the vectors of words from the file that --vocab names, for x and for memory.
+void take_vectors(const std::string& spec, attn::WalkConfig& config) {
+    std::optional<attn::NamedTensor> table;
+    const auto take = [&](const attn::Source& source, const char* embedding) {
+        const auto* tokens = std::get_if<attn::Tokens>(&source);
+        if (tokens == nullptr || tokens->vocabulary.empty()) return;
+        if (!table) table = word_vectors(spec);
+        config.parameters.record(embedding, vectors_of(*tokens, *table, spec));
+        if (!table->column_names.empty()) config.feature_names["x"] = table->column_names;
+    };
+    take(config.input, "embedding");
+    if (config.memory) take(*config.memory, "memory_embedding");
 }
 
 /// The names in --tokens, `;` between sequences.
@@ -204,8 +215,8 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
 void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
     config.input = input_source(arguments, config);
     config.memory = memory_source(arguments, config.input, config.memory_names);
-    take_vectors(arguments, config.input, "embedding", config);
-    if (config.memory) take_vectors(arguments, *config.memory, "memory_embedding", config);
+    const std::string vocab = arguments[flags::vocab];
+    if (vocab != "words" && vocab != "text") take_vectors(vocab, config);
     if (!std::holds_alternative<attn::Tokens>(config.input) && arguments.has(flags::vocab_size)) {
         throw attn::ConfigError("--vocab-size belongs to --text or --ids: leave it out");
     }

@@ -10,8 +10,8 @@ namespace app {
 /// a first month, on one screen.
 std::string short_help(const Command& command);
 
-/// The same with all of its own flags, in lines of at most 80 columns; of a walk without those that
-/// few people need unless `with_rare`.
+/// Describes all of the command's own flags, in lines of at most 80 columns. Leaves out the rare
+/// flags of a walk unless `with_rare`.
 std::string whole_help(const Command& command, bool with_rare = true);
 
 /// Explains a word of the field in three sentences, with a formula, a command to try and a page of

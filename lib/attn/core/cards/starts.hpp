@@ -2,8 +2,11 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "attn/core/plan/plan.hpp"
+#include "attn/core/plan/tokenize.hpp"
+#include "attn/core/walk/step.hpp"
 
 namespace attn {
 
@@ -38,6 +41,17 @@ inline constexpr Start tokens_alone{"ids", "embedding", "token_embedding", false
 /// The ids that it starts from; nothing where it has none.
 inline const Tokens* tokens_of(const Start& start, const Plan& plan) {
     return std::get_if<Tokens>(&start.source(plan));
+}
+
+/// The words of the rows of an embedding or its gradient; empty for other steps, and for tokens
+/// without words.
+inline std::vector<std::string> words_of_rows(const Plan& plan, const Step& step) {
+    const std::string& name = step.gradient_of.empty() ? step.name : step.gradient_of;
+    for (const Start& start : starts) {
+        if (name != start.embedding || !start.has_ids(plan)) continue;
+        return words_of_rows(*tokens_of(start, plan));
+    }
+    return {};
 }
 
 inline bool x_is_embedded(const Plan& plan) { return starts[0].embedded(plan); }

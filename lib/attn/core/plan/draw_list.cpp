@@ -4,6 +4,7 @@
 
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/merged.hpp"
+#include "attn/core/plan/tokenize.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {
@@ -137,16 +138,6 @@ private:
             row.taken = &source;
         }
         list_.push_back(std::move(row));
-    }
-
-    /// The word of every row of an embedding; the id of a row that no word has.
-    static std::vector<std::string> words_of_rows(const Tokens& tokens) {
-        std::vector<std::string> words = tokens.vocabulary;
-        words.resize(static_cast<std::size_t>(tokens.vocab_size.value_or(0)));
-        for (std::size_t id = tokens.vocabulary.size(); id < words.size(); ++id) {
-            words[id] = std::to_string(id);
-        }
-        return words;
     }
 
     /// Tensors that a model makes of the ids, and x where layers before this one have made it:

@@ -145,6 +145,14 @@ Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splittin
     return tokens;
 }
 
+std::vector<std::string> words_of_rows(const Tokens& tokens) {
+    std::vector<std::string> words = tokens.vocabulary;
+    if (words.empty()) return words;
+    const auto rows = static_cast<std::size_t>(tokens.vocab_size.value_or(0));
+    for (std::size_t id = words.size(); id < rows; ++id) words.push_back(std::to_string(id));
+    return words;
+}
+
 std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word) {
     std::vector<std::size_t> places;
     const auto find = [&](auto&& is_meant) {

@@ -36,6 +36,10 @@ struct Splitting {
 ///         2000, whose search could need more stack than there is.
 Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splitting = {});
 
+/// The word of every row of the embedding of a text; the id of a row that no word has. Empty for
+/// tokens without words.
+std::vector<std::string> words_of_rows(const Tokens& tokens);
+
 /// Where a word is among the tokens of one sequence, in any case.
 std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word);
 

@@ -208,7 +208,7 @@ private:
         }
         std::string before;
         if (row.value) return literal(row.name, *row.value) + to_compute_dtype();
-        if (!row.words.empty()) return before + draw_words(row);
+        if (!row.words.empty()) return draw_words(row);
         std::string expression = row.is_mask()  ? draw_kept(shape)
                                  : row.diagonal ? identity(shape)
                                                 : draw(row.how, shape);

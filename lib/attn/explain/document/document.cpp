@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "attn/core/cards/starts.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/core/walk/walk.hpp"
@@ -55,7 +56,7 @@ const std::vector<std::string>* Document::words_on(const Section& section, const
                                                    std::size_t sequence, std::size_t head) const {
     const auto named = section.features.find(axis);
     if (named != section.features.end()) return &in_head(named->second, head);
-    if (axis == "vocab" && !vocabulary.empty()) return &vocabulary;
+    if (axis == "vocab" && !section.row_words.empty()) return &section.row_words;
     const auto* sequences = tokens_on(section, axis);
     return sequences != nullptr && sequence < sequences->size() ? &(*sequences)[sequence] : nullptr;
 }
@@ -76,9 +77,6 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
     Document document;
     document.query_tokens = plan.query_tokens;
     document.key_tokens = plan.key_tokens;
-    if (const auto* input = std::get_if<Tokens>(&plan.config.input)) {
-        document.vocabulary = input->vocabulary;
-    }
     const Tensor* scores = nullptr;
     for (const Step& step : table) {
         const Tensor* tensor = ledger.find(step.name);
@@ -103,6 +101,7 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
             FeatureNames names = feature_names({plan, table, step}, *tensor, axis);
             if (!names.empty()) section.features[tensor->axes()[axis]] = std::move(names);
         }
+        section.row_words = words_of_rows(plan, step);
         section.shown = step.shown;
         section.detail = step.kind == Step::Kind::detail;
         section.tokens = step.tokens;
@@ -147,8 +146,8 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
         const std::optional<Rule> rule = rule_of(of);
         if (rule) section.rule = rule_text(*rule);
         // What was drawn or given in the place of a computed step has no rule either.
-        const bool starts = !rule && of.step.kind != Step::Kind::parameter;
-        section.kind = starts ? "input" : kinds.at(static_cast<std::size_t>(of.step.kind));
+        const bool is_input = !rule && of.step.kind != Step::Kind::parameter;
+        section.kind = is_input ? "input" : kinds.at(static_cast<std::size_t>(of.step.kind));
         const RoundedAt rounds =
             is_16_bit(plan.compute_dtype) ? rounded_at(of) : RoundedAt::nothing;
         if (rounds != RoundedAt::nothing) {

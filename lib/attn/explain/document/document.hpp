@@ -69,6 +69,7 @@ struct Section {
 
     /// Names of features along its axes, by axis; empty without names.
     std::map<std::string, FeatureNames> features{};
+    std::vector<std::string> row_words{};  ///< of an embedding, the word of each row; may be empty
 
     /// The axis that counts the same things in other steps: `query` or `key` for `token`.
     const std::string& counted_by(const std::string& axis) const {
@@ -85,7 +86,6 @@ struct Document {
     /// Words (or ids) of each query and key position, as in Plan; may be empty.
     std::vector<std::vector<std::string>> query_tokens{};
     std::vector<std::vector<std::string>> key_tokens{};
-    std::vector<std::string> vocabulary{};  ///< the word of each row of embedding; may be empty
     /// Sentences in front of all sections, one a line of printed forms; may be empty.
     std::vector<Prose> opening{};
     /// The columns of the terminal that shows the words of rows beside them; 0 without these words.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "attn/core/cards/starts.hpp"
 #include "attn/core/plan/tokenize.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/feature_names.hpp"
@@ -263,8 +264,7 @@ std::vector<std::string> words_along(const PlannedStep& of, const Tensor& tensor
     const FeatureNames features = feature_names(of, tensor, axis);
     if (!features.empty()) return in_head(features, index_on("head"));
     const std::string& name = tensor.axes()[axis];
-    const auto* input = std::get_if<Tokens>(&of.plan.config.input);
-    if (name == "vocab" && input != nullptr) return input->vocabulary;
+    if (name == "vocab") return words_of_rows(of.plan, of.step);
     const std::string& side = name == "token" ? of.step.tokens : name;
     const auto& tokens = side == "query" ? of.plan.query_tokens : of.plan.key_tokens;
     if ((side != "query" && side != "key") || tokens.empty()) return {};

@@ -13,7 +13,7 @@ extern "C" const char attn_known_names[];
 namespace attn {
 namespace {
 
-/// Whether `words`, parted by blanks with one before and after, have `name`.
+/// True if `words`, separated and enclosed by spaces, contain `name`.
 bool is_word_of(const std::string& name, const std::string& words) {
     return !name.empty() && words.find(" " + name + " ") != std::string::npos;
 }
