@@ -66,7 +66,7 @@ export async function testPlayground() {
     const named = await said(page, "diagnose mine.npz --variant loop");
     check(named.text.includes("softmax-axis=query") && named.text.includes("exit code 1"), "a file is diagnosed", named.text.slice(0, 300));
     await picture(page, "playground");
-    // What numpy.savez_compressed wrote of x, scores, weights whose softmax goes over the queries, and context.
+    // What numpy.savez_compressed wrote of x (of one table for all words), scores, weights whose softmax goes over the queries, and context.
     const theirs = readFileSync(new URL("compressed.npz", import.meta.url)).toString("base64");
     for (const [title, cut] of [["theirs.npz", 0], ["damaged.npz", 300]]) {
         await page.run((title, letters, cut) => {
@@ -76,7 +76,7 @@ export async function testPlayground() {
             document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
         }, title, theirs, cut);
         await new Promise((done) => setTimeout(done, 300));
-        const told = await said(page, `diagnose ${title} --variant loop`);
+        const told = await said(page, `diagnose ${title} --variant loop --vocab text`);
         const right = cut === 0 ? "softmax-axis=query" : "damaged";
         check(told.text.includes(right), `${title} is read`, told.text.slice(0, 300));
     }
