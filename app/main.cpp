@@ -23,6 +23,7 @@ void keep_freed_memory() {
 #if defined(__GLIBC__)
     mallopt(M_MMAP_THRESHOLD, 1 << 25);  // the most that it takes
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TOP_PAD, 1 << 25);  // whole large pages beyond what is asked for
 #endif
 }
 

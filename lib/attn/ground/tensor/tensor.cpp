@@ -197,15 +197,13 @@ bool same_numbers(const Tensor& a, const Tensor& b) {
 void prefer_large_pages(void* memory, std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
     constexpr std::uintptr_t large_page = std::uintptr_t{1} << 21;
-    if (bytes < 2 * large_page) return;
-    // Only whole pages inside the memory: what lies around it is not ours. A refusal costs speed
-    // alone.
-    const auto start = reinterpret_cast<std::uintptr_t>(memory);
-    const std::uintptr_t first = (start + large_page - 1) & ~(large_page - 1);
-    const std::uintptr_t end = (start + bytes) & ~(large_page - 1);
-    if (first < end) {
-        madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
-    }
+    if (bytes < large_page / 2) return;
+    // The memory behind it is advised too, since the next array will take it, and a page that was
+    // touched before stays small. Advice changes no byte; where nothing is mapped it is refused.
+    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory) & ~(large_page - 1);
+    const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(memory) + bytes;
+    const std::size_t length = ((end - start) & ~(large_page - 1)) + 16 * large_page;
+    madvise(reinterpret_cast<void*>(start), length, MADV_HUGEPAGE);
 #else
     static_cast<void>(memory);
     static_cast<void>(bytes);
