@@ -78,8 +78,7 @@ void write_attentions(const Arguments& arguments) {
 
 /// The tensors of each form, and what their file promises of them.
 int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
-    const Arguments walk =
-        with_flags(arguments, {std::string(flags::attentions), arguments[flags::name]});
+    const Arguments walk = with_flags(arguments, {std::string(flags::attentions), file.text});
     const attn::Plan plan = attn::resolve(config_of(walk));
     const attn::Ledger given = attn::draw(plan);
     std::string text;

@@ -68,10 +68,10 @@ std::vector<attn::RulesBeside> rules_of(const attn::Mistake& mistake,
 }
 
 /// Mistakes under the step where they show first, in the order of the step table.
-std::string list_of_mistakes(const Arguments& arguments) {
+std::string list_of_mistakes(const Arguments& arguments, const std::optional<attn::Plan>& plan) {
     const std::string word = arguments[flags::id];
     std::string text;
-    if (const std::optional<attn::Plan> plan = plan_of(arguments)) {
+    if (plan) {
         for (const attn::Mistake* each : own_mistakes(plan)) text += line_of(arguments, *each);
         return text.empty() ? "its file names no mistake\n" : text;
     }
@@ -230,7 +230,7 @@ int run_bugs(const Arguments& arguments) {
             [&] { return json_with_rules(mistake, plan); });
     } else {
         write_text_or_json(
-            arguments, [&] { return list_of_mistakes(arguments); },
+            arguments, [&] { return list_of_mistakes(arguments, plan); },
             [&] { return json_of_mistakes(word, plan); });
     }
     return 0;

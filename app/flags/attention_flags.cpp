@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/setting.hpp"
@@ -35,7 +37,7 @@ std::string text_of(const TextKind& kind, const std::string& said) {
     if (is_whole_text(said)) return said;
     const std::string shipped = kind.shipped(said);
     if (!shipped.empty()) return shipped;
-    if (!names_a_file(said) || said == "-") {
+    if (!names_a_file(said)) {
         throw attn::ConfigError(std::string(kind.flag) + ": there is no " + kind.one + " '" + said +
                                 "'" +
                                 attn::did_you_mean(said, kind.names(),
@@ -44,6 +46,7 @@ std::string text_of(const TextKind& kind, const std::string& said) {
                                                        "dot or a folder in its name"));
     }
     attn::InputFile file(said, std::size_t{1} << 20U);
+    if (file.size() == 0) throw attn::InputError(file.label() + ": is empty: give " + kind.what);
     constexpr std::uint64_t longest = 65536;
     if (file.size() > longest) {
         throw attn::InputError(file.label() + " is larger than 64 KB: " + kind.what +
@@ -54,6 +57,23 @@ std::string text_of(const TextKind& kind, const std::string& said) {
 
 std::string label_of(const TextKind& kind, const std::string& said) {
     return is_whole_text(said) ? kind.flag : attn::file_label(said);
+}
+
+/// Puts the text of a pipe or device in place of its name, since it can be read only once.
+void take_streams(Arguments& typed, const TextKind& kind) {
+    const auto is_stream = [&](const std::string& said) {
+        std::error_code none;
+        return said == "-" || (!is_whole_text(said) && kind.shipped(said).empty() &&
+                               names_a_file(said) && std::filesystem::is_other(said, none));
+    };
+    const Flag& flag = *typed.find(kind.flag);
+    const std::vector<std::string> all = typed.all(flag);
+    if (std::ranges::none_of(all, is_stream)) return;
+    std::vector<Arguments::Said> read;
+    for (const std::string& said : all) {
+        read.push_back({&flag, is_stream(said) ? text_of(kind, said) : said});
+    }
+    typed.say(read);
 }
 
 /// Errors  ConfigError for a flag that names a file or says more than how a walk is made.
@@ -133,6 +153,7 @@ std::vector<std::string> attentions_of(const Arguments& arguments) {
 
 Arguments with_attentions(Arguments typed) {
     if (!walks(typed) || !typed.has(flags::attentions)) return typed;
+    take_streams(typed, attention_texts);
     for (const std::string& each : typed[flags::attentions]) {
         put_begins_under(typed, *attention_of(each));
     }
@@ -141,6 +162,7 @@ Arguments with_attentions(Arguments typed) {
 
 Arguments with_example(Arguments typed) {
     if (!walks(typed) || !typed.has(flags::example)) return typed;
+    take_streams(typed, example_texts);
     put_begins_under(typed, *example_of(typed[flags::example]));
     return typed;
 }

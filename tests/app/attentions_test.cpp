@@ -61,6 +61,27 @@ TEST_SUITE("app: attentions") {
         CHECK(run("--only weights -q --config " + record).out == made.out);
         CHECK(run(walk + "--attention " + file).exit_code == 2);
     }
+    TEST_CASE("a file of one's own comes through a pipe as well") {
+        for (const char* const command :
+             {"--attention -", "--attention /dev/stdin --only context", "attentions - --forms",
+              "why 'context[0,0,0]' --attention -", "bugs --attention -", "lint --attention -",
+              "--attention - --code numpy"}) {
+            const std::string piped =
+                "attn-explain attentions retention | attn-explain " + std::string(command);
+            CAPTURE(piped);
+            const auto result = program::shell(piped);
+            CHECK_MESSAGE(result.exit_code == 0, result.err);
+        }
+        CHECK(program::shell("attn-explain attentions retention | attn-explain --attention - -q")
+                  .out == run("--attention retention -q").out);
+        CHECK(program::shell("attn-explain examples copy | attn-explain --example - -q").out ==
+              run("--example copy -q").out);
+        const auto nothing = program::shell("attn-explain --attention - </dev/null");
+        CHECK(nothing.exit_code == 2);
+        CHECK_MESSAGE(nothing.err.find("standard input: is empty") != std::string::npos,
+                      nothing.err);
+    }
+
     TEST_CASE("an edited attention is never overwritten, and a new one says how to walk it") {
         const program::Folder folder;
         const std::string in = "cd '" + folder.path().string() + "' && attn-explain attentions ";
