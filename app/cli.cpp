@@ -91,11 +91,12 @@ std::string about_second_value(const Command& command, const Words& words, std::
     }
     const bool is_text = takes.kind == Kind::text && !is_number;
     if (!is_text && !is_list) return {};
+    const bool is_empty = is_list && value == "none";  // what follows takes its place
     const std::string rest =
-        is_text ? " " + sentence : "," + attn::joined(split(sentence, ' '), ",");
+        is_text ? " " + sentence : (is_empty ? "" : ",") + attn::joined(split(sentence, ' '), ",");
     const std::size_t first = is_joined ? at - 1 : at - 2;
     const std::string meant =
-        with_others(command, words, first, {owner->name, value + rest}, at - first + count);
+        with_others(command, words, first, {owner->name, is_empty ? rest : value + rest}, at - first + count);
     return meant.empty() ? ""
                          : "'" + word + "' is not read as part of " + owner->name +
                                "; did you mean " + meant + "?";

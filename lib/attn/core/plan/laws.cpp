@@ -5,6 +5,7 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/conditions.hpp"
 #include "attn/core/plan/text_lines.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -27,12 +28,22 @@ bool explains(std::string_view list, std::string_view name, const Plan* plan) {
     return false;
 }
 
+/// What follows `word` at the beginning of a line; nothing if no line begins with it.
+std::string_view line_of(std::string_view law, const std::string& word) {
+    const std::size_t at = law.find("\n" + word + " ");
+    if (at == law.npos) return {};
+    const std::size_t first = at + 1 + word.size();
+    return trimmed(law.substr(first, law.find('\n', first) - first));
+}
+
 std::optional<Law> last_law(const std::string& name, const Plan* plan) {
     std::vector<std::string> names = shipped_law_names();
     std::ranges::reverse(names);
     for (const std::string& each : names) {
-        const AttentionFile law = parse_attention(shipped_attention(each), each);
-        if (explains(law.explains, name, plan)) return Law{law.name, law.title};
+        const std::string law = shipped_attention(each);
+        if (explains(line_of(law, "explains"), name, plan)) {
+            return Law{each, std::string(line_of(law, "title"))};
+        }
     }
     return std::nullopt;
 }

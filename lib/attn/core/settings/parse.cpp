@@ -148,10 +148,12 @@ std::optional<std::int64_t> parse_pad_id(std::string_view called, const std::str
 
 void refuse_word(std::string_view called, const std::string& text,
                  const std::vector<std::string>& words) {
-    const std::string here = called_here(text, {std::string(called)});
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    std::string here = called_here(text, {std::string(called)});
+    if (here.empty()) here = called_here(text.substr(0, colon), {std::string(called)});
     const std::string value = here.substr(std::min(here.find(' ') + 1, here.size()));
     std::string meant = here.empty() ? closest(text, words) : value;
-    if (meant.ends_with(':')) meant += "4";
+    if (meant.ends_with(':')) meant += colon + 1 < text.size() ? text.substr(colon + 1) : "4";
     refuse(called, " does not know '" + text +
                        "': " + (meant.empty() ? "" : "did you mean " + meant + "? ") + "use " +
                        listed(words));

@@ -28,7 +28,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"mask causal",
      " is-causal autoregressive causal-mask look-ahead decoder tril triu lower lower-triangular "
      "triangular future subsequent true masked-scores "},
-    {"mask causal,window:", " window window-size sliding sliding-window swa local "},
+    {"mask causal,window:", " window window-size sliding sliding-window swa local band banded "},
     {"mask none", " no-mask full bidirectional unmasked false "},
     {"mask padding", " pad key-padding-mask padding-mask "},
     {"mask", " attn-mask attention-mask "},
@@ -41,7 +41,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"sink zero", " sinks attention-sink softmax1 off-by-one "},
     {"scale head-dim", " sqrt sqrt-d sqrt-dk "},
     {"scale none", " no-scale no-scaling unscaled "},
-    {"softmax-axis key", " softmax=-1 softmax-dim=-1 axis=-1 dim=-1 -1 "},
+    {"softmax-axis key", " softmax=-1 softmax-dim=-1 axis=-1 dim=-1 -1 last keys "},
     {"softmax-axis query", " softmax=-2 softmax-dim=-2 axis=-2 dim=-2 -2 "},
     {"softmax-axis head", " softmax=-3 softmax-dim=-3 axis=-3 dim=-3 -3 "},
     {"softmax-axis", " softmax softmax-dim axis "},
