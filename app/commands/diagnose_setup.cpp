@@ -1,6 +1,7 @@
 #include "app/commands/diagnose_setup.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 #include "app/flags/ledger_file.hpp"
@@ -17,6 +18,7 @@
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/verdict.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
 namespace app {
@@ -107,6 +109,51 @@ attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& 
     return named;
 }
 
+/// The least width d for which weights are the softmax of scores divided by sqrt(d), as far as the
+/// decimals of the weights tell; 1 if there is none.
+std::size_t width_between(const attn::Tensor& scores, const attn::Tensor& weights) {
+    attn::Ledger alone;
+    alone.record("weights", weights);
+    const int decimals = attn::decimals_of(alone);
+    const double near = decimals > 0 ? 0.6 * std::pow(10, -decimals) : 1e-5;
+    const std::vector<double> of_scores = scores.numbers(), of_weights = weights.numbers();
+    const std::size_t keys = scores.shape().back();
+    const auto holds = [&](std::size_t width) {
+        const double divisor = std::sqrt(static_cast<double>(width));
+        for (std::size_t row = 0; row < of_scores.size(); row += keys) {
+            const auto first = of_scores.begin() + static_cast<std::ptrdiff_t>(row);
+            const double most = *std::max_element(first, first + static_cast<std::ptrdiff_t>(keys));
+            double sum = 0;
+            for (std::size_t k = 0; k < keys; ++k) sum += std::exp((first[k] - most) / divisor);
+            for (std::size_t k = 0; k < keys; ++k) {
+                const double weight = std::exp((first[k] - most) / divisor) / sum;
+                if (!(std::abs(weight - of_weights[row + k]) <= near)) return false;
+            }
+        }
+        return true;
+    };
+    constexpr std::size_t widest = 1024;
+    for (std::size_t width = 1; width <= widest && keys > 1; ++width) {
+        if (holds(width)) return width;
+    }
+    return 1;
+}
+
+/// Whether each query's weights are 0 for all later keys, the first query's 1 for its own.
+bool hides_later_keys(const attn::Tensor& weights) {
+    const attn::Shape shape = weights.shape();
+    if (shape.size() < 2 || shape.back() < 2 || shape[shape.size() - 2] != shape.back())
+        return false;
+    const std::size_t keys = shape.back();
+    bool hides = true;
+    attn::each_number(weights, [&](std::size_t i, double weight) {
+        const std::size_t query = i / keys % keys, key = i % keys;
+        hides = hides && (key <= query ? weight != 0 || query > 0 : weight == 0);
+        if (query == 0 && key == 0) hides = hides && weight == 1;
+    });
+    return hides;
+}
+
 /// Lets a walk begin at scores or weights of theirs, with their value, or at their query and key. A
 /// scale that their scaled scores show is taken over, as scores alone do not tell head-dim.
 void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
@@ -136,8 +183,17 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
     const auto ratio = scaled != nullptr && scaled->shape() == named["scores"].shape()
                            ? attn::ratio_between(*scaled, named["scores"])
                            : std::nullopt;
+    const attn::Tensor* weights = named.find("weights");
+    const bool has_weights = weights != nullptr && weights->shape() == named["scores"].shape();
+    const std::size_t width = !ratio && has_weights ? width_between(named["scores"], *weights) : 1;
     asked.config.scale = ratio ? attn::ScaleChoice{attn::ScaleChoice::By::number, *ratio}
                                : attn::ScaleChoice{attn::ScaleChoice::By::none, 1};
+    if (width > 1) {
+        asked.config.scale = {};
+        asked.config.head_dim = width;
+        asked.assumed.push_back("the scores are divided by the square root of " +
+                                std::to_string(width));
+    }
 }
 
 /// The names of tensors that are not read, as a line says them.
@@ -251,6 +307,14 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     const bool begins_later = may_begin_later && x == nullptr && !has_source && !makes_them &&
                               !says_sizes(arguments) && !attn::given_beginning(named).empty();
     if (begins_later) begin_later(named, settings, asked);
+    const attn::Tensor* shown = named.find("weights");
+    const bool begins_at_weights = begins_later && attn::given_beginning(named) == "weights";
+    if (may_begin_later && shown != nullptr && !begins_at_weights && !asked.said.mask &&
+        hides_later_keys(*shown)) {
+        asked.config.mask.causal = true;
+        asked.said.mask = true;
+        asked.assumed.push_back("--mask causal, as no query looks at a later key");
+    }
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
     asked.lacks_parameters = inputs.has(start) && !makes_them && !asked.takes_projections &&
                              !draws_them && asked.config.attentions.empty();

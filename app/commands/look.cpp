@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
@@ -12,6 +13,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/settings/parse.hpp"
 #include "attn/explain/document/document.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/text/number_text.hpp"
@@ -39,10 +41,12 @@ struct WrongCell {
     std::string step, name;
     attn::Shape cell;
     double theirs, ours;
+    bool harmless;  ///< the results are the same, as far as the numbers tell
 
     std::string text() const {
         return attn::visible(name) + attn::index_text(cell) + " is " + attn::brief(theirs) +
-               ", and should be " + attn::brief(ours);
+               (harmless ? ", and not " : ", and should be ") + attn::brief(ours) +
+               (harmless ? "; what follows is the same, as far as these decimals tell" : "");
     }
 };
 
@@ -54,7 +58,7 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis) {
         const attn::Tensor* const theirs = diagnosis.read.find(row.name);
         const attn::Tensor* const ours = replay.step(row.name);
         if (theirs == nullptr || ours == nullptr || theirs->shape() != ours->shape()) continue;
-        if (row.local == attn::Verdict::wrong && !row.harmless) {
+        if (row.local == attn::Verdict::wrong) {
             std::size_t worst = 0;
             double most = -1;
             for (std::size_t i = 0; i < ours->size(); ++i) {
@@ -64,7 +68,7 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis) {
                 if (off > most) worst = i, most = off;
             }
             cells.push_back({row.name, row.theirs_name, attn::indices_of(worst, ours->shape()),
-                             theirs->at(worst), ours->at(worst)});
+                             theirs->at(worst), ours->at(worst), row.harmless});
         }
         replay.take(row.name, *theirs);
     }
@@ -76,7 +80,8 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
                  attn::Document& document) {
     std::vector<std::string> said;
     if (!rows.empty()) said.push_back(rows);
-    for (const WrongCell& each : wrong_cells(diagnosis)) {
+    const std::vector<WrongCell> cells = wrong_cells(diagnosis);
+    for (const WrongCell& each : cells) {
         const auto finding = std::ranges::find(diagnosis.findings, each.step, &attn::Finding::step);
         const bool is_named = finding != diagnosis.findings.end() && finding->mistake() != nullptr;
         const std::string text =
@@ -87,7 +92,7 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
         const auto section = std::ranges::find(document.sections, each.step, &attn::Section::name);
         if (section != document.sections.end()) section->margin += text;
     }
-    document.is_wrong = !said.empty();
+    document.is_wrong = !rows.empty() || !std::ranges::all_of(cells, &WrongCell::harmless);
     if (said.empty()) {
         std::vector<std::string> right;
         for (const attn::StepVerdict& row : diagnosis.steps) {
@@ -107,6 +112,61 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
         attn::JsonText{{"right", !document.is_wrong}, {"verdict", document.verdict}}.text;
 }
 
+/// The part of a name of several words that is known, the longest and last: `attention_weights` of
+/// `Causal_attention_weights`; the name itself if it is known, or if no part is.
+std::string known_part(const std::string& name) {
+    if (!attn::known_steps(name).empty() || name.starts_with("matrix_")) return name;
+    std::vector<std::string> words = attn::split(name, '_');
+    if (attn::lower(name).starts_with("softmax")) return "softmax";
+    while (words.size() > 1 && words.back().find_first_not_of("0123456789") == std::string::npos) {
+        words.pop_back();
+    }
+    for (std::size_t count = words.size(); count > 0; --count) {
+        for (std::size_t last = words.size(); last >= count; --last) {
+            const std::string part = attn::joined({words.begin() + static_cast<long>(last - count),
+                                                   words.begin() + static_cast<long>(last)},
+                                                  "_");
+            if (part.size() > 1 && !attn::known_steps(part).empty()) return part;
+        }
+    }
+    return name;
+}
+
+/// Whether a name stands for a tensor of tokens, which has rows.
+bool is_of_tokens(const std::string& name, const std::string& step) {
+    static const std::vector<std::string> all{
+        "x", "query", "scores", "scaled_scores", "masked_scores", "weights", "output", "context"};
+    const std::vector<std::string> steps = attn::known_steps(name);
+    const auto is_one = [&](const std::string& each) {
+        return std::ranges::find(all, each) != all.end();
+    };
+    return is_one(step) || (!steps.empty() && is_one(steps.front()));
+}
+
+attn::Tensor as_row(const attn::Tensor& tensor) {
+    return std::visit(
+        [](auto cells) {
+            cells.reshape({1, cells.size()});
+            return attn::Tensor({"axis0", "axis1"}, std::move(cells));
+        },
+        tensor.values());
+}
+
+/// `K_T`, the transpose of a matrix, becomes K.
+void take_transpose(attn::NamedTensor& named) {
+    const std::string name = attn::lower(named.name);
+    const bool is_one = name.size() == 3 && (name.ends_with("_t") || name.ends_with(".t")) &&
+                        named.tensor.dimension() == 2;
+    if (!is_one || std::string_view("qkv").find(name[0]) == std::string_view::npos) return;
+    const attn::Shape shape = named.tensor.shape();
+    attn::Array<double> cells = attn::empty_array<double>({shape[1], shape[0]});
+    attn::each_number(named.tensor, [&](std::size_t i, double cell) {
+        cells(i % shape[1], i / shape[1]) = cell;
+    });
+    named.name.resize(1);
+    named.tensor = attn::Tensor({"axis0", "axis1"}, std::move(cells));
+}
+
 /// The tensors of a file. A lone one without a name is what its numbers say. Names of rows that are
 /// tokens become `tokens`.
 attn::Ledger tensors_in(const std::string& spec, std::vector<std::string>& tokens) {
@@ -115,6 +175,7 @@ attn::Ledger tensors_in(const std::string& spec, std::vector<std::string>& token
     attn::Ledger ledger;
     for (attn::NamedTensor& each : attn::read_tensors(spec, report_note)) {
         if (each.name.empty()) each.name = given_as("", each.tensor);
+        if (const std::string part = known_part(each.name); !ledger.has(part)) each.name = part;
         if (each.name.empty()) {
             throw attn::InputError(
                 attn::file_label(spec) +
@@ -124,6 +185,11 @@ attn::Ledger tensors_in(const std::string& spec, std::vector<std::string>& token
         }
         const std::string step = given_as(each.name, each.tensor);
         if (tokens.empty() && !step.starts_with("w_")) tokens = each.row_names;
+        // Numbers of one query alone are a row of what its name says.
+        const bool is_row = each.tensor.dimension() == 1 && !step.starts_with("b_") &&
+                            is_of_tokens(each.name, step);
+        if (is_row) each.tensor = as_row(each.tensor);
+        take_transpose(each);
         ledger.record(each.name, std::move(each.tensor));
     }
     return ledger;
@@ -135,14 +201,78 @@ std::string names_in(const attn::Ledger& file) {
     return attn::some_of(names);
 }
 
-attn::Diagnosis diagnosis_of(const DiagnosedWalk& asked, const attn::DiagnoseOptions& options) {
+/// Takes the tensors out that are no step of this walk, by their names or by `names`.
+std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<std::string>& names,
+                                     attn::Ledger& theirs) {
+    std::vector<attn::Skipped> left_out;
+    attn::Ledger kept;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const std::vector<std::string> steps = attn::known_steps(name);
+        const bool is_step = steps.empty() || !attn::steps_called(name, plan).empty();
+        if (!is_step) {
+            left_out.push_back({name, "this walk has no step " + steps.front()});
+        } else if (std::ranges::find(names, name) != names.end()) {
+            left_out.push_back({name, "no step is known under that name"});
+        } else {
+            kept.record(name, tensor);
+        }
+    }
+    theirs = std::move(kept);
+    return left_out;
+}
+
+/// The names that say nothing and whose numbers are no step's.
+std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
+    std::vector<std::string> names;
+    for (const attn::StepVerdict& row : diagnosis.steps) {
+        const bool is_wrong = row.local != attn::Verdict::right && !row.harmless;
+        if (is_wrong && attn::known_steps(row.theirs_name).empty())
+            names.push_back(row.theirs_name);
+    }
+    return names;
+}
+
+/// Leaves x out if nothing makes query and key of it, and the walk can begin later.
+/// Returns whether it did.
+bool drop_idle_x(attn::Ledger& file) {
+    std::string x;
+    bool has_matrices = false, has_later = false;
+    attn::Ledger steps;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::string step = given_as(name, tensor);
+        if (step == "x") x = name;
+        has_matrices = has_matrices || step.starts_with("w_");
+        if (!step.empty()) steps.record(step, tensor);
+    }
+    has_later = !attn::given_beginning(steps).empty() ||
+                (steps.has("query") && steps.has("key") && steps.has("value"));
+    if (x.empty() || has_matrices || !has_later) return false;
+    file = file.without(x);
+    return true;
+}
+
+attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& options) {
     const attn::Plan plan = attn::resolve(asked.config);
+    std::vector<attn::Skipped> skipped = leave_out(plan, {}, asked.theirs);
     if (!asked.theirs.entries().empty()) {
-        return attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
+        attn::Diagnosis diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
+        std::vector<std::string> names = unknown_names(diagnosis);
+        std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });
+        if (names.empty()) {
+            std::ranges::copy(skipped, std::back_inserter(diagnosis.skipped));
+            return diagnosis;
+        }
+        std::ranges::copy(leave_out(plan, names, asked.theirs), std::back_inserter(skipped));
+    }
+    if (!asked.theirs.entries().empty()) {
+        attn::Diagnosis diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
+        std::ranges::copy(skipped, std::back_inserter(diagnosis.skipped));
+        return diagnosis;
     }
     attn::Diagnosis nothing_judged;
     nothing_judged.plan = plan;
     nothing_judged.given = attn::draw(plan);
+    nothing_judged.skipped = std::move(skipped);
     return nothing_judged;
 }
 
@@ -154,37 +284,65 @@ std::size_t right_as_they_are(const attn::Diagnosis& diagnosis) {
         }));
 }
 
-/// Print has x @ W, and PyTorch x @ W^T: the numbers tell which of them square matrices are.
+/// Whether matrices are called as those of modules or of this program, which are read as x @ W^T.
+bool are_of_modules(const attn::Ledger& file) {
+    return std::ranges::any_of(file.entries(), [](const auto& entry) {
+        return entry.name.find('.') != std::string::npos || entry.name == "w_query";
+    });
+}
+
+/// Print has x @ W, and PyTorch x @ W^T: the numbers tell which of them square matrices are, and if
+/// they do not, their names.
 attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk asked,
-                                           const attn::DiagnoseOptions& options) {
-    attn::Diagnosis usual = diagnosis_of(asked, options);
-    const bool has_layouts = std::ranges::any_of(
-        usual.steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });
-    if (arguments.has(flags::weight_layout) || !asked.config.parameters.has("w_query") ||
-        !(usual.has_unknown() || has_layouts)) {
-        return usual;
+                                           const attn::DiagnoseOptions& options, bool of_modules) {
+    const attn::Tensor* const matrix = asked.config.parameters.find("w_query");
+    const bool is_square =
+        matrix != nullptr && matrix->dimension() == 2 && matrix->shape()[0] == matrix->shape()[1];
+    if (arguments.has(flags::weight_layout) || !is_square) return diagnosis_of(asked, options);
+    std::optional<attn::Diagnosis> best;
+    for (const attn::WeightLayout layout :
+         {of_modules ? attn::WeightLayout::out_in : attn::WeightLayout::in_out,
+          of_modules ? attn::WeightLayout::in_out : attn::WeightLayout::out_in}) {
+        asked.config.weight_layout = layout;
+        const bool is_last = best.has_value();
+        try {
+            attn::Diagnosis found = diagnosis_of(asked, options);
+            if (layout == attn::WeightLayout::in_out) {
+                found.remarks.emplace_back("--weight-layout in-out, for x @ W");
+            }
+            if (!best || right_as_they_are(found) > right_as_they_are(*best)) {
+                best = std::move(found);
+            }
+        } catch (const attn::ShapeError&) {  // the matrices fit in one way alone
+            if (is_last && !best) throw;
+            continue;
+        }
+        const bool has_layouts = std::ranges::any_of(
+            best->steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });
+        if (!best->has_unknown() && !has_layouts) break;
     }
-    asked.config.weight_layout = attn::WeightLayout::in_out;
-    try {
-        attn::Diagnosis other = diagnosis_of(asked, options);
-        if (right_as_they_are(other) <= right_as_they_are(usual)) return usual;
-        other.remarks.emplace_back("--weight-layout in-out");
-        return other;
-    } catch (const attn::ShapeError&) {
-        return usual;  // the matrices fit in one way alone
-    }
+    if (!best) return diagnosis_of(asked, options);  // says why
+    return *std::move(best);
 }
 
 int run_look(const Arguments& arguments) {
     check_output_flags(arguments);
     const std::string spec = arguments.has(flags::file) ? std::string(arguments[flags::file]) : "-";
     std::vector<std::string> tokens;
-    const attn::Ledger file = attn::heads_together(tensors_in(spec, tokens));
+    attn::Ledger file = attn::heads_together(tensors_in(spec, tokens));
+    const bool is_idle = !arguments.has(flags::map) && drop_idle_x(file);
     attn::DiagnoseOptions options;
     options.has_all_inputs = options.may_be_empty = true;
     options.steps = mapped_names(arguments, file);
     DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
-    if (!tokens.empty() && !arguments.has(flags::tokens)) asked.config.names = {tokens};
+    const bool are_rows = std::ranges::any_of(file.entries(), [&](const auto& entry) {
+        const attn::Shape shape = entry.tensor.shape();
+        return is_of_tokens(entry.name, "") && shape.size() > 1 &&
+               shape[shape.size() - 2] == tokens.size();
+    });
+    if (!tokens.empty() && are_rows && !arguments.has(flags::tokens)) {
+        asked.config.names = {tokens};
+    }
     options.takes_projections = asked.takes_projections;
     if (const std::string reason = why_not_judged(asked); !reason.empty()) {
         throw attn::InputError(attn::file_label(spec) + ": " + reason);
@@ -197,7 +355,9 @@ int run_look(const Arguments& arguments) {
             attn::file_label(spec) + ": no walk begins with " + names_in(file) +
             ": give x and its matrices, query, key and value, scores, or weights");
     }
-    attn::Diagnosis diagnosis = diagnosis_in_either_layout(arguments, asked, options);
+    attn::Diagnosis diagnosis =
+        diagnosis_in_either_layout(arguments, asked, options, are_of_modules(file));
+    if (is_idle) diagnosis.skipped.push_back({"x", "no matrix makes query and key of it"});
     attn::Plan& best = *diagnosis.plan;
     for (const auto& [name, tensor] : diagnosis.given.entries()) {
         const bool is_step =

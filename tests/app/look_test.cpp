@@ -163,4 +163,72 @@ TEST_SUITE("app: look") {
         CHECK(has(refused.err, "say what it is, as in scores = [[1, 2], [3, 4]]"));
         CHECK(has(run("look -q", "scores = [[1, 2], [3, 4]]").out, "0.2689, 0.7311"));
     }
+
+    TEST_CASE("scores and weights alone tell what the scores were divided by") {
+        // NumPy: softmax([[8, 2, 10], [4, 0, 4], [12, 2, 14]] / sqrt(3))
+        const auto seen = run("look",
+                              "scores\n\narray([[ 8,  2, 10],\n       [ 4,  0,  4],\n"
+                              "       [12,  2, 14]])\n\nweights\n\n"
+                              "array([[0.237847527, 0.00744489238, 0.754707581],\n"
+                              "       [0.476344558, 0.0473108841, 0.476344558],\n"
+                              "       [0.239453171, 0.000744423770, 0.759802406]])\n");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.out);
+        CHECK_MESSAGE(has(seen.err, "divided by the square root of 3"), seen.err);
+    }
+
+    TEST_CASE("a walk begins at scaled or masked scores") {
+        CHECK(run("look", "scaled_scores = [[0.71, 0], [0, 0.71]]").exit_code == 0);
+        const auto wrong = run("look",
+                               "Scaled scores:\n[[0.71, 0.00], [0.00, 0.71]]\n"
+                               "Attention weights:\n[[0.60, 0.40], [0.33, 0.67]]\n");
+        CHECK(wrong.exit_code == 1);
+        CHECK_MESSAGE(has(wrong.out, "Attention_weights[0,1] is 0.4, and should be 0.3296"),
+                      wrong.out);
+        CHECK(run("look",
+                  "masked_scores = [[0.71, -inf], [0, 0.71]]\n"
+                  "weights = [[1, 0], [0.33, 0.67]]")
+                  .exit_code == 0);
+    }
+
+    TEST_CASE("causal weights are taken as such, and what no step is called is not accused") {
+        const auto causal = run("look",
+                                "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\n"
+                                "Poids d'attention (softmax) :\n[[1, 0], [0.33, 0.67]]\n"
+                                "weights = [[1, 0], [0.33, 0.67]]\n");
+        CHECK_MESSAGE(causal.exit_code == 0, causal.out);
+        CHECK_MESSAGE(has(causal.err, "--mask causal"), causal.err);
+        const auto unknown = run("look",
+                                 "weights = [[0.7604, 0.2396], [0.5, 0.5]]\n"
+                                 "final_output = [[1.7189, 2.7189], [2, 3]]\n");
+        CHECK(unknown.exit_code == 0);
+        CHECK_MESSAGE(has(unknown.out, "this walk has no step output"), unknown.out);
+    }
+
+    TEST_CASE("a score that is off is named although its weights hardly change") {
+        const auto seen = run("look",
+                              "Q = [[0.1, 0.2], [0.3, 0.4]]\nK = [[0.2, 0.1], [0.4, 0.3]]\n"
+                              "scores = [[0.0400, 0.1000], [0.1000, 0.3000]]\n");
+        CHECK(seen.exit_code == 1);
+        CHECK_MESSAGE(has(seen.out, "scores[1,1] is 0.3, and should be 0.24"), seen.out);
+    }
+
+    TEST_CASE("weights of two decimals are held to them after scaled scores") {
+        const std::string begin =
+            "Q = [[1, 0], [0, 1]]\nK = [[1, 0], [0, 1]]\nscaled_scores = [[0.71, 0], [0, 0.71]]\n";
+        CHECK(run("look", begin + "weights = [[0.67, 0.33], [0.33, 0.67]]\n").exit_code == 0);
+        CHECK(run("look", begin + "weights = [[0.63, 0.33], [0.33, 0.67]]\n").exit_code == 1);
+    }
+
+    TEST_CASE("square matrices of print are x @ W, and K^T is the transpose of the keys") {
+        // NumPy: [[1, 0], [0, 2]] @ [[0, 1], [1, 1]]
+        const auto seen = run("look --only key -q",
+                              "X = [[1, 0], [0, 2]]\nWq = [[1, 0], [0, 1]]\n"
+                              "Wk = [[0, 1], [1, 1]]\nWv = [[1, 0], [0, 1]]\n");
+        CHECK_MESSAGE(has(seen.out, "[[0., 1.],\n        [2., 2.]]"), seen.out);
+        CHECK(has(seen.err, "--weight-layout in-out"));
+        CHECK(run("look",
+                  "Q = [[1, 0], [0, 2]]\nK^T = [[0, 2], [1, 2]]\n"
+                  "QK^T = [[0, 2], [2, 4]]\n")
+                  .exit_code == 0);
+    }
 }

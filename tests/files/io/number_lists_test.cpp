@@ -81,29 +81,12 @@ TEST_SUITE("printed arrays") {
               std::string::npos);
         CHECK(refusal_of("[[1, 2],\n [3, x]]", "t") ==
               "t: line 2, column 6: 'x' is not a number: write it as 1.5 or 1e-3");
-        for (const std::string text : {"[",
-                                       "[1",
-                                       "[1]]",
-                                       "[1,]",
-                                       "[,1]",
-                                       "[1,,2]",
-                                       "[[1][2]]",
-                                       "[1.5[2]]",
-                                       "tensor(",
-                                       "tensor([1]",
-                                       "tensor([1]) tensor([2])",
-                                       "[1] 2",
-                                       "[[1], 2]",
-                                       "[1, [2]]",
-                                       "[[1], [[2]]]",
-                                       "[[], [1]]",
-                                       "[[[]], []]",
-                                       "[\"one\"]",
-                                       "['1']",
-                                       "[\"nan]",
-                                       "[{}]",
-                                       "[1e999]",
-                                       "[1+2j]"}) {
+        for (const std::string text :
+             {"[",          "[1",        "[1]]",     "[,1]",         "[1,,2]",
+              "[[1][2]]",   "[1.5[2]]",  "tensor(",  "tensor([1]",   "tensor([1]) tensor([2])",
+              "[1] 2",      "[[1], 2]",  "[1, [2]]", "[[1], [[2]]]", "[[], [1]]",
+              "[[[]], []]", "[\"one\"]", "['1']",    "[\"nan]",      "[{}]",
+              "[1e999]",    "[1+2j]"}) {
             CAPTURE(text);
             CHECK(refusal_of(text, "t").starts_with("t: "));
         }

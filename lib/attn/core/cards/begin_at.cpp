@@ -42,6 +42,7 @@ void begin_at(const std::string& beginning, StepTable& table, const Plan& plan) 
         const bool is_given = find_drawn(drawn, step.name) != nullptr;
         if (is_given && step.kind == Step::Kind::computed) {
             step.reads = [](const Plan&) { return std::vector<Input>(); };
+            step.applies = [](const Plan&) { return true; };
             step.rule = {};
             step.compute = {};
             step.formula = [](const PlannedStep& of) { return of.step.name + " as given"; };

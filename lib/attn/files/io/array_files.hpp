@@ -32,8 +32,21 @@ bool is_formula(std::string_view text);
 std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
                                    std::vector<std::string>& notes);
 
-/// Whether a text has matrices as documents do: in LaTeX, in tables of Markdown, or as rows of
-/// numbers under a line with their name.
+/// Whether a text has matrices in brackets or in LaTeX, and words around them.
+bool looks_like_document(std::string_view text, const std::string& label);
+
+/// Reads these matrices. A matrix is called as the words before it say: `Attention weights:` above
+/// it, the left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol beside words; else
+/// `matrix_1`, `matrix_2`, ... where there are several. Of a product and what it makes the last
+/// matrix counts. Rows in brackets under each other are one matrix. What stands behind a row is a
+/// remark.
+///
+/// Errors  InputError, starting with `label`: rows of unequal length, no matrix at all, an array
+///         shortened with `...`.
+std::vector<NamedTensor> parse_document(std::string_view text, const std::string& label);
+
+/// Whether a text has matrices as tables of Markdown, or as rows of numbers under a line with their
+/// name.
 bool looks_like_matrices(std::string_view text);
 
 /// Reads these matrices, each called as the line above it or the left side of its equation says,

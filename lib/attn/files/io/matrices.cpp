@@ -14,25 +14,12 @@ namespace {
 
 /// LaTeX as lines of cells parted by `|`, without what only says how it looks.
 std::string plain_rows(std::string_view text) {
-    std::string plain = replaced_all(std::string(text), {{"\\\\", "\n"},
-                                                         {"\\left", ""},
-                                                         {"\\right", ""},
-                                                         {"\\mathbf", ""},
-                                                         {"\\mathrm", ""},
-                                                         {"\\text", ""},
-                                                         {"\\bm", ""},
-                                                         {"\\boldsymbol", ""},
-                                                         {"\\,", " "},
-                                                         {"\\;", " "},
-                                                         {"\\quad", " "},
-                                                         {"\\hline", ""},
-                                                         {"\\infty", "inf"},
-                                                         {"\\top", "T"},
-                                                         {"\\cdot", ""},
-                                                         {"$", ""},
-                                                         {"&", "|"},
-                                                         {"\\[", ""},
-                                                         {"\\]", ""}});
+    std::string plain = replaced_all(
+        std::string(text),
+        {{"\\\\\n", "\n"}, {"\\\\", "\n"},  {"\\left", ""},  {"\\right", ""},      {"\\mathbf", ""},
+         {"\\mathrm", ""}, {"\\text", ""},  {"\\bm", ""},    {"\\boldsymbol", ""}, {"\\,", " "},
+         {"\\;", " "},     {"\\quad", " "}, {"\\hline", ""}, {"\\infty", "inf"},   {"\\top", "T"},
+         {"\\cdot", ""},   {"$", ""},       {"&", "|"},      {"\\[", ""},          {"\\]", ""}});
     for (const std::string_view bracket : {"\\begin{", "\\end{"}) {
         for (std::size_t at = 0; (at = plain.find(bracket, at)) != plain.npos;) {
             std::size_t end = std::min(plain.find('}', at), plain.size() - 1);

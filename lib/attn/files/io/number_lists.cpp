@@ -209,8 +209,8 @@ private:
                 fail("the text ends within the array", "give the whole array");
             }
             const char letter = text_[place_];
-            const bool lacks_value = letter == ',' ? before != ']' : before == ',';
-            if ((letter == ',' || letter == ']') && (depth == 0 || lacks_value)) {
+            // Python lets a comma stand before the bracket that closes.
+            if ((letter == ',' && before != ']') || (letter == ']' && depth == 0)) {
                 fail("a value is missing", "give nested lists of numbers");
             }
             if (letter != ',' && letter != ']' && before == ']' && place_ == start) {

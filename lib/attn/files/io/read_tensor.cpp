@@ -102,7 +102,9 @@ std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& 
     const std::string_view text = file.all();
     const std::string& label = file.label();
     if (looks_like_json_object(text)) return json_arrays(text, label);
-    if (looks_like_printed_array(text) || label.ends_with(".json")) {
+    const bool is_json = label.ends_with(".json");
+    if (!is_json && looks_like_document(text, label)) return in_memory(parse_document(text, label));
+    if (looks_like_printed_array(text) || is_json) {
         return in_memory(parse_printed_arrays(text, label));
     }
     const std::size_t nul = text.find('\0');

@@ -1,6 +1,7 @@
 #include "attn/judge/diagnose/diagnose.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 
@@ -305,6 +306,21 @@ bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
     return !must_be_right || looks_right(*wrong);
 }
 
+/// Whether some number has fewer decimals than others since its digits are counted: 12.3 beside
+/// 1.23. Whole numbers tell nothing.
+static bool has_cut_decimals(const Ledger& tensors, int digits) {
+    const int decimals = decimals_of(tensors);
+    if (decimals == 0) return true;
+    const double least = std::pow(10.0, digits - decimals);
+    bool has = false;
+    for (const auto& [name, tensor] : tensors.entries()) {
+        each_number(tensor, [&](std::size_t, double number) {
+            has = has || (std::abs(number) >= least && number != std::round(number));
+        });
+    }
+    return has;
+}
+
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options) {
     if (const auto samples = samples_in(plan, theirs, options)) {
@@ -322,7 +338,7 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
     if (!best.has_unknown() && !best.has_mistake()) return best;
     for (const bool significant : {false, true}) {
         const int printed = significant ? digits_of(theirs) : decimals_of(theirs);
-        if (printed == 0) continue;
+        if (printed == 0 || (significant && !has_cut_decimals(theirs, printed))) continue;
         DiagnoseOptions rounded = options;
         (significant ? rounded.digits : rounded.decimals) = printed;
         Diagnosis other = diagnosed(CaseTensors(plan, intake, rounded, 0));

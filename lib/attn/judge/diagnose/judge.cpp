@@ -229,8 +229,21 @@ double Judge::amplification(const std::string& step) const {
         }
     }
     const double scores = static_cast<double>(plan_.head_dim) * (size("query") + size("key"));
-    if (is_scores(plan_, step)) return scores + 1;
-    if (step == "weights") return 2 * (scores + 1);
+    const bool has_scores = std::ranges::any_of(
+        taken_.entries(), [this](const auto& each) { return is_scores(plan_, each.name); });
+    // Whole numbers were not rounded.
+    const auto is_whole = [this](const char* name) {
+        const Tensor* const tensor = given_.find(name);
+        bool whole = tensor != nullptr;
+        if (whole)
+            each_number(*tensor, [&](std::size_t, double x) { whole &= x == std::round(x); });
+        return whole;
+    };
+    if (is_scores(plan_, step)) {
+        return is_whole("query") && is_whole("key") ? (has_scores ? 1 : 0) : scores + 1;
+    }
+    // Softmax moves no weight further than its scores are moved.
+    if (step == "weights") return has_scores ? 1 : 2 * (scores + 1);
     if (step == "context" || step == "merged") return keys * (size("value") + 2);
     if (step == "output") {
         return static_cast<double>(plan_.heads * plan_.value_dim) * parameter *

@@ -52,7 +52,8 @@ std::vector<std::string> steps_by_shape(const Judge& judge, const Tensor& theirs
     if (!theirs.is_floating() || theirs.size() < 2) return steps;
     for (const Ledger::Entry& step : std::views::reverse(judge.reference().entries())) {
         const Step::Kind kind = find_step(kept_table(judge.plan()), step.name).kind;
-        const bool is_made = kind == Step::Kind::computed || kind == Step::Kind::detail;
+        const bool is_made = (kind == Step::Kind::computed || kind == Step::Kind::detail) &&
+                             !judge.given().has(step.name);
         if (is_made && step.tensor.is_floating() && !readings(theirs, step.tensor).empty()) {
             steps.push_back(step.name);
         }
@@ -66,7 +67,8 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
     const bool has_forms = theirs.stray.empty() && !names_a_result(theirs.name);
     for (std::size_t i = 0; has_forms && i < theirs.steps.size(); ++i) {
         for (const std::string& kept : kept_of(theirs.steps[i])) {
-            if (std::ranges::count(theirs.steps, kept) == 0) theirs.steps.push_back(kept);
+            const bool is_new = std::ranges::count(theirs.steps, kept) == 0;
+            if (is_new && judge.reference().has(kept)) theirs.steps.push_back(kept);
         }
     }
     // A context whose heads lie side by side may be the merged one.

@@ -1,0 +1,500 @@
+// Matrices in a text that is more than arrays: what a script has printed, notes, a page of a
+// course.
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/number_lists.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+bool is_letter(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
+}
+
+/// The same text with one spelling for numbers, for matrices of LaTeX (as lists), and for arrays
+/// that are printed as remarks. Lines stay lines.
+std::string in_one_spelling(std::string_view text) {
+    std::string plain = replaced_all(std::string(text), {{"\u2212", "-"},
+                                                         {"\u221e", "inf"},
+                                                         {"\\infty", "inf"},
+                                                         {"\u2192", " -> "},
+                                                         {"\u2248", "="},
+                                                         {"\r\n", "\n"}});
+    for (std::size_t at = 0; at < plain.size(); at = plain.find('\n', at) + 1) {
+        const std::string_view line =
+            trimmed(std::string_view(plain).substr(at, plain.find('\n', at) - at));
+        const std::string_view rest =
+            line.starts_with('#') ? trimmed(line.substr(1)) : std::string_view();
+        const bool is_array =
+            rest.starts_with('[') || rest.starts_with("tensor(") || rest.starts_with("array(");
+        if (is_array) plain[plain.find('#', at)] = ' ';
+        if (plain.find('\n', at) == plain.npos) break;
+    }
+    for (std::size_t at = 0; (at = plain.find("\\begin{", at)) != plain.npos;) {
+        std::size_t inner = plain.find('}', at);
+        if (inner == plain.npos) break;
+        const bool has_columns = plain.compare(at, 12, "\\begin{array") == 0;
+        if (has_columns) inner = plain.find('}', inner + 1);
+        const std::size_t end = plain.find("\\end{", at);
+        const std::size_t close = plain.find('}', end);
+        if (inner == plain.npos || close == plain.npos || plain.find("\\begin{", inner) < end) {
+            ++at;
+            continue;
+        }
+        std::string rows(trimmed(std::string_view(plain).substr(inner + 1, end - inner - 1)));
+        while (rows.ends_with('\\')) rows.pop_back();
+        rows = replaced_all(rows, {{"\\\\", "], ["}, {"&", ","}, {"\\hline", ""}, {"$", ""}});
+        plain.replace(at, close + 1 - at, "[[" + rows + "]]");
+    }
+    return replaced_all(plain, {{"\\left[", ""},
+                                {"\\right]", ""},
+                                {"\\left(", ""},
+                                {"\\right)", ""},
+                                {"\\[", ""},
+                                {"\\]", ""},
+                                {"\\cdot", "*"},
+                                {"\\times", "*"},
+                                {"\\top", "T"}});
+}
+
+/// A list of numbers in a text.
+struct NumberGroup {
+    std::size_t begin = 0, end = 0;
+    Tensor numbers;
+    std::vector<std::string> words{};  ///< of a list without numbers
+    bool has_remarks = false;          ///< behind rows
+};
+
+/// Reads the list that begins at a bracket; nullopt if it is no list of numbers or of words.
+class NumberGroupReader {
+public:
+    NumberGroupReader(std::string_view text, std::size_t begin, const std::string& label)
+        : text_(text), begin_(begin), at_(begin), lists_(label), label_(label) {}
+
+    std::optional<NumberGroup> read() {
+        std::size_t depth = 0;
+        bool is_after_row = false;  // what stands behind a row is a remark on it
+        do {
+            at_ = std::min(text_.find_first_not_of(" \t\n,", at_), text_.size());
+            if (at_ == text_.size()) return std::nullopt;
+            const char letter = text_[at_];
+            if (letter == '[') {
+                if (!has_room()) return std::nullopt;
+                lists_.open();
+                ++depth;
+                is_after_row = false;
+            } else if (letter == ']') {
+                lists_.close();
+                --depth;
+                is_after_row = true;
+            } else if (letter == ';' && depth == 1) {
+                return of_octave();
+            } else if (letter == '#' || (is_after_row && !is_number_here() && token() != "...")) {
+                has_remarks_ = has_remarks_ || letter != '#';
+                at_ = std::min(text_.find('\n', at_), text_.size());
+                continue;
+            } else if (!take_value()) {
+                // Matrices are no text in brackets: a letter in one is a slip.
+                if (text_.compare(begin_, 2, "[[") != 0 || lists_.size() == 0) return std::nullopt;
+                throw InputError(label_ + ": " + place_in(text_, at_) + ": " + shown(token()) +
+                                 " is not a number: write it as 1.5 or 1e-3");
+            } else {
+                is_after_row = false;
+                continue;
+            }
+            ++at_;
+        } while (depth > 0);
+        if (lists_.size() == 0) return std::nullopt;
+        if (!words_.empty() && words_.size() != lists_.size()) return std::nullopt;
+        const Shape shape = lists_.shape();
+        return NumberGroup{
+            begin_, at_, lists_.tensor(lists_.natural_dtype(), shape, numbered_axes(shape.size())),
+            words_, has_remarks_};
+    }
+
+private:
+    bool has_room() const { return lists_.shape().size() < 8; }
+    bool is_number_here() const {
+        return parse_number(std::string(token())).has_value() || text_[at_] == '[';
+    }
+    std::string_view token() const {
+        const std::size_t end = std::min(text_.find_first_of(" \t\n,[];", at_), text_.size());
+        return text_.substr(at_, end - at_);
+    }
+    /// Rows that end with semicolons, `[1 2; 3 4]`.
+    std::optional<NumberGroup> of_octave() {
+        const std::size_t end = text_.find(']', begin_);
+        if (end == text_.npos) return std::nullopt;
+        const std::string rows = arrays_alone(text_.substr(begin_, end + 1 - begin_));
+        std::optional<NumberGroup> group = NumberGroupReader(rows, 0, label_).read();
+        if (group) group->begin = begin_, group->end = end + 1;
+        return group;
+    }
+    bool take_value() {
+        const char quote = text_[at_];
+        if (quote == '"' || quote == '\'') {
+            const std::size_t end = text_.find(quote, at_ + 1);
+            if (end == text_.npos) return false;
+            words_.emplace_back(text_.substr(at_ + 1, end - at_ - 1));
+            lists_.add(0);
+            at_ = end + 1;
+            return true;
+        }
+        const std::string_view word = token();
+        if (word == "...") {
+            throw InputError(label_ + ": " + place_in(text_, at_) +
+                             ": the array was shortened when it was printed: print it whole");
+        }
+        const std::size_t bar = word.find('/');
+        const auto top = parse_number(word.substr(0, bar));
+        const auto bottom =
+            bar == word.npos ? std::optional(1.0) : parse_number(word.substr(bar + 1));
+        const auto whole = parse_whole<std::int64_t>(word);
+        if (word == "True" || word == "False" || word == "true" || word == "false") {
+            lists_.add_truth(word == "True" || word == "true");
+        } else if (whole && !(word.starts_with('-') && *whole == 0)) {
+            lists_.add_integer(*whole);
+        } else if (top && bottom && *bottom != 0) {
+            lists_.add(*top / *bottom);
+        } else {
+            return false;
+        }
+        at_ += word.size();
+        return true;
+    }
+
+    std::string_view text_;
+    std::size_t begin_, at_;
+    NumberLists lists_;
+    std::vector<std::string> words_;
+    bool has_remarks_ = false;
+    const std::string& label_;
+};
+
+/// Takes off what is no name: calls as `tensor(`, marks of Markdown and LaTeX, numbers of cells.
+std::string without_marks(std::string_view text) {
+    std::string line(trimmed(text));
+    for (const char* const cell : {"Out[", "In [", "In["}) {
+        if (line.starts_with(cell)) line.erase(0, std::min(line.find(']'), line.size() - 1) + 1);
+    }
+    for (bool has_call = true; has_call;) {
+        line = trimmed(line);
+        has_call = line.ends_with('(');
+        if (has_call) line.pop_back();
+        while (has_call && !line.empty() && (is_letter(line.back()) || line.back() == '.')) {
+            line.pop_back();
+        }
+    }
+    for (const char* const command : {"\\text", "\\mathbf", "\\mathrm", "\\bm", "\\boldsymbol",
+                                      "\\mathit", "\\quad", "\\displaystyle"}) {
+        line = replaced_all(line, {{command, ""}});
+    }
+    line = replaced_all(line, {{">>>", ""}, {"^", "_"}, {"==", ""}});
+    std::erase_if(line, [](char c) {
+        return std::string_view("*#`$|{}\\\"'>").find(c) != std::string_view::npos;
+    });
+    return std::string(trimmed(line));
+}
+
+/// Words of a label, without those that say nothing of what a matrix is.
+std::vector<std::string> words_of(std::string_view label) {
+    static constexpr std::string_view fillers[] = {
+        "the", "matrix", "matrices", "vector", "vectors", "of",   "for",   "each",
+        "all", "our",    "is",       "are",    "and",     "with", "after", "step",
+        "a",   "an",     "per",      "shape",  "tensor",  "array"};
+    std::vector<std::string> words;
+    for (std::size_t at = 0; at < label.size();) {
+        std::size_t end = at;
+        const auto goes_on = [&](std::size_t i) {
+            const bool is_dot = label[i] == '.' && i > at && i + 1 < label.size();
+            return is_letter(label[i]) || (is_dot && is_letter(label[i + 1]));
+        };
+        while (end < label.size() && goes_on(end)) ++end;
+        const std::string word(label.substr(at, end - at));
+        const bool is_count = word.find_first_not_of("0123456789") == word.npos;
+        const bool is_filler = std::ranges::find(fillers, lower(word)) != std::end(fillers);
+        if (!is_count && !is_filler) words.push_back(word);
+        at = end + 1;
+    }
+    return words;
+}
+
+/// Whether a word is what formulas call a matrix: Q, W_q, Wk, α.
+bool is_symbol(const std::string& word) {
+    const std::string small = lower(word);
+    if (small.starts_with("w_") || word.size() == 1) return true;
+    if (small.size() == 2 && small[0] == 'w') return true;
+    return word.size() == 2 && static_cast<unsigned char>(word[0]) >= 0x80;
+}
+
+/// The names that a label gives: those before each `=`, the last after a colon, a symbol before
+/// words.
+std::vector<std::string> names_of_label(std::string_view whole) {
+    if (const std::size_t arrow = whole.rfind("->"); arrow != whole.npos) {
+        whole = whole.substr(arrow + 2);
+    }
+    std::string label = without_marks(whole), aside;
+    // A formula instead of a name: softmax(QK^T / sqrt(d)), QK^T / sqrt(d).
+    const std::string formula = lower(label.substr(0, label.find('=')));
+    const bool has_root =
+        formula.find("sqrt") != formula.npos || formula.find("\u221a") != formula.npos;
+    if (has_root) return {formula.find("softmax") != formula.npos ? "softmax" : "scaled_scores"};
+    for (std::size_t open = 0; (open = label.find('(')) != label.npos;) {
+        const std::size_t close = std::min(label.find(')', open), label.size() - 1);
+        aside = label.substr(open + 1, close - open - 1);
+        label.erase(open, close + 1 - open);
+    }
+    std::vector<std::string> names;
+    const bool is_set = label.find('=') != label.npos;
+    for (std::size_t at = 0; at <= label.size();) {
+        const std::size_t end = std::min(label.find('=', at), label.size());
+        std::string_view part = trimmed(std::string_view(label).substr(at, end - at));
+        while (part.ends_with(':')) part = trimmed(part.substr(0, part.size() - 1));
+        if (const std::size_t colon = part.rfind(':'); colon != part.npos) {
+            part = trimmed(part.substr(colon + 1));
+        }
+        const bool is_formula =
+            !names.empty() && part.find_first_of("@/*+ ") != part.npos;  // scores = Q @ K =
+        if (is_formula || (part.empty() && !names.empty())) break;
+        const std::vector<std::string> words = words_of(part);
+        const auto symbol = std::ranges::find_if(words, is_symbol);
+        if (words.size() > 5 || words.empty()) break;
+        names.push_back(words.size() > 1 && symbol != words.end() ? *symbol : joined(words, "_"));
+        if (!is_set) break;
+        at = end + 1;
+    }
+    const std::vector<std::string> other = words_of(aside);
+    if (other.size() == 1 && is_symbol(other[0])) names = other;
+    return names;
+}
+
+/// Whether labels number rows: nothing, words in quotes, `y_1:` after `y_0:`.
+std::optional<std::string> row_label(std::string_view line) {
+    std::string label(trimmed(line));
+    if (label.empty()) return "";
+    if (label.size() > 2 && (label[0] == '"' || label[0] == '\'')) {
+        return label.substr(1, label.find(label[0], 1) - 1);
+    }
+    if (label.find('=') != label.npos) return std::nullopt;
+    while (label.ends_with(':')) label.pop_back();
+    const bool is_numbered =
+        !label.empty() && std::isdigit(static_cast<unsigned char>(label.back())) != 0;
+    return is_numbered ? std::optional(label) : std::nullopt;
+}
+
+/// The matrices of a text, in its order.
+class Document {
+public:
+    Document(std::string text, const std::string& label) : text_(std::move(text)), label_(label) {}
+
+    std::vector<NamedTensor> read() {
+        for (std::size_t i = 0; i < groups_.size();) i = take(i);
+        return std::move(all_);
+    }
+
+    /// Whether words stand around the matrices that are neither their names nor Python.
+    bool has_words() const {
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            const std::string_view link = i == 0 ? "" : trimmed(between(i));
+            const bool is_product = goes_on(i) && link.find_first_of("*@+-/x") != link.npos;
+            if (groups_[i].has_remarks || is_next_row(i) || is_product) return true;
+            if (!is_plain(trimmed(label_of(i))) || has_sentence(i)) return true;
+        }
+        return false;
+    }
+    bool has_matrices() const { return !groups_.empty(); }
+
+    void find_groups() {
+        for (std::size_t at = 0; (at = text_.find('[', at)) != text_.npos;) {
+            const bool is_nested = text_.compare(at, 2, "[[") == 0;
+            const bool is_index = at > 0 && (is_letter(text_[at - 1]) || text_[at - 1] == ')' ||
+                                             (text_[at - 1] == ']' && !is_nested));
+            const bool is_shape = std::string_view(text_).substr(0, at).ends_with("Size(");
+            std::optional<NumberGroup> group;
+            if (!is_index && !is_shape) group = NumberGroupReader(text_, at, label_).read();
+            if (!group) {
+                ++at;
+                continue;
+            }
+            const std::size_t begin = groups_.empty() ? 0 : groups_.back().end;
+            const std::string_view link = std::string_view(text_).substr(begin, at - begin);
+            at = group->end;
+            // Behind a matrix and on its line, a list without a name is a remark.
+            const bool is_aside = !groups_.empty() && link.find('\n') == link.npos &&
+                                  link.find_first_of("=:*@+-/") == link.npos &&
+                                  !trimmed(link).empty();
+            if (is_aside) continue;
+            groups_.push_back(*std::move(group));
+        }
+    }
+
+private:
+    /// Whether a line between two groups is neither a name nor Python.
+    bool has_sentence(std::size_t i) const {
+        const std::string lines = arrays_alone(i == 0 ? between(i) : behind_call(between(i)));
+        for (std::size_t at = 0; at <= lines.size();) {
+            const std::size_t end = std::min(lines.find('\n', at), lines.size());
+            const std::string_view line = trimmed(std::string_view(lines).substr(at, end - at));
+            if (line != "Parameter containing:" && !is_plain(line)) return true;
+            at = end + 1;
+        }
+        return false;
+    }
+    /// Behind the end of a call: `, dtype=float32)`.
+    static std::string_view behind_call(std::string_view text) {
+        const std::string_view rest = trimmed(text);
+        if (!rest.starts_with(',') && !rest.starts_with(')')) return text;
+        const std::size_t line = std::min(text.find('\n', text.find_first_of(",)")), text.size());
+        const std::size_t close = text.substr(0, line).rfind(')');
+        return close == text.npos ? text : text.substr(close + 1);
+    }
+    /// `q = tensor(`, `q:`, `d_k = 64`, nothing.
+    static bool is_plain(std::string_view line) {
+        line = trimmed(line.substr(0, line.find('#')));
+        if (line.starts_with(">>> ")) line.remove_prefix(4);
+        std::size_t end = 0;
+        while (end < line.size() && (is_letter(line[end]) || line[end] == '.')) ++end;
+        std::string_view rest = trimmed(line.substr(end));
+        if (rest.starts_with('=') || rest.starts_with(':')) rest = trimmed(rest.substr(1));
+        while (!rest.empty() &&
+               (is_letter(rest[0]) || rest[0] == '.' || rest[0] == '(' || rest[0] == '-')) {
+            rest.remove_prefix(1);
+        }
+        return rest.empty() && line.find(' ') == line.find(" =") && line.find("  ") == line.npos;
+    }
+
+    std::string_view between(std::size_t i) const {
+        const std::size_t begin = i == 0 ? 0 : groups_[i - 1].end;
+        return std::string_view(text_).substr(begin, groups_[i].begin - begin);
+    }
+    /// What stands before a group on its own line.
+    std::string own_line(std::size_t i) const {
+        std::string_view before = between(i);
+        if (const std::size_t end = before.rfind('\n'); end != before.npos) {
+            before = before.substr(end + 1);
+        } else if (i > 0 && (before.starts_with(',') || before.starts_with(')'))) {
+            before = before.substr(before.rfind(')') == before.npos ? 0 : before.rfind(')') + 1);
+        }
+        return std::string(before);
+    }
+    /// The text that names a group: its own line, else the last line above that says something.
+    std::string label_of(std::size_t i) const {
+        if (const std::string own = own_line(i); !without_marks(own).empty()) return own;
+        std::string_view before = between(i);
+        before = before.substr(0, std::min(before.rfind('\n'), before.size()));
+        for (int lines = 0; lines < 3 && !before.empty(); ++lines) {
+            const std::size_t end = before.rfind('\n');
+            const std::string_view line = end == before.npos ? before : before.substr(end + 1);
+            if (i > 0 && end == before.npos) return {};  // behind the matrix above
+            const bool says_type = trimmed(line) == "Parameter containing:";
+            if (!says_type && !without_marks(line).empty()) return std::string(line);
+            before = before.substr(0, end == before.npos ? 0 : end);
+        }
+        return {};
+    }
+    /// Whether a group goes on with the formula of the one before: `A @ B`, `A @ B = C`.
+    bool goes_on(std::size_t i) const {
+        if (i == 0 || i >= groups_.size()) return false;
+        const std::string_view link = trimmed(between(i));
+        if (link.empty()) return between(i).find('\n') == std::string_view::npos;
+        constexpr std::string_view operators = "*@=+-/x";
+        if (link.find_first_not_of(" \n\t$&*@=+-/x") == link.npos) {
+            return link.find_first_of(operators) != link.npos;
+        }
+        // `/ sqrt(2) =`, on one line
+        return link.find('\n') == link.npos && operators.find(link[0]) != operators.npos &&
+               link.ends_with('=');
+    }
+    /// Whether a list is a row under the one before it.
+    bool is_next_row(std::size_t i) const {
+        if (i == 0 || i >= groups_.size()) return false;
+        const NumberGroup &a = groups_[i - 1], &b = groups_[i];
+        const std::string_view link = between(i);
+        return a.numbers.dimension() == 1 && b.numbers.shape() == a.numbers.shape() &&
+               a.words.empty() && b.words.empty() && std::ranges::count(link, '\n') == 1 &&
+               row_label(own_line(i)).has_value() && row_label(own_line(i - 1)).has_value();
+    }
+
+    /// Takes one matrix, which may be several groups, and returns where the next one begins.
+    std::size_t take(std::size_t first) {
+        const NumberGroup& group = groups_[first];
+        if (!group.words.empty()) {
+            words_ = group.words;
+            return first + 1;
+        }
+        std::size_t end = first + 1;
+        if (is_next_row(end)) {
+            NumberLists rows(label_);
+            std::vector<std::string> row_names;
+            rows.open();
+            for (std::size_t i = first; i == first || is_next_row(i); ++i) {
+                rows.open();
+                for (const double number : groups_[i].numbers.numbers()) rows.add(number);
+                rows.close();
+                if (const auto row = row_label(own_line(i)); row && !row->empty()) {
+                    row_names.push_back(*row);
+                }
+                end = i + 1;
+            }
+            rows.close();
+            const std::string label = row_names.empty() ? label_of(first) : line_above(first);
+            add(names_of_label(label), rows.tensor(DType::float64, rows.shape(), numbered_axes(2)),
+                row_names);
+            return end;
+        }
+        while (goes_on(end)) ++end;
+        add(names_of_label(label_of(first)), groups_[end - 1].numbers, {});
+        return end;
+    }
+    std::string line_above(std::size_t i) const {
+        std::string_view before = between(i);
+        before = before.substr(0, std::min(before.rfind('\n'), before.size()));
+        return std::string(
+            before.substr(before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1));
+    }
+
+    void add(std::vector<std::string> names, const Tensor& numbers,
+             std::vector<std::string> row_names) {
+        if (names.empty() && numbers.size() < 4) return;  // a reference, as in [3]
+        if (names.empty()) names.push_back("matrix_" + std::to_string(all_.size() + 1));
+        const bool has_rows = numbers.dimension() > 1 && numbers.shape()[0] == words_.size();
+        if (row_names.empty() && has_rows) row_names = words_;
+        for (const std::string& name : names) all_.push_back({name, numbers, row_names, {}});
+    }
+
+    std::string text_;
+    const std::string& label_;
+    std::vector<NumberGroup> groups_;
+    std::vector<NamedTensor> all_;
+    std::vector<std::string> words_;
+};
+
+}  // namespace
+
+bool looks_like_document(std::string_view text, const std::string& label) {
+    const bool has_tables = text.starts_with('|') || text.find("\n|") != text.npos;
+    if (text.find("\\begin{") != text.npos) return !has_tables;
+    Document document(in_one_spelling(text), label);
+    document.find_groups();
+    return document.has_words() || (document.has_matrices() && !looks_like_printed_array(text));
+}
+
+std::vector<NamedTensor> parse_document(std::string_view text, const std::string& label) {
+    Document document(in_one_spelling(text), label);
+    document.find_groups();
+    std::vector<NamedTensor> all = document.read();
+    if (all.empty()) {
+        throw InputError(label + ": has no matrix of numbers: write it as [[1, 2], [3, 4]]");
+    }
+    if (all.size() == 1 && all[0].name == "matrix_1") all[0].name.clear();
+    return all;
+}
+
+}  // namespace attn
