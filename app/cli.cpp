@@ -95,8 +95,8 @@ std::string about_second_value(const Command& command, const Words& words, std::
     const std::string rest =
         is_text ? " " + sentence : (is_empty ? "" : ",") + attn::joined(split(sentence, ' '), ",");
     const std::size_t first = is_joined ? at - 1 : at - 2;
-    const std::string meant =
-        with_others(command, words, first, {owner->name, is_empty ? rest : value + rest}, at - first + count);
+    const std::string meant = with_others(
+        command, words, first, {owner->name, is_empty ? rest : value + rest}, at - first + count);
     return meant.empty() ? ""
                          : "'" + word + "' is not read as part of " + owner->name +
                                "; did you mean " + meant + "?";
@@ -179,7 +179,7 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
     }
     if (unknown.has_guess) return unknown.what();
     return there_is + ": attn-explain " + (command.name.empty() ? "" : command.name + " ") +
-           "--help lists those there are";
+           "--help lists all flags";
 }
 
 Arguments parsed(const Command& command, const Words& words) {

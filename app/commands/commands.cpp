@@ -46,7 +46,7 @@ const std::vector<Flag>& common_flags() {
         grouped("Help and output",
                 {
                     Flag{"--no-pager", "", "print long output without a pager"}.typed_only(),
-                    {"-h", "", "print the first flags to know, or how to use the command"},
+                    {"-h", "", "print the most useful flags, or how to use the command"},
                     {"--help", "", "print all flags of the command"},
                     {"--version", "", "print the version (and with --verified what holds it)"},
                 });

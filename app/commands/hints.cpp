@@ -89,8 +89,8 @@ std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan
                 " each, " + heads + ".",
             "All vectors and matrices are drawn at random with seed " +
                 std::to_string(plan.config.seed) +
-                ": who looks at whom means nothing yet. With attn-explain --example adjective it "
-                "does.",
+                ": who looks at whom means nothing yet. Try attn-explain --example adjective for a "
+                "head that means something.",
             std::string("In formulas: ") + (plan.batch > 1 ? "b sequence, " : "") +
                 (plan.has_head ? "h head, " : "") +
                 "t token, q query, k key; c feature of x, f feature of a head.",

@@ -18,7 +18,7 @@ using attn::models::Model;
 using attn::models::Reading;
 
 constexpr const char* what_it_is =
-    "its x through the last norm and the matrix of the logits; a reading, not what the layer means";
+    "its x put through the last norm and the output matrix; a reading, not what the layer means";
 
 /// The first place from which on the last token is read as at the end.
 std::string settled_at(const Lens& lens) {
@@ -170,7 +170,7 @@ const std::vector<Flag>& lens_flags() {
 
 Command lens_command() {
     return {"lens",
-            "say what a trained model would say if it stopped after each layer",
+            "show what a trained model would predict if it stopped after each layer",
             {lens_flags, model_flags, run_flags, json_flags, file_flags},
             run_lens,
             {{"attn-explain lens --text 'Once upon a time, there was a little girl named'",

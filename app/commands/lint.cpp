@@ -133,7 +133,7 @@ const std::vector<Flag>& lint_flags() {
 
 Command lint_command() {
     return {"lint",
-            "name pitfalls, such as scores divided by another root",
+            "name pitfalls, such as scores divided by the wrong root",
             {lint_flags, json_flags, file_flags, color_flags, bug_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_lint,

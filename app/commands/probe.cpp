@@ -282,7 +282,7 @@ const std::vector<Flag>& probe_flags() {
 
 Command probe_command() {
     return {"probe",
-            "write inputs for your own code, on which mistakes show",
+            "write inputs for your own code that reveal its mistakes",
             {probe_flags, json_flags, walk_flags},
             run_probe,
             {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},

@@ -92,7 +92,7 @@ private:
                 question.answer + "\n");
             const attn::Mistake* mistake = is_wrong ? mistake_behind(question, typed) : nullptr;
             if (mistake != nullptr) {
-                say("That comes out of a mistake: " + mistake->title.visible() +
+                say("This mistake gives that answer: " + mistake->title.visible() +
                     " (attn-explain bugs " + mistake->id + ")\n");
             }
             say(question.why);

@@ -30,7 +30,7 @@ const std::vector<Flag>& walk_own_flags() {
                 .in_group("Output")
                 .typed_only(),
             Flag{flags::bounds, "",
-                 "how far right code may be from each number, by the rounding of the step's own "
+                 "how far correct code may be from each number, by rounding in the step's own "
                  "rule"}
                 .in_group("Output")
                 .typed_only()
@@ -49,8 +49,8 @@ const std::vector<Flag>& walk_own_flags() {
                           "numbers)"}),
             {flags::list_presets, "", "list the families of models that --preset knows"},
             Flag{flags::hide_mistake, "",
-                 "name the mistake of --bug nowhere, for others to find: its numbers stand among "
-                 "the right words"}
+                 "make the mistake of --bug but name it nowhere, for others to find: the notes are "
+                 "those of correct code"}
                 .in_group("Mistakes")
                 .typed_only(),
             Flag{flags::html_compare, "FLAGS",

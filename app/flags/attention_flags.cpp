@@ -170,10 +170,9 @@ Arguments with_example(Arguments typed) {
 std::vector<Flag> attention_rows() {
     const Need attention{nullptr, has_attention, "an attention: add --attention retention"};
     return {
-        setting(
-            flags::attentions, "NAME",
-            "walk an attention that a file says: a name that the command attentions lists, or a "
-            "file of yours; several follow one another")
+        setting(flags::attentions, "NAME",
+                "walk an attention from a file: a name that attn-explain attentions lists, or a "
+                "file of yours; several follow one another")
             .taking(such_as(attn::shipped_attention_names, Takes::Kind::file))
             .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
                 config.attentions.push_back(attention_of(text));

@@ -340,7 +340,7 @@ void Arguments::parse(const std::vector<std::string>& words, bool flags_alone) {
             throw UnknownFlag(before(*place, '='),
                               meant_by(*this, *place, looks_like_flag(next) ? "" : next));
         }
-        refuse(flag->name + " lacks its value, " + flag->name + " " + flag->value + ": " +
+        refuse(flag->name + " needs a value, " + flag->name + " " + flag->value + ": " +
                flag->whole_help());
     }
     const auto extra = std::ranges::find(typed.said, nullptr, &Said::flag);

@@ -90,14 +90,14 @@ std::vector<Flag> gradient_flags() {
     return grouped(
         "Gradients",
         {Flag{flags::backward, "",
-              "go back from a loss through every step, and print each gradient"},
+              "backpropagate from a loss through every step, and print each gradient"},
          loss_flag().needing(backward),
          Flag{flags::check_gradient, "",
               "central differences in float64 beside each gradient, and how far it is from them"}
              .needing(backward),
          Flag{flags::learn, "RATE",
-              "first move every parameter one step of training: RATE times its gradient, against "
-              "it"}
+              "first take one step of training: subtract RATE times its gradient from every "
+              "parameter"}
              .taking(number())
              .repeatable()
              .needing(backward)});

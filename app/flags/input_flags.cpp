@@ -34,7 +34,7 @@ std::vector<Flag> input_rows() {
             .being(of_model | says_x | of_source)
             .recorded("example"),
         Flag{flags::text_file, "FILE",
-             "text to attend over, one sequence a line (- is standard input)", file()}
+             "text to attend over, one sequence per line (- is standard input)", file()}
             .being(of_model | says_x),
         Flag{flags::split, "HOW",
              "how text is cut into tokens: words, chars, or a regular expression whose matches "
@@ -78,9 +78,9 @@ std::vector<Flag> input_rows() {
              "that it may take, as 8G",
              file()}
             .being(of_model | says_memory),
-        setting(flags::batch, "N", "number of sequences, x is drawn; gives a batch axis")
+        setting(flags::batch, "N", "number of sequences of a random x; adds a batch axis")
             .being(of_model),
-        setting(flags::seq_len, "N", "tokens of x, which is drawn in place of the sentence")
+        setting(flags::seq_len, "N", "tokens of a random x, drawn instead of the sentence")
             .being(of_model),
         setting("--memory-len", "N", "cross-attention: random memory of N tokens")
             .being(of_model | says_memory),

@@ -161,7 +161,7 @@ attn::JsonText knobs_json(const Arguments& arguments) {
 Flag live_flag() {
     return Flag{flags::live, "",
                 "put the program itself beside the page of --format html: words, mask, scale, "
-                "positions and mistakes become fields, and each change computes all anew"}
+                "positions and mistakes become fields, and each change recomputes everything"}
         .in_group("Output")
         .typed_only()
         .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,

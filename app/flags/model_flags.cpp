@@ -246,7 +246,7 @@ const std::vector<Flag>& model_flags() {
                          such_as(shipped_models, Takes::Kind::file)}
                         .usually("stories"),
                     Flag{flags::tokenizer, "FILE", "tokenizer of the model", file()}.usually(
-                        "the one beside the model"),
+                        "the one next to the model"),
                     Flag{flags::text, "TEXT", "text that the model is given"},
                     Flag{flags::ids, "IDS", "token ids that the model is given: 1,403,407"},
                 });

@@ -293,7 +293,7 @@ const std::vector<Flag>& output_flags() {
                  "write a .npy file for each step and walk.json into a folder", folder()}
                 .writing({"*"}),
             Flag{flags::summary, "",
-                 "one line a tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
+                 "a line per tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
             Flag{flags::heatmap, "SCALE",
                  "labelled cells, shaded by value; the scale ends at the largest of each row, of "
                  "the tensor, or at 1; compact has no digits",

@@ -74,13 +74,12 @@ std::vector<Flag> variant_rows() {
     const Need dropout{nullptr, drops, "dropout: add --dropout 0.1"};
     const Need mla{nullptr, has_latent, "latent attention: add --mla 8"};
     return {
-        setting(
-            "--differential", "DEPTH",
-            "differential attention: a second softmax, times lambda, is taken from that of each "
-            "head; lambda begins with its value in the layer of that number, 0 where none is said")
+        setting("--differential", "DEPTH",
+                "differential attention: a second softmax, times lambda, is subtracted in each "
+                "head; lambda starts at its value in layer DEPTH, 0 if none is given")
             .or_alone(),
         setting("--mla", "RANK",
-                "multi-head latent attention (DeepSeek): keys and values of all heads from so many "
+                "multi-head latent attention (DeepSeek): keys and values of all heads from RANK "
                 "features of each token; --rotary-dim more features of each head rotate"),
         setting("--mla-query-rank", "RANK", "latent attention: make the queries of a latent too")
             .needing(mla),
@@ -89,7 +88,7 @@ std::vector<Flag> variant_rows() {
             "latent attention: let queries meet the latents themselves, as when text is written")
             .needing(mla),
         setting("--weights-by", "HOW",
-                "what makes weights of scores: softmax, or the sigmoid of each score by itself"),
+                "how scores become weights: softmax, or the sigmoid of each score alone"),
         setting(
             "--dropout", "P",
             "dropout as in training: set numbers to 0 with probability P, and divide the others "
@@ -110,7 +109,7 @@ std::vector<Flag> variant_rows() {
             .needing(dropout),
         setting(flags::rules, "RULE",
                 "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
-                "@FILE: one rule a line")
+                "@FILE: one rule per line")
             .set_by(set_rules)
             .repeatable()
             .in_group("Rules"),
@@ -128,11 +127,11 @@ std::vector<Flag> trained_rows() {
             .being(of_arithmetic)
             .taking(such_as(shipped_models, Takes::Kind::file)),
         Flag{flags::tokenizer, "FILE", "tokenizer of the trained model", file(),
-             "the one beside the model"}
+             "the one next to the model"}
             .being(of_arithmetic)
             .needing(model),
         without_flag().needing(model),
-        setting("--x-norm", "KIND", "norm of x in front of the projections, as models have it"),
+        setting("--x-norm", "KIND", "norm of x before the projections, as in trained models"),
         setting("--x-norm-eps", "X", "added to the mean square in the norm of x")
             .needing({nullptr, norms_x, "a norm of x: add --x-norm rms"}),
     };
@@ -142,7 +141,7 @@ std::vector<Flag> cache_rows() {
     return {
         setting(
             flags::sink, "WHAT",
-            "one number more for each head in the sum that softmax divides by, so that weights sum "
+            "an extra logit for each head in the sum that softmax divides by, so that weights sum "
             "to less than 1: zero (softmax off by one), randn, or a file")
             .set_by(set_sink)
             .being(or_file),

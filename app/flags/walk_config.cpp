@@ -339,7 +339,7 @@ Arguments with_flags(const Arguments& arguments, const std::vector<std::string>&
     for (const Arguments::Said& said : line.said()) {
         if (makes_walk(*said.flag)) continue;
         throw attn::ConfigError(said.flag->name +
-                                " is of the whole command, not of one walk: "
+                                " applies to the whole command, not to one walk: "
                                 "take it out of '" +
                                 attn::joined(words, " ") + "'");
     }

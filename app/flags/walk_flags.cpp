@@ -54,7 +54,7 @@ std::vector<Flag> model_rows() {
                 "matrix have a weight for each of the three, fused one "
                 "for all (GPT-2), fused-by-head the same head by head "
                 "(GPT-NeoX), stacked and per-head weights for each head, "
-                "mha nn.MultiheadAttention's")
+                "mha as in nn.MultiheadAttention")
             .being(of_model),
         setting("--init", "HOW", "how projections are drawn, one word or three for q,k,v")
             .being(of_model)
@@ -106,7 +106,7 @@ std::vector<Flag> model_rows() {
             "with unequal lengths the causal mask lets the first query meet the first key, or the "
             "last the last")
             .needing({nullptr, aligns, "--mask causal, and a memory longer or shorter than x"}),
-        setting("--empty-row", "WHAT", "what a row becomes that hides every key")
+        setting("--empty-row", "WHAT", "the weights of a query whose keys are all hidden")
             .being(of_arithmetic)
             .needing({nullptr, masks, "a mask: add --mask causal or padding"}),
         setting(flags::scale, "HOW",

@@ -247,7 +247,7 @@ std::string topic_help(const std::string& word) {
     }
     const std::string here = said_here(Arguments(commands().front().tables), word);
     if (here.starts_with("--")) return topic_help(before(here, ' '));
-    throw attn::ConfigError("there is no help on '" + word + "': attn-explain help lists what is");
+    throw attn::ConfigError("there is no help on '" + word + "'; see attn-explain --help");
 }
 
 std::string whole_help(const Command& command, bool with_rare) {

@@ -39,9 +39,9 @@ std::optional<std::string> input_word(std::string_view word, const PlannedStep& 
     if (word != "origin") return std::nullopt;
     const Start& start = starts[of_memory ? 1 : 0];
     if (const Tokens* const tokens = tokens_of(start, plan)) {
-        if (tokens->embedded) return "the tokenizer's number of each token";
+        if (tokens->embedded) return "each token's number in the tokenizer";
         return tokens->vocabulary.empty() ? step + " as given"
-                                          : "the vocabulary's number of each token";
+                                          : "each token's number in the vocabulary";
     }
     const auto* const random = std::get_if<RandomInput>(&start.source(plan));
     if (random == nullptr) return step + " as given";

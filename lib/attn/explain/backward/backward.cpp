@@ -196,13 +196,13 @@ private:
     std::string how_it_comes(const BackwardNode& node) const {
         const std::string& name = node.step->name;
         const std::string& reader = node.readers.front();
-        if (reader == "loss") return "This is where the way back begins.";
+        if (reader == "loss") return "The backward pass begins here.";
         if (find_drawn(draw_list(plan_), name) != nullptr && name.ends_with("embedding")) {
-            return "A row gets the sum of all tokens that it was looked up for.";
+            return "A row gets the sum over all tokens that looked it up.";
         }
         if (node.step->kind == Step::Kind::parameter) {
-            return "Summed over all tokens that it is used for: training takes a small part of it "
-                   "away from " +
+            return "Summed over all tokens: training subtracts a small part of this gradient "
+                   "from " +
                    name + ".";
         }
         if (node.readers.size() > 1) {
@@ -210,7 +210,7 @@ private:
             for (const std::string& each : node.readers) {
                 all += (all.empty() ? "" : &each == &node.readers.back() ? " and " : ", ") + each;
             }
-            return "It is read by " + all + ": what comes back from each is added up.";
+            return "It is read by " + all + ": the gradients from them are added up.";
         }
         if (reader.starts_with("rotated_")) return "Rotated back, by the opposite angle.";
         if (reader.starts_with("repeated_")) return "The heads that share it are added up.";

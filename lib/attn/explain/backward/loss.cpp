@@ -87,7 +87,7 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     std::string value = cell;
     Step step;
     step.name = "loss";
-    step.title = "the number that all gradients are of";
+    step.title = "the number whose gradients are computed";
     step.outline = [](const Plan&) { return Outline{{}, {}}; };
     step.gradient_of = "loss";
     if (loss.kind == Loss::Kind::mse) {

@@ -35,6 +35,10 @@ double most_places(const RuleNode& sum) {
 double products_in(const RuleNode& node) {
     const bool multiplies =
         is_operation(node, "*") && reads_cells(*node.parts[0]) && reads_cells(*node.parts[1]);
+    if (node.kind == Kind::choose) {  // one of two is made
+        return products_in(*node.parts[0]) +
+               std::max(products_in(*node.parts[1]), products_in(*node.parts[2]));
+    }
     double products = multiplies ? 1 : 0;
     for (const RuleTree& part : node.parts) products += products_in(*part);
     return node.kind == Kind::reduce ? products * most_places(node) : products;

@@ -65,7 +65,7 @@ std::string example(const Subject& subject, const std::vector<AttentionRow>& row
     if (const std::optional<std::size_t> query = strongest(rows)) {
         const AttentionRow& row = rows[*query];
         if (row.equals == 1) {
-            say(note, of_first_matrix(subject, row_label(subject, *query) + " takes most, " +
+            say(note, of_first_matrix(subject, row_label(subject, *query) + " takes the most, " +
                                                    number(row.weight) + ", from " +
                                                    seen_label(subject, *query, row.best) + "."));
         }
@@ -142,7 +142,7 @@ std::string running_sum_note(const Subject& subject) {
     const Matrices matrices(subject.tensor);
     if (matrices.cells() == 0) return {};
     const double last = Cells(subject.tensor)[matrices.columns - 1];
-    std::string note = "After the last block it is what softmax over all keys divides by.";
+    std::string note = "After the last block it is the sum that softmax over all keys divides by.";
     if (std::isfinite(last) && subject.excerpt.has_all_in_order("block")) {
         say(note, of_first_matrix(
                       subject, "for " + row_label(subject, 0) + " that is " + number(last) + "."));
@@ -168,7 +168,7 @@ std::string mixing_note(const Subject& subject) {
     if (subject.plan.fused()) return blockwise_context_note(subject);
     const Ledger::Entry* entry = subject.ledger.find_latest(Chain::weights);
     const Tensor* weights = entry ? &entry->tensor : nullptr;
-    const std::string mixes = "Each row is the values mixed by that query's weights.";
+    const std::string mixes = "Each row mixes the values by that query's weights.";
     const bool readable = weights != nullptr && has_readable_rows(*weights) &&
                           subject.tensor.dimension() >= 2 && Matrices(subject.tensor).readable() &&
                           Matrices(subject.tensor).rows == Matrices(*weights).rows;
@@ -183,7 +183,7 @@ std::string mixing_note(const Subject& subject) {
                             " is an average of the value rows, weighted by attention."
                   : subject.has("sink")
                       ? mixes + " They sum to less than 1: the sink's share has no value."
-                      : mixes + " They do not sum to 1, so it is no average.");
+                      : mixes + " The weights do not sum to 1, so it is not an average.");
         if (averages) say(note, example(subject, rows));
     } else {
         say(note, mixes);

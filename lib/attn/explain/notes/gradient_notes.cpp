@@ -62,7 +62,7 @@ std::string percent(double share) {
 
 std::string softmax_gradient_note(const Subject& subject) {
     std::string note =
-        "A score is raised where its weight does more for the loss than the mean of its row, "
+        "The gradient is positive where a weight adds more to the loss than its row's mean, "
         "row_dot: each row sums to 0.";
     if (!subject.excerpt.is_whole()) return note;
     const std::vector<LetThrough> rows = let_through(subject.ledger);
@@ -71,7 +71,7 @@ std::string softmax_gradient_note(const Subject& subject) {
     const auto named_row = [&](const LetThrough& row) {
         return row_label(subject, row.row, row.group) + within_matrix(subject, row.group);
     };
-    say(note, "Of d_weights, softmax lets " + percent(most->share) + " through for " +
+    say(note, "Softmax lets " + percent(most->share) + " of d_weights through for " +
                   named_row(*most) +
                   (rows.size() == 1
                        ? "."
@@ -96,11 +96,11 @@ std::string gradient_note(const Subject& subject, const std::string& how) {
     if (subject.tensor.size() == 0) return note;
     if (equal == subject.tensor.size()) {
         say(note, cells[0] == 0 ? "All are 0: here the loss does not depend on " + name + "."
-                                : "Each cell of " + name + " adds to the loss alike.");
+                                : "Each cell of " + name + " counts the same in the loss.");
         return note;
     }
     say(note, "The loss changes most with " + name + place_text(largest, subject.tensor.shape()) +
-                  ": " + number(cells[largest]) + " times as much as that cell.");
+                  ": " + number(cells[largest]) + " times the change of that cell.");
     return note;
 }
 

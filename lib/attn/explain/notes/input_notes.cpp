@@ -105,7 +105,7 @@ std::string looked_up(const Start& start, const Subject& subject, const Tokens& 
     const std::string table = start.embedding;
     const std::int64_t id = tokens.sequences.front().front();
     const bool has_word = static_cast<std::size_t>(id) < tokens.vocabulary.size();
-    return "Each token takes the row of " + table + " that its id names: " +
+    return "Each token's id selects its row of " + table + ": " +
            (has_word ? quoted(tokens.vocabulary[static_cast<std::size_t>(id)])
                      : "position " + std::to_string(subject.excerpt.index("token", 0))) +
            " takes row " + std::to_string(id) + "." +
@@ -198,7 +198,7 @@ std::string embedded_x_note(const Subject& subject) {
                                        : ": each layer adds its attention and its MLP to the rows "
                                          "that it is given.");
     }
-    return "What " + model + " begins with: a row for each token" +
+    return "The input of the first layer of " + model + ": a row for each token" +
            (reads_positions(plan) ? ", and one for its position." : ".");
 }
 

@@ -180,7 +180,7 @@ std::string mask_note(const Subject& subject) {
                    ? "Nothing is hidden: every query may see every key."
                    : "Nothing shown is hidden: each of these queries may see each of these keys.";
     }
-    std::string note = "True hides: " + std::to_string(hidden.count) + " of " +
+    std::string note = "True means hidden: " + std::to_string(hidden.count) + " of " +
                        counted(subject.tensor.size(), "cell") + shown_here(subject);
     const std::string reason = mask_reason(subject, hidden.group);
     note += reason.empty() ? "." : ", " + reason + ".";

@@ -96,10 +96,10 @@ std::string origin(const Subject& subject, const Projected& part) {
     const std::string source = part.source(plan);
     const std::size_t width = part.width(plan);
     const std::string mixed = "the " + counted(part.inputs(plan), "feature") + " of " + source +
-                              " into " + std::to_string(width);
+                              " into " + counted(width, "new one");
     if (splits_projected(plan)) {
         return "Cut into " + counted(part.heads(plan), "head") + " of " +
-               counted(width, "feature") + ": of projected_" + part.name + ", " +
+               counted(width, "feature") + ": in projected_" + part.name + ", " +
                head_features(subject, part) + ".";
     }
     if (one_product(plan)) {
@@ -148,7 +148,7 @@ std::string part_note(const Subject& subject, const Projected& part) {
     }
     if (part.letter() == 'v') {
         say(note, "A query that attended to " + column_label(subject, 0) +
-                      " alone would receive exactly its row.");
+                      " alone would receive its row unchanged.");
         return note;
     }
     if (!Matrices(subject.tensor).readable() || !subject.excerpt.has_all("feature")) return note;
@@ -187,7 +187,7 @@ std::string merged_note(const Subject& subject) {
     if (merged_heads(plan) == 1) return "There is one head, so only the head axis goes away.";
     return "The heads of each token side by side: " +
            features_of_heads(heads_in(subject, width), width, "come", "from") +
-           ". Nothing is computed, only moved.";
+           ". Nothing is computed: the numbers only change places.";
 }
 
 std::string output_note(const Subject& subject) {

@@ -49,7 +49,7 @@ std::string nan_rows_sentence(const Subject& subject, const Rows& rows) {
 std::string scores_note(const Subject& subject) {
     const Matrices matrices(subject.tensor);
     std::string note =
-        "Each query meets each key in a dot product: the larger, the better they match.";
+        "Each cell is the dot product of a query and a key: the larger, the better they match.";
     if (!has_rows_of_keys(subject.tensor) || !matrices.readable()) return note;
     const ScoreRows rows = survey(subject.tensor);
     const std::optional<MatrixCell> largest = largest_cell(subject.tensor, 0);
@@ -112,7 +112,7 @@ std::string scaled_note(const Subject& subject) {
     if (factor == 1 && as_told) return note;
     say(note, largest->sentence);
     if (as_told && plan.config.scale.by == ScaleChoice::By::head_dim) {
-        say(note, "Without it, a large head_dim makes scores large and softmax nearly one-hot.");
+        say(note, "Otherwise a large head_dim makes scores large and softmax nearly one-hot.");
     }
     return note;
 }

@@ -179,7 +179,7 @@ std::string overall_sentence(const Subject& subject, const std::vector<Attention
     }
     if (!best || group == 0) return {};
     const std::string opening =
-        strongest(first) ? "Larger still, " : "Elsewhere the largest weight is ";
+        strongest(first) ? "The largest of all is " : "Elsewhere the largest weight is ";
     return opening + number(best->weight) + ": " + row_label(subject, query, group) + " to " +
            seen_label(subject, query, best->best, group) + within_matrix(subject, group) + ".";
 }
@@ -190,7 +190,7 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
     const bool several = rows.size() > 1 || Matrices(subject.tensor).count > 1;
     const std::string who = std::string(several ? "Each row" : "The row") + sums.which();
     if (!sums.to_other) {
-        return who + (several ? " sums to 1: it is how this query divides its attention among the "
+        return who + (several ? " sums to 1: it shows how a query divides its attention among the "
                                 "keys."
                               : " sums to 1.");
     }
@@ -338,9 +338,9 @@ std::string row_sum_note(const Subject& subject) {
                                 : plan.key_len;
     const std::string most =
         plan.masks() ? "the number of cells that are not hidden" : std::to_string(all);
-    std::string note = "What the exponentials of each " + line_text(plan) +
-                       " add up to: from 1, when one score rules, to " + most +
-                       ", when all are equal. Dividing by it gives the weights.";
+    std::string note = "The exponentials of each " + line_text(plan) +
+                       " add up to a number from 1, if one score dominates, to " + most +
+                       ", if all are equal. Dividing by it gives the weights.";
     if (subject.has("sink")) {
         say(note, "The sink adds its own exponential, 1 at most, which belongs to no key.");
     }

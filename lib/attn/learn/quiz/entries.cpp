@@ -24,7 +24,7 @@ constexpr ToldSetting settings_told[]{
     {"seq-len", "a sequence length of #"},
     {"heads", "# heads"},
     {"kv-heads", "# heads of keys and values"},
-    {"head-dim", "# features a head"},
+    {"head-dim", "# features per head"},
     {"past", "# earlier tokens in the cache, before the new ones"},
     {"output-projection", "an output as wide as all heads side by side"},
     {"scale none", "scores that are not scaled"},
@@ -128,7 +128,7 @@ auto logarithms(const Sizes& sizes, const With& with = {}) {
 QuizWalk scaled(Dice& dice) {
     const std::size_t features = dice.pick<std::size_t>({2, 4, 4, 9, 16});
     QuizWalk walk = whole(dice, {2, 3, features});
-    walk.told = std::to_string(features) + " features a head";
+    walk.told = std::to_string(features) + " features per head";
     return walk;
 }
 

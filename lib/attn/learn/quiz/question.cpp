@@ -130,7 +130,7 @@ Asks ask_cell(const std::string& step, const std::vector<std::string>& shown, st
         question.mistaken = mistaken_cells(walk, step, tensor, number);
         if (question.mistaken.size() < 2 || dice.below(4) != 0) {
             const bool is_whole = question.answer.find_first_of(".l") == std::string::npos;
-            if (!is_whole) question.asks += " Two significant digits or more, or 2/3, ln 2, ...";
+            if (!is_whole) question.asks += " Give two significant digits, or 2/3, ln 2, ...";
             return question;
         }
         std::vector<QuizChoice> choices = question.mistaken;
@@ -220,7 +220,7 @@ MaybeQuestion ask_keys(const QuizWalk& walk, Dice& dice) {
 }
 
 std::string given(const QuizWalk& walk) {
-    return walk.told.empty() ? "" : "Here: " + walk.told + ". ";
+    return walk.told.empty() ? "" : "Given: " + walk.told + ". ";
 }
 
 std::string quiz_number(double number) {
