@@ -44,8 +44,8 @@ constexpr KernelsOf<Real> kernels_of_type() {
     using Rows = RowKernel<Real, Arch>;
     using Blocks = BlockKernel<Real, Arch>;
     return {{&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple,
-             &Rows::add_exact_multiple, &Rows::soft_cap, &Rows::normalize, &Rows::hide,
-             &Rows::maximum, &Rows::exponentials, &Rows::sum},
+             &Rows::add_exact_multiple, &Rows::tanh, &Rows::normalize, &Rows::where, &Rows::maximum,
+             &Rows::exponentials, &Rows::sum},
             {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend},
             &Rows::widen};
 }

@@ -66,14 +66,13 @@ struct PlainRows {
         for (std::size_t i = 0; i < count; ++i) result[i] = std::fma(row[i], factor, result[i]);
     }
 
-    static void soft_cap(const Real* row, Real cap, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = cap * std::tanh(row[i] / cap);
+    static void tanh(const Real* row, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = std::tanh(row[i]);
     }
 
-    static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) {
-            result[i] = hidden[i] ? -std::numeric_limits<Real>::infinity() : row[i];
-        }
+    static void where(const bool* hidden, Real number, const Real* row, Real* result,
+                      std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = hidden[i] ? number : row[i];
     }
 
     static Real maximum(const Real* row, std::size_t count) {
@@ -108,9 +107,9 @@ constexpr RowOperations<Real> plain_rows{&PlainRows<Real>::multiply,
                                          &PlainRows<Real>::multiply_add,
                                          &PlainRows<Real>::add_multiple,
                                          &PlainRows<Real>::add_exact_multiple,
-                                         &PlainRows<Real>::soft_cap,
+                                         &PlainRows<Real>::tanh,
                                          &PlainRows<Real>::divide,
-                                         &PlainRows<Real>::hide,
+                                         &PlainRows<Real>::where,
                                          &PlainRows<Real>::maximum,
                                          &PlainRows<Real>::exponentials,
                                          &PlainRows<Real>::sum};

@@ -50,13 +50,10 @@ public:
         for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
     }
 
-    static void soft_cap(const Real* row, Real cap, Real* result, std::size_t count) {
-        const Batch bound(cap);
+    static void tanh(const Real* row, Real* result, std::size_t count) {
         for_each_group(row, count, Real(0),
                        [&](Batch(&x)[vectors], std::size_t first, std::size_t here) {
-                           for (Batch& number : x) {
-                               number = bound * xsimd::tanh(Math::divide(number, bound));
-                           }
+                           for (Batch& number : x) number = xsimd::tanh(number);
                            store(x, result + first, here);
                        });
     }
@@ -65,8 +62,9 @@ public:
         multiply(row, Real(1) / sum, result, count);
     }
 
-    static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = hidden[i] ? minus_infinity : row[i];
+    static void where(const bool* hidden, Real number, const Real* row, Real* result,
+                      std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = hidden[i] ? number : row[i];
     }
 
     static Real maximum(const Real* row, std::size_t count) {
