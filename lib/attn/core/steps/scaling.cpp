@@ -18,7 +18,8 @@ template <class T>
 Array<T> vectorized::scale(Array<T> scores, const ScaleFactor& factor) {
     const T number = static_cast<T>(factor.number);
     const bool divide = factor.operation == ScaleFactor::Operation::divide;
-    return by_row(std::move(scores), [&](Row<T> s) { return divide ? s / number : s * number; });
+    return by_row(std::move(scores),
+                  [&](Row<T> s, std::size_t) { return divide ? s / number : s * number; });
 }
 
 template Array<float> loop::scale(Array<float>, const ScaleFactor&);

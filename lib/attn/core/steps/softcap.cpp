@@ -18,7 +18,8 @@ Array<T> loop::soft_cap(Array<T> scores, double cap) {
 template <class T>
 Array<T> vectorized::soft_cap(Array<T> scores, double cap) {
     const T bound = static_cast<T>(cap);
-    return by_row(std::move(scores), [&](Row<T> s) { return bound * tanh(s / bound); });
+    return by_row(std::move(scores),
+                  [&](Row<T> s, std::size_t) { return bound * tanh(s / bound); });
 }
 
 template Array<float> loop::soft_cap(Array<float>, double);

@@ -114,7 +114,8 @@ namespace {
 template <class T, class Reduce>
 Array<T> reduced(const Array<T>& array, std::size_t axis, const Reduce& reduce) {
     Array<T> result = one_a_row(array, axis);
-    reduce_rows(with_axis_last(array, axis), result, reduce);
+    by_row(with_axis_last(array, axis),
+           [&](Row<T> row, std::size_t r) { result.data()[r] = reduce(row); });
     return result;
 }
 
@@ -122,7 +123,7 @@ Array<T> reduced(const Array<T>& array, std::size_t axis, const Reduce& reduce) 
 
 template <class T>
 Array<T> vectorized::row_max(const Array<T>& scores, std::size_t axis) {
-    return reduced(scores, axis, [](Row<const T> s) { return amax(s); });
+    return reduced(scores, axis, [](Row<T> s) { return amax(s); });
 }
 
 template <class T>
@@ -135,7 +136,7 @@ Array<T> vectorized::exponentials(Array<T> scores, const Array<T>& row_max, std:
 
 template <class T>
 Array<T> vectorized::row_sum(const Array<T>& exponentials, std::size_t axis) {
-    return reduced(exponentials, axis, [](Row<const T> e) { return sum(e); });
+    return reduced(exponentials, axis, [](Row<T> e) { return sum(e); });
 }
 
 template <class T>
@@ -148,7 +149,7 @@ Array<T> vectorized::softmax(Array<T> scores, std::size_t axis, EmptyRow empty_r
         const T largest = amax(s, logit);
         const bool empty = largest == minus_infinity<T>;
         if (empty && empty_row == EmptyRow::error) refuse_empty_row(r);
-        if (empty && empty_row == EmptyRow::zero) return zeros_like(s);
+        if (empty && empty_row == EmptyRow::zero) return where(true, T(0), s);
         const Row<T> e = exp(s - largest);
         return e / sum(e, std::exp(logit - largest));
     });
