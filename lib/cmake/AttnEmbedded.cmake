@@ -53,8 +53,7 @@ foreach(idea inputs x-norm qkv given scale fused sigmoid sink softmax cache shar
 endforeach()
 attn_join(standard ${standard})
 attn_lay(${lib}/core/cards/standard.S ${standard_text})
-# What other code calls the steps, what families of models are, what lint teaches; and the
-# attentions of data/attentions, one after the other.
+# The attentions of data/attentions, one after the other.
 file(GLOB attentions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/attentions/*.attn)
 list(REMOVE_ITEM attentions ${PROJECT_SOURCE_DIR}/data/attentions/standard.attn)
 attn_join(attentions ${attentions})
@@ -81,5 +80,6 @@ attn_join(mistakes ${mistakes})
 attn_lay(${lib}/judge/mistakes/mistakes.S ${mistakes_text})
 add_custom_target(attentions DEPENDS ${attentions_text} ${standard_text} ${laws_text}
                                      ${examples_text} ${mistakes_text})
-attn_lay(${lib}/data.S ${lib}/judge/diagnose/names.txt ${lib}/models/families.json
-         ${lib}/judge/lint/rules.txt ${attentions_text} ${laws_text} ${examples_text})
+attn_lay(${lib}/data.S ${attentions_text} ${laws_text} ${examples_text})
+attn_lay(${lib}/judge/texts.S ${lib}/judge/diagnose/names.txt ${lib}/judge/lint/rules.txt)
+attn_lay(${lib}/models/families.S ${lib}/models/families.json)

@@ -1,5 +1,5 @@
 // What files that are laid into the program need of an assembler, for processors and WebAssembly:
-// `embedded` begins them, `at_label NAME` names a place among them.
+// `embedded` begins them, `at_label NAME` names a place among them, `lay NAME, FILE` lays a text there.
 #ifdef __wasm__
         .macro  embedded
         .section .rodata.embedded, "", @
@@ -20,3 +20,8 @@
 \name:
         .endm
 #endif
+        .macro  lay name, file
+        at_label \name
+        .incbin "\file"
+        .byte   0
+        .endm

@@ -4,20 +4,9 @@
 #include <utility>
 
 #include "attn/ground/simd/dot.hpp"
-#include "attn/ground/simd/kernels.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 
 namespace attn {
-
-/// The array after `change(row, operations, numbers)` of each row along the last axis; rows are
-/// counted over the whole array.
-template <class T, class Change>
-Array<T> with_each_row(Array<T> array, const Change& change) {
-    const MatrixView<T> rows = rows_of(array);
-    const RowOperations<T>& operations = row_operations<T>(rows.columns);
-    for (std::size_t r = 0; r < rows.rows; ++r) change(r, operations, rows.row(0, r));
-    return array;
-}
 
 /// The scores after `change(group, query, key, score)` of each.
 template <class T, class Change>

@@ -1,5 +1,6 @@
 #include "attn/core/steps/heads.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "attn/ground/tensor/error.hpp"
@@ -56,16 +57,16 @@ Array<T> swap_tokens_and_heads(const Array<T>& tensor) {
 template <class T>
 Array<T> loop::split_heads(const Array<T>& projected, std::size_t heads) {
     Array<T> result = empty_array<T>(split_shape(shape_of(projected), heads));
-    const auto [batch, tokens, features] = groups_of(shape_of(projected));
-    const std::size_t head_dim = features / heads;
+    const MatrixView<const T> whole = matrices_of(projected);
+    const MatrixView<T> split = matrices_of(result);
+    const std::size_t head_dim = split.columns;
 
     // Read head h of token t from its own run of head_dim features.
-    for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t b = 0; b < whole.groups; ++b) {
         for (std::size_t h = 0; h < heads; ++h) {
-            for (std::size_t t = 0; t < tokens; ++t) {
+            for (std::size_t t = 0; t < whole.rows; ++t) {
                 for (std::size_t f = 0; f < head_dim; ++f) {
-                    result.data()[((b * heads + h) * tokens + t) * head_dim + f] =
-                        projected.data()[(b * tokens + t) * features + h * head_dim + f];
+                    split(b * heads + h, t, f) = whole(b, t, h * head_dim + f);
                 }
             }
         }
@@ -86,20 +87,18 @@ Array<T> vectorized::split_heads(const Array<T>& projected, std::size_t heads) {
 
 template <class T>
 Array<T> loop::merge_heads(const Array<T>& context) {
-    const Shape shape = shape_of(context);
-    Array<T> result = empty_array<T>(merged_shape(shape));
-    const std::size_t heads = shape[shape.size() - 3];
-    const std::size_t tokens = shape[shape.size() - 2];
-    const std::size_t value_dim = shape[shape.size() - 1];
-    const std::size_t batch = shape.size() == 4 ? shape[0] : 1;
+    Array<T> result = empty_array<T>(merged_shape(shape_of(context)));
+    const MatrixView<const T> split = matrices_of(context);
+    const MatrixView<T> merged = matrices_of(result);
+    const std::size_t heads = context.shape(context.dimension() - 3);
+    const std::size_t value_dim = split.columns;
 
     // Write head h of token t into its own run of value_dim features.
-    for (std::size_t b = 0; b < batch; ++b) {
-        for (std::size_t t = 0; t < tokens; ++t) {
+    for (std::size_t b = 0; b < merged.groups; ++b) {
+        for (std::size_t t = 0; t < merged.rows; ++t) {
             for (std::size_t h = 0; h < heads; ++h) {
                 for (std::size_t f = 0; f < value_dim; ++f) {
-                    result.data()[((b * tokens + t) * heads + h) * value_dim + f] =
-                        context.data()[((b * heads + h) * tokens + t) * value_dim + f];
+                    merged(b, t, h * value_dim + f) = split(b * heads + h, t, f);
                 }
             }
         }
@@ -117,24 +116,13 @@ Array<T> vectorized::merge_heads(const Array<T>& context) {
 
 template <class T>
 Array<T> repeat_heads(const Array<T>& tensor, std::size_t times) {
-    const Shape shape = repeated_shape(shape_of(tensor), times);
-    Array<T> result = empty_array<T>(shape);
-    const std::size_t heads = shape[shape.size() - 3];
-    const std::size_t tokens = shape[shape.size() - 2];
-    const std::size_t features = shape.back();
-    const std::size_t batch = shape.size() == 4 ? shape[0] : 1;
+    Array<T> result = empty_array<T>(repeated_shape(shape_of(tensor), times));
+    const MatrixView<const T> heads = matrices_of(tensor);
+    const MatrixView<T> repeated = matrices_of(result);
 
     // Copy head h / times into head h.
-    for (std::size_t b = 0; b < batch; ++b) {
-        for (std::size_t h = 0; h < heads; ++h) {
-            const std::size_t read = b * (heads / times) + h / times;
-            for (std::size_t t = 0; t < tokens; ++t) {
-                for (std::size_t f = 0; f < features; ++f) {
-                    result.data()[((b * heads + h) * tokens + t) * features + f] =
-                        tensor.data()[(read * tokens + t) * features + f];
-                }
-            }
-        }
+    for (std::size_t h = 0; h < repeated.groups; ++h) {
+        std::copy_n(heads.row(h / times, 0), heads.group_stride, repeated.row(h, 0));
     }
     return result;
 }
@@ -151,11 +139,10 @@ Array<T> take_features(const Array<T>& tensor, const std::vector<std::size_t>& c
     if (shape.empty()) throw ShapeError("a scalar has no features to take");
     shape.back() = columns.size();
     Array<T> result = empty_array<T>(shape);
-    const std::size_t rows = features == 0 ? 0 : tensor.size() / features;
-    for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t c = 0; c < columns.size(); ++c) {
-            result.data()[r * columns.size() + c] = tensor.data()[r * features + columns[c]];
-        }
+    const MatrixView<const T> all = rows_of(tensor);
+    const MatrixView<T> taken = rows_of(result);
+    for (std::size_t r = 0; r < taken.rows; ++r) {
+        for (std::size_t c = 0; c < columns.size(); ++c) taken(0, r, c) = all(0, r, columns[c]);
     }
     return result;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/core/steps/arithmetic.hpp"
+#include "attn/ground/simd/row.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 
 namespace attn {
@@ -21,14 +22,11 @@ Array<T> loop::apply_mask(Array<T> scores, const Array<bool>& mask) {
 template <class T>
 Array<T> vectorized::apply_mask(Array<T> scores, const Array<bool>& mask) {
     const MaskView view = view_of(mask, scores.shape());
-    const auto of = groups_of(scores.shape());
-    return with_each_row(std::move(scores), [&](std::size_t row, const auto& rows, T* cells) {
-        const bool* const hidden = view.cells(row / of.rows, row % of.rows);
-        if (view.key_stride != 0) {
-            rows.hide(cells, hidden, cells, of.columns);
-        } else if (*hidden) {  // one cell for all keys
-            std::fill_n(cells, of.columns, minus_infinity<T>);
-        }
+    const std::size_t queries = groups_of(scores.shape()).rows;
+    return by_row(std::move(scores), [&](Row<T> s, std::size_t r) {
+        const bool* const hidden = view.cells(r / queries, r % queries);
+        return view.key_stride == 0 ? where(*hidden, minus_infinity<T>, s)
+                                    : where(hidden, minus_infinity<T>, s);
     });
 }
 

@@ -24,22 +24,20 @@ std::size_t heads_together(const Shape& x, const Shape& gain, NormOver over, std
 template <class T>
 Array<T> normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,
                    std::size_t heads) {
-    const auto [groups, tokens, features] = groups_of(x.shape());
     const std::size_t together = heads_together(x.shape(), gain.shape(), over, heads);
     const T smallest = static_cast<T>(eps);
     Array<T> result = empty_array<T>(x.shape());
-    const auto cell = [&, tokens = tokens, features = features](std::size_t group, std::size_t t,
-                                                                std::size_t f) {
-        return (group * tokens + t) * features + f;
-    };
+    const MatrixView<const T> rows = matrices_of(x);
+    const MatrixView<T> normed = matrices_of(result);
+    const std::size_t features = rows.columns;
 
-    for (std::size_t first = 0; first < groups; first += together) {
-        for (std::size_t t = 0; t < tokens; ++t) {
+    for (std::size_t first = 0; first < rows.groups; first += together) {
+        for (std::size_t t = 0; t < rows.rows; ++t) {
             // Add up the squares of the row, of all heads that are normalised together.
             T squares = 0;
             for (std::size_t h = 0; h < together; ++h) {
                 for (std::size_t f = 0; f < features; ++f) {
-                    const T number = x.data()[cell(first + h, t, f)];
+                    const T number = rows(first + h, t, f);
                     squares += number * number;
                 }
             }
@@ -49,10 +47,10 @@ Array<T> normalise(const Array<T>& x, const Array<T>& gain, NormOver over, doubl
             const T length = std::max(std::sqrt(squares), smallest);
             for (std::size_t h = 0; h < together; ++h) {
                 for (std::size_t f = 0; f < features; ++f) {
-                    const T number = x.data()[cell(first + h, t, f)];
-                    result.data()[cell(first + h, t, f)] =
-                        over == NormOver::l2 ? number / length
-                                             : number * root * gain(h * features + f);
+                    const T number = rows(first + h, t, f);
+                    normed(first + h, t, f) = over == NormOver::l2
+                                                  ? number / length
+                                                  : number * root * gain(h * features + f);
                 }
             }
         }

@@ -1,6 +1,6 @@
 #include "attn/core/steps/scaling.hpp"
 
-#include "attn/core/steps/arithmetic.hpp"
+#include "attn/ground/simd/row.hpp"
 
 namespace attn {
 
@@ -17,11 +17,9 @@ Array<T> loop::scale(Array<T> scores, const ScaleFactor& factor) {
 template <class T>
 Array<T> vectorized::scale(Array<T> scores, const ScaleFactor& factor) {
     const T number = static_cast<T>(factor.number);
-    const std::size_t columns = rows_of(scores).columns;
     const bool divide = factor.operation == ScaleFactor::Operation::divide;
-    return with_each_row(std::move(scores), [&](std::size_t, const auto& rows, T* row) {
-        (divide ? rows.divide : rows.multiply)(row, number, row, columns);
-    });
+    return by_row(std::move(scores),
+                  [&](Row<T> s, std::size_t) { return divide ? s / number : s * number; });
 }
 
 template Array<float> loop::scale(Array<float>, const ScaleFactor&);

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "attn/core/steps/arithmetic.hpp"
+#include "attn/ground/simd/row.hpp"
 
 namespace attn {
 
@@ -17,10 +17,9 @@ Array<T> loop::soft_cap(Array<T> scores, double cap) {
 
 template <class T>
 Array<T> vectorized::soft_cap(Array<T> scores, double cap) {
-    const std::size_t columns = rows_of(scores).columns;
-    return with_each_row(std::move(scores), [&](std::size_t, const auto& rows, T* row) {
-        rows.soft_cap(row, static_cast<T>(cap), row, columns);
-    });
+    const T bound = static_cast<T>(cap);
+    return by_row(std::move(scores),
+                  [&](Row<T> s, std::size_t) { return bound * tanh(s / bound); });
 }
 
 template Array<float> loop::soft_cap(Array<float>, double);

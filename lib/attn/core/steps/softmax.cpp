@@ -1,11 +1,10 @@
 #include "attn/core/steps/softmax.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "attn/core/steps/arithmetic.hpp"
 #include "attn/core/steps/sink.hpp"
+#include "attn/ground/simd/row.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 #include "attn/ground/tensor/xtensor.hpp"
@@ -111,16 +110,12 @@ Array<T> loop::softmax(Array<T> scores, std::size_t axis, EmptyRow empty_row,
 
 namespace {
 
-/// One number for each row: `part(operations, row, length)`.
-template <class T, class Part>
-Array<T> of_rows(const Array<T>& array, std::size_t axis, const Part& part) {
+/// One number for each row: `reduce(row)`.
+template <class T, class Reduce>
+Array<T> reduced(const Array<T>& array, std::size_t axis, const Reduce& reduce) {
     Array<T> result = one_a_row(array, axis);
-    const Array<T> rows = with_axis_last(array, axis);
-    const MatrixView<const T> cells = rows_of(rows);
-    const RowOperations<T>& operations = row_operations<T>(cells.columns);
-    for (std::size_t r = 0; r < cells.rows; ++r) {
-        result.data()[r] = part(operations, cells.row(0, r), cells.columns);
-    }
+    by_row(with_axis_last(array, axis),
+           [&](Row<T> row, std::size_t r) { result.data()[r] = reduce(row); });
     return result;
 }
 
@@ -128,48 +123,35 @@ Array<T> of_rows(const Array<T>& array, std::size_t axis, const Part& part) {
 
 template <class T>
 Array<T> vectorized::row_max(const Array<T>& scores, std::size_t axis) {
-    return of_rows(scores, axis, [](const auto& operations, const T* row, std::size_t count) {
-        return operations.maximum(row, count);
-    });
+    return reduced(scores, axis, [](Row<T> s) { return amax(s); });
 }
 
 template <class T>
 Array<T> vectorized::exponentials(Array<T> scores, const Array<T>& row_max, std::size_t axis) {
     require_one_a_row(row_max, scores, axis);
-    const std::size_t columns = scores.shape(axis);
-    Array<T> rows = with_each_row(with_axis_last(std::move(scores), axis),
-                                  [&](std::size_t r, const auto& operations, T* row) {
-                                      operations.exponentials(row, row_max.data()[r], row, columns);
-                                  });
+    Array<T> rows = by_row(with_axis_last(std::move(scores), axis),
+                           [&](Row<T> s, std::size_t r) { return exp(s - row_max.data()[r]); });
     return with_last_axis_at(std::move(rows), axis);
 }
 
 template <class T>
 Array<T> vectorized::row_sum(const Array<T>& exponentials, std::size_t axis) {
-    return of_rows(exponentials, axis, [](const auto& operations, const T* row, std::size_t count) {
-        return operations.sum(row, count);
-    });
+    return reduced(exponentials, axis, [](Row<T> e) { return sum(e); });
 }
 
 template <class T>
 Array<T> vectorized::softmax(Array<T> scores, std::size_t axis, EmptyRow empty_row,
                              std::span<const T> sink) {
     Array<T> rows = with_axis_last(std::move(scores), axis);
-    const std::size_t columns = rows.shape().back();
     const std::size_t queries = rows.dimension() > 1 ? rows.shape(rows.dimension() - 2) : 1;
-    // The whole of softmax for one row while it is near.
-    rows = with_each_row(std::move(rows), [&](std::size_t r, const auto& operations, T* row) {
+    rows = by_row(std::move(rows), [&](Row<T> s, std::size_t r) {
         const T logit = sink.empty() ? minus_infinity<T> : sink[r / queries % sink.size()];
-        T largest = operations.maximum(row, columns);
-        if (logit > largest || std::isnan(logit)) largest = logit;
-        if (largest == minus_infinity<T> && empty_row != EmptyRow::nan) {
-            if (empty_row == EmptyRow::error) refuse_empty_row(r);
-            std::fill_n(row, columns, T(0));
-            return;
-        }
-        const T sum =
-            operations.exponentials(row, largest, row, columns) + std::exp(logit - largest);
-        operations.normalize(row, sum, row, columns);
+        const T largest = amax(s, logit);
+        const bool empty = largest == minus_infinity<T>;
+        if (empty && empty_row == EmptyRow::error) refuse_empty_row(r);
+        if (empty && empty_row == EmptyRow::zero) return where(true, T(0), s);
+        const Row<T> e = exp(s - largest);
+        return e / sum(e, std::exp(logit - largest));
     });
     return with_last_axis_at(std::move(rows), axis);
 }

@@ -43,9 +43,7 @@ template <class Real, class Arch>
 constexpr KernelsOf<Real> kernels_of_type() {
     using Rows = RowKernel<Real, Arch>;
     using Blocks = BlockKernel<Real, Arch>;
-    return {{&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple,
-             &Rows::add_exact_multiple, &Rows::soft_cap, &Rows::normalize, &Rows::hide,
-             &Rows::maximum, &Rows::exponentials, &Rows::sum},
+    return {row_table<Real, Rows>(),
             {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend},
             &Rows::widen};
 }

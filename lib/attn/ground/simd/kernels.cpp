@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "attn/ground/simd/row_loops.hpp"
 #include "attn/ground/tensor/error.hpp"
 
 namespace attn {
@@ -44,36 +45,13 @@ const std::vector<Available>& available() {
 
 /// The row operations as the C library and the order of the sums define them.
 template <class Real>
-struct PlainRows {
-    static void multiply(const Real* row, Real number, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = row[i] * number;
+struct PlainRows : PlainLoops<Real, void> {
+    static void tanh(const Real* row, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = std::tanh(row[i]);
     }
 
-    static void divide(const Real* row, Real number, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = row[i] / number;
-    }
-
-    static void multiply_add(const Real* row, Real factor, Real addend, Real* result,
-                             std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = std::fma(row[i], factor, addend);
-    }
-
-    static void add_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
-    }
-
-    static void add_exact_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = std::fma(row[i], factor, result[i]);
-    }
-
-    static void soft_cap(const Real* row, Real cap, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = cap * std::tanh(row[i] / cap);
-    }
-
-    static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) {
-            result[i] = hidden[i] ? -std::numeric_limits<Real>::infinity() : row[i];
-        }
+    static void normalize(const Real* row, Real sum, Real* result, std::size_t count) {
+        PlainRows::divide(row, sum, result, count);
     }
 
     static Real maximum(const Real* row, std::size_t count) {
@@ -103,17 +81,7 @@ struct PlainRows {
 };
 
 template <class Real>
-constexpr RowOperations<Real> plain_rows{&PlainRows<Real>::multiply,
-                                         &PlainRows<Real>::divide,
-                                         &PlainRows<Real>::multiply_add,
-                                         &PlainRows<Real>::add_multiple,
-                                         &PlainRows<Real>::add_exact_multiple,
-                                         &PlainRows<Real>::soft_cap,
-                                         &PlainRows<Real>::divide,
-                                         &PlainRows<Real>::hide,
-                                         &PlainRows<Real>::maximum,
-                                         &PlainRows<Real>::exponentials,
-                                         &PlainRows<Real>::sum};
+constexpr RowOperations<Real> plain_rows = row_table<Real, PlainRows<Real>>();
 
 }  // namespace
 

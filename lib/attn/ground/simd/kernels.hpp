@@ -33,13 +33,13 @@ struct RowOperations {
     void (*add_multiple)(const Real* row, Real factor, Real* result, std::size_t count);
     /// The same, rounded once.
     void (*add_exact_multiple)(const Real* row, Real factor, Real* result, std::size_t count);
-    /// cap * tanh(row / cap)
-    void (*soft_cap)(const Real* row, Real cap, Real* result, std::size_t count);
+    void (*tanh)(const Real* row, Real* result, std::size_t count);
     /// The exponentials as parts of their sum. In vectors by its reciprocal: a division takes ten
     /// times as long as a product.
     void (*normalize)(const Real* row, Real sum, Real* result, std::size_t count);
-    /// -inf where hidden is true.
-    void (*hide)(const Real* row, const bool* hidden, Real* result, std::size_t count);
+    /// The number if hidden is true, the row's own if not.
+    void (*where)(const bool* hidden, Real number, const Real* row, Real* result,
+                  std::size_t count);
     /// The largest number; -inf of none; nan when there is one.
     Real (*maximum)(const Real* row, std::size_t count);
     /// exp(row - maximum), where no number is larger than `maximum`; returns their sum.

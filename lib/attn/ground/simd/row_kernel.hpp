@@ -5,7 +5,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "attn/ground/simd/exact_multiple.hpp"
-#include "attn/ground/simd/kernels.hpp"
+#include "attn/ground/simd/row_loops.hpp"
 #include "attn/ground/simd/vector_math.hpp"
 
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
@@ -14,7 +14,8 @@ namespace attn::simd {
 /// The operations that kernels.hpp states, for vectors of one kind. Loops that the compiler
 /// vectorizes by itself stay plain.
 template <class Real, class Arch>
-class RowKernel {
+class RowKernel : public PlainLoops<Real, Arch> {
+    using Plain = PlainLoops<Real, Arch>;
     using Batch = xsimd::batch<Real, Arch>;
     using Math = VectorMath<Real, Arch>;
     static constexpr std::size_t lanes = Batch::size;
@@ -23,50 +24,24 @@ class RowKernel {
     static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
 
 public:
-    static void multiply(const Real* row, Real number, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = row[i] * number;
-    }
-
-    static void divide(const Real* row, Real number, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = row[i] / number;
-    }
-
-    static void multiply_add(const Real* row, Real factor, Real addend, Real* result,
-                             std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) {
-            result[i] = fused(row[i], factor, addend);
-        }
-    }
-
     static void add_exact_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
         if constexpr (sizeof(Real) == sizeof(double) && std::is_same_v<Arch, xsimd::sse2>) {
             ExactMultiple<Arch>::add(row, factor, result, count);
         } else {
-            for (std::size_t i = 0; i < count; ++i) result[i] = fused(row[i], factor, result[i]);
+            Plain::add_exact_multiple(row, factor, result, count);
         }
     }
 
-    static void add_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
-    }
-
-    static void soft_cap(const Real* row, Real cap, Real* result, std::size_t count) {
-        const Batch bound(cap);
+    static void tanh(const Real* row, Real* result, std::size_t count) {
         for_each_group(row, count, Real(0),
                        [&](Batch(&x)[vectors], std::size_t first, std::size_t here) {
-                           for (Batch& number : x) {
-                               number = bound * xsimd::tanh(Math::divide(number, bound));
-                           }
+                           for (Batch& number : x) number = xsimd::tanh(number);
                            store(x, result + first, here);
                        });
     }
 
     static void normalize(const Real* row, Real sum, Real* result, std::size_t count) {
-        multiply(row, Real(1) / sum, result, count);
-    }
-
-    static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) result[i] = hidden[i] ? minus_infinity : row[i];
+        Plain::multiply(row, Real(1) / sum, result, count);
     }
 
     static Real maximum(const Real* row, std::size_t count) {
@@ -120,11 +95,6 @@ public:
 
 private:
     static constexpr std::size_t group = vectors * lanes;
-
-    [[gnu::always_inline]] static inline Real fused(Real a, Real b, Real c) {
-        if constexpr (sizeof(Real) == sizeof(float)) return __builtin_fmaf(a, b, c);
-        return static_cast<Real>(__builtin_fma(a, b, c));
-    }
 
     /// Calls work(numbers, first, count) for each group of numbers; the last one is filled up.
     template <class Work>

@@ -1,6 +1,4 @@
-// The texts of data/mistakes, one after the other, laid into the program as they are.
+// The texts of data/mistakes, one after the other.
 #include "attn/ground/embed.h"
         embedded
-        at_label attn_mistakes
-        .incbin "mistakes.txt"
-        .byte   0
+        lay     attn_mistakes, mistakes.txt
