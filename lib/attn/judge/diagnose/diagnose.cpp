@@ -12,15 +12,39 @@
 namespace attn {
 namespace {
 
-/// How exact numbers are taken to be.
+constexpr double fewest_digits = 0x1p-7;  // of bfloat16
+
+/// A hypothesis about the digits of the user's numbers.
 struct Exactness {
+    std::optional<int> decimals{}, digits{};
     double epsilon = 0;
-    const char* words = nullptr;
+    std::string remark{};
 };
-constexpr Exactness less_exact[]{
-    {0x1p-10, "your numbers are right to 3 digits, as TF32 and float16 give them"},
-    {0x1p-7, "your numbers are right to 2 digits, as bfloat16 gives them"},
-};
+
+/// The digits that the user's numbers have, if they are few.
+std::vector<Exactness> printed_in(const Ledger& theirs) {
+    std::vector<Exactness> all;
+    const auto remark = [](int count, const std::string& unit) {
+        return "your numbers have " + std::to_string(count) + " " + unit + (count == 1 ? "" : "s") +
+               ", and are compared as far";
+    };
+    if (const int count = decimals_of(theirs); count > 0) {
+        all.push_back({.decimals = count, .remark = remark(count, "decimal")});
+    }
+    if (const int count = digits_of(theirs); count > 0) {
+        all.push_back({.digits = count, .remark = remark(count, "significant digit")});
+    }
+    return all;
+}
+
+const std::vector<Exactness>& of_short_types() {
+    static const std::vector<Exactness> all{
+        {.epsilon = 0x1p-10,
+         .remark = "your numbers are right to 3 digits, as TF32 and float16 give them"},
+        {.epsilon = fewest_digits,
+         .remark = "your numbers are right to 2 digits, as bfloat16 gives them"}};
+    return all;
+}
 
 /// The steps that a tensor may be: the one that the user maps it to, else those that its name
 /// stands for.
@@ -217,10 +241,10 @@ Diagnosis diagnosed(const CaseTensors& taken) {
     return diagnosis;
 }
 
-/// Whether some tensor differs, and by no more than fewer digits explain.
-bool may_be_rounded(const CaseTensors& taken, double epsilon) {
+/// Whether some tensor differs, and by no more than the fewest digits explain.
+bool may_be_rounded(const CaseTensors& taken) {
     Judge judge = taken.about.judge;
-    judge.loosen(epsilon);
+    judge.loosen(fewest_digits);
     return std::ranges::any_of(taken.tensors, [&](const TheirTensor& each) {
         return !each.is_right && std::ranges::any_of(each.options, [&](const std::string& step) {
             return step != "mask" && judge.right_reading(each, step).has_value();
@@ -316,27 +340,39 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
         }
     }
     const Intake intake = taken_in(plan, given, theirs, options);
+    const bool is_said = options.tolerance || options.decimals || options.digits;
+    const auto with = [&](const Exactness& exactness, double bound) {
+        DiagnoseOptions within = options;
+        within.decimals = exactness.decimals;
+        within.digits = exactness.digits;
+        within.bound = std::min(bound, options.bound);
+        Diagnosis diagnosis = diagnosed(CaseTensors(plan, intake, within, exactness.epsilon));
+        diagnosis.remarks.push_back(exactness.remark);
+        return diagnosis;
+    };
+    const std::vector<Exactness> printed = is_said ? std::vector<Exactness>() : printed_in(theirs);
+    // One mistake in numbers of few digits costs less than a long search among exact ones.
+    if (!printed.empty() && options.bound == HUGE_VAL && with({}, cost::unknown).cost == HUGE_VAL) {
+        for (const Exactness& each : printed) {
+            Diagnosis other = with(each, 2 * cost::mistake);
+            if (other.cost < cost::mistake + cost::harmless) return other;
+        }
+    }
     const CaseTensors exact(plan, intake, options, 0);
     Diagnosis best = diagnosed(exact);
-    if (options.tolerance || options.decimals || options.digits) return best;
-    if (!best.has_unknown() && !best.has_mistake()) return best;
-    for (const bool significant : {false, true}) {
-        const int printed = significant ? digits_of(theirs) : decimals_of(theirs);
-        if (printed == 0) continue;
-        DiagnoseOptions rounded = options;
-        (significant ? rounded.digits : rounded.decimals) = printed;
-        Diagnosis other = diagnosed(CaseTensors(plan, intake, rounded, 0));
-        other.remarks.push_back("your numbers have " + std::to_string(printed) +
-                                (significant ? " significant digit" : " decimal") +
-                                (printed == 1 ? "" : "s") + ", and are compared as far");
+    // A search that takes long may still name what a quick one leaves unknown.
+    const auto bound = [&] { return best.has_unknown() ? HUGE_VAL : best.cost; };
+    if (is_said || (!best.has_unknown() && !best.has_mistake())) {
+        return best;
+    }
+    for (const Exactness& each : printed) {
+        Diagnosis other = with(each, bound());
         if (other.cost < best.cost) return other;
     }
-    if (!best.has_unknown()) return best;
-    if (!may_be_rounded(exact, less_exact[1].epsilon)) return best;
-    for (const auto& [epsilon, words] : less_exact) {
-        Diagnosis other = diagnosed(CaseTensors(plan, intake, options, epsilon));
-        other.remarks.push_back(words);
-        if (!other.has_unknown() && other.cost < best.cost) return other;
+    if (best.cost < cost::few_digits || !may_be_rounded(exact)) return best;
+    for (const Exactness& each : of_short_types()) {
+        Diagnosis other = with(each, bound());
+        if (other.cost < best.cost && !other.has_unknown()) return other;
     }
     return best;
 }

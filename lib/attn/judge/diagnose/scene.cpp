@@ -54,13 +54,14 @@ bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
     other.take(step, tensor);
     const Tensor* made = other.step("weights");
     const Tensor* ours = replay.step("weights");
-    // Few decimals may leave weights so wide a margin that nothing would be another weight.
-    constexpr double widest = 0.1;
-    if (ours != nullptr && judge.tolerance("weights", theirs, *ours, true).absolute > widest) {
+    const TheirTensor& judged_as = is_theirs ? theirs : TheirTensor{};
+    if (made == nullptr || ours == nullptr ||
+        !judge("weights", judged_as, *made, *ours, true).right()) {
         return false;
     }
-    return made != nullptr && ours != nullptr &&
-           judge("weights", is_theirs ? theirs : TheirTensor{}, *made, *ours, true).right();
+    // Few decimals may leave weights so wide a margin that nothing would be another weight.
+    constexpr double widest = 0.1;
+    return judge.tolerance("weights", theirs, *ours, true).absolute <= widest;
 }
 
 Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
