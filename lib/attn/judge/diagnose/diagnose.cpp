@@ -13,15 +13,54 @@
 namespace attn {
 namespace {
 
-/// How exact numbers are taken to be.
+constexpr double fewest_digits = 0x1p-7;  // of bfloat16
+
+/// A hypothesis about the digits of the user's numbers.
 struct Exactness {
+    std::optional<int> decimals{}, digits{};
     double epsilon = 0;
-    const char* words = nullptr;
+    std::string remark{};
 };
-constexpr Exactness less_exact[]{
-    {0x1p-10, "your numbers are right to 3 digits, as TF32 and float16 give them"},
-    {0x1p-7, "your numbers are right to 2 digits, as bfloat16 gives them"},
-};
+
+/// Whether some number has fewer decimals than others since its digits are counted: 12.3 beside
+/// 1.23. Whole numbers tell nothing.
+bool has_cut_decimals(const Ledger& tensors, int digits) {
+    const int decimals = decimals_of(tensors);
+    if (decimals == 0) return true;
+    const double least = std::pow(10.0, digits - decimals);
+    bool has = false;
+    for (const auto& [name, tensor] : tensors.entries()) {
+        each_number(tensor, [&](std::size_t, double number) {
+            has = has || (std::abs(number) >= least && number != std::round(number));
+        });
+    }
+    return has;
+}
+
+/// The digits that the user's numbers have, if they are few.
+std::vector<Exactness> printed_in(const Ledger& theirs) {
+    std::vector<Exactness> all;
+    const auto remark = [](int count, const std::string& unit) {
+        return "your numbers have " + std::to_string(count) + " " + unit + (count == 1 ? "" : "s") +
+               ", and are compared as far";
+    };
+    if (const int count = decimals_of(theirs); count > 0) {
+        all.push_back({.decimals = count, .remark = remark(count, "decimal")});
+    }
+    if (const int count = digits_of(theirs); count > 0 && has_cut_decimals(theirs, count)) {
+        all.push_back({.digits = count, .remark = remark(count, "significant digit")});
+    }
+    return all;
+}
+
+const std::vector<Exactness>& of_short_types() {
+    static const std::vector<Exactness> all{
+        {.epsilon = 0x1p-10,
+         .remark = "your numbers are right to 3 digits, as TF32 and float16 give them"},
+        {.epsilon = fewest_digits,
+         .remark = "your numbers are right to 2 digits, as bfloat16 gives them"}};
+    return all;
+}
 
 /// The steps that a tensor may be: the one that the user maps it to, else those that its name
 /// stands for.
@@ -218,10 +257,10 @@ Diagnosis diagnosed(const CaseTensors& taken) {
     return diagnosis;
 }
 
-/// Whether some tensor differs, and by no more than fewer digits explain.
-bool may_be_rounded(const CaseTensors& taken, double epsilon) {
+/// Whether some tensor differs, and by no more than the fewest digits explain.
+bool may_be_rounded(const CaseTensors& taken) {
     Judge judge = taken.about.judge;
-    judge.loosen(epsilon);
+    judge.loosen(fewest_digits);
     return std::ranges::any_of(taken.tensors, [&](const TheirTensor& each) {
         return !each.is_right && std::ranges::any_of(each.options, [&](const std::string& step) {
             return step != "mask" && judge.right_reading(each, step).has_value();
@@ -306,21 +345,6 @@ bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
     return !must_be_right || looks_right(*wrong);
 }
 
-/// Whether some number has fewer decimals than others since its digits are counted: 12.3 beside
-/// 1.23. Whole numbers tell nothing.
-static bool has_cut_decimals(const Ledger& tensors, int digits) {
-    const int decimals = decimals_of(tensors);
-    if (decimals == 0) return true;
-    const double least = std::pow(10.0, digits - decimals);
-    bool has = false;
-    for (const auto& [name, tensor] : tensors.entries()) {
-        each_number(tensor, [&](std::size_t, double number) {
-            has = has || (std::abs(number) >= least && number != std::round(number));
-        });
-    }
-    return has;
-}
-
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options) {
     if (const auto samples = samples_in(plan, theirs, options)) {
@@ -332,27 +356,32 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
         }
     }
     const Intake intake = taken_in(plan, given, theirs, options);
+    const bool is_said = options.tolerance || options.decimals || options.digits;
+    const auto with = [&](const Exactness& exactness, double bound) {
+        DiagnoseOptions within = options;
+        within.decimals = exactness.decimals;
+        within.digits = exactness.digits;
+        within.bound = std::min(bound, options.bound);
+        Diagnosis diagnosis = diagnosed(CaseTensors(plan, intake, within, exactness.epsilon));
+        diagnosis.remarks.push_back(exactness.remark);
+        return diagnosis;
+    };
+    const std::vector<Exactness> printed = is_said ? std::vector<Exactness>() : printed_in(theirs);
     const CaseTensors exact(plan, intake, options, 0);
     Diagnosis best = diagnosed(exact);
-    if (options.tolerance || options.decimals || options.digits) return best;
-    if (!best.has_unknown() && !best.has_mistake()) return best;
-    for (const bool significant : {false, true}) {
-        const int printed = significant ? digits_of(theirs) : decimals_of(theirs);
-        if (printed == 0 || (significant && !has_cut_decimals(theirs, printed))) continue;
-        DiagnoseOptions rounded = options;
-        (significant ? rounded.digits : rounded.decimals) = printed;
-        Diagnosis other = diagnosed(CaseTensors(plan, intake, rounded, 0));
-        other.remarks.push_back("your numbers have " + std::to_string(printed) +
-                                (significant ? " significant digit" : " decimal") +
-                                (printed == 1 ? "" : "s") + ", and are compared as far");
+    // A search that takes long may still name what a quick one leaves unknown.
+    const auto bound = [&] { return best.has_unknown() ? HUGE_VAL : best.cost; };
+    if (is_said || (!best.has_unknown() && !best.has_mistake())) {
+        return best;
+    }
+    for (const Exactness& each : printed) {
+        Diagnosis other = with(each, bound());
         if (other.cost < best.cost) return other;
     }
-    if (!best.has_unknown()) return best;
-    if (!may_be_rounded(exact, less_exact[1].epsilon)) return best;
-    for (const auto& [epsilon, words] : less_exact) {
-        Diagnosis other = diagnosed(CaseTensors(plan, intake, options, epsilon));
-        other.remarks.push_back(words);
-        if (!other.has_unknown() && other.cost < best.cost) return other;
+    if (best.cost < cost::few_digits || !may_be_rounded(exact)) return best;
+    for (const Exactness& each : of_short_types()) {
+        Diagnosis other = with(each, bound());
+        if (other.cost < best.cost && !other.has_unknown()) return other;
     }
     return best;
 }

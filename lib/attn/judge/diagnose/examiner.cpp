@@ -1,22 +1,15 @@
-#include "attn/judge/diagnose/search.hpp"
-
 #include <algorithm>
 
 #include "attn/ground/text/number_text.hpp"
+#include "attn/judge/diagnose/examination.hpp"
 
 namespace attn {
 
 /// Goes through a reading of all tensors, in the order of the walk.
-class Examiner {
+class Examiner : Examination {
 public:
     Examiner(const Case& about, const std::vector<TheirTensor>& theirs, double bound, bool thorough)
-        : case_(about),
-          judge_(about.judge),
-          replay_(about.replay),
-          screens_(about.screens),
-          theirs_(std::make_shared<const std::vector<TheirTensor>>(theirs)),
-          bound_(bound),
-          thorough_(thorough) {
+        : Examination(about, theirs), bound_(bound), thorough_(thorough) {
         outcome_.cost = cost_of({}, theirs);
     }
 
@@ -82,7 +75,7 @@ private:
     void examine(const TheirTensor& theirs) {
         unexplained_ = Finding();
         unexplained_.step = theirs.steps.front();
-        if (theirs.steps.front() == "mask") return examine_mask(theirs);
+        if (theirs.steps.front() == "mask") return enter_mask(theirs);
         theirs.aside ? examine_aside(theirs) : examine_step(theirs);
     }
 
@@ -103,17 +96,6 @@ private:
     bool is_too_dear(double weight) const {
         return outcome_.cost + (later_is_wrong() ? weight : std::min(weight, cost::harmless)) >=
                bound_;
-    }
-
-    std::span<const TheirTensor> later() const {
-        return std::span<const TheirTensor>(*theirs_).subspan(next_);
-    }
-
-    /// Whether some tensor that comes after holds none of the right numbers.
-    bool later_is_wrong() const {
-        return std::ranges::any_of(later(), [](const TheirTensor& theirs) {
-            return theirs.steps.front() != "mask" && !theirs.is_right;
-        });
     }
 
     /// The mistake that makes this tensor, where that explains more of what follows than its layout
@@ -164,11 +146,6 @@ private:
         diagnosis_.skipped.push_back({theirs.name, reason, cost});
         outcome_.cost += cost;
         outcome_.troubled.push_back(next_ - 1);
-    }
-
-    bool has_row(const std::string& step) const {
-        return std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) !=
-               diagnosis_.steps.end();
     }
 
     /// Whether a tensor whose name says nothing, and whose numbers nothing explains, stands for a
@@ -267,7 +244,7 @@ private:
                 if (!reading.layout.empty() && later_is_wrong()) return false;
                 const Judged answer = judge_(step, theirs, reading.tensor, *local, uses_theirs_);
                 if (!answer.right()) continue;
-                settle(theirs, step, reading, &answer);
+                settle(theirs, step, reading, answer, true);
                 return true;
             }
             return false;
@@ -283,88 +260,6 @@ private:
         if (blocked_) return false;  // what it follows from is not known
         return (!is_far && std::ranges::any_of(theirs.steps, inherited)) ||
                find_mistake_at(theirs, theirs.steps.front());
-    }
-
-    /// True if no tensor before this one differs, and this one has all its digits.
-    bool all_is_right_so_far(const TheirTensor& theirs) const {
-        return diagnosis_.findings.empty() && judge_.epsilon_of(theirs) == 0 &&
-               !judge_.looks_away() &&
-               std::ranges::all_of(diagnosis_.steps, [](const StepVerdict& step) {
-                   return step.global == Verdict::right;
-               });
-    }
-
-    /// The verdict on a tensor as it was read.
-    StepVerdict verdict_on(const TheirTensor& theirs, const std::string& step,
-                           const Reading& reading, const Judged* follows = nullptr) {
-        StepVerdict verdict = row_of(judge_, theirs, step);
-        verdict.layout += (verdict.layout.empty() ? "" : ", ") + reading.layout;
-        if (verdict.layout.ends_with(", ")) verdict.layout.resize(verdict.layout.size() - 2);
-        const Tensor* reference = judge_.reference().find(step);
-        if (reference != nullptr && follows) {
-            verdict.global_difference = judged(reading.tensor, *reference, {}).difference;
-        } else if (reference != nullptr) {
-            const bool in_full = judge_.epsilon_of(theirs) != 0;
-            const Judged answer =
-                in_full ? judge_.in_full(step, theirs, reading.tensor, *reference, false)
-                        : judge_(step, theirs, reading.tensor, *reference, false);
-            verdict.global = answer.verdict;
-            verdict.global_difference = answer.difference;
-            verdict.is_systematic = answer.slope.has_value();
-        }
-        results_are_wrong_ =
-            results_are_wrong_ ||
-            (verdict.global != Verdict::right && is_result_step(case_.plan, step) &&
-             reference != nullptr &&
-             !judge_.right_where_read(step, theirs, reading.tensor, *reference, false));
-        if (blocked_) {
-            verdict.local = Verdict::not_compared;
-        } else if (const Tensor* local = replay_.step(step)) {
-            const Judged answer = follows != nullptr ? *follows
-                                                     : judge_.in_full(step, theirs, reading.tensor,
-                                                                      *local, uses_theirs_);
-            verdict.local = answer.verdict;
-            verdict.local_difference = answer.difference;
-            verdict.within = answer.within;
-        }
-        return verdict;
-    }
-
-    /// Enters the verdict, and lets what follows be replayed from the tensor. `follows` is the
-    /// answer for a tensor that follows from right ones.
-    void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading,
-                const Judged* follows = nullptr) {
-        StepVerdict verdict = verdict_on(theirs, step, reading, follows);
-        if (has_row(step) && verdict.global != Verdict::right) ++clashes_;
-        // A tensor that equals the reference is right, whatever rounding says of the way there.
-        if (!blocked_ && verdict.global == Verdict::right &&
-            (judge_.epsilon_of(theirs) == 0 || !uses_theirs_)) {
-            undone_ = undone_ && verdict.local == Verdict::right;
-            verdict.local = Verdict::right;
-        }
-        note_kept(verdict, diagnosis_);
-        diagnosis_.steps.push_back(std::move(verdict));
-        if (!theirs.aside) take(step, reading.tensor, theirs.name + reading.layout);
-    }
-
-    /// A tensor for a replay has the shape and type of the replay's own.
-    void take(const std::string& step, const Tensor& tensor, const std::string& taken_from) {
-        const Tensor* ours = replay_.step(step);
-        if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
-            blocked_ = true;
-            return;
-        }
-        replay_.take(step, tensor);
-        judge_.take(step, tensor);
-        state_ += " " + step + "=" + taken_from;
-        for (Screen& screen : screens_) screen.take(step, tensor);
-        uses_theirs_ = true;
-    }
-
-    void make(const Mistake& mistake) {
-        replay_.make(mistake);
-        state_ += " +" + mistake.id;
-        for (Screen& screen : screens_) screen.make(mistake);
     }
 
     Scene scene_at(const TheirTensor& theirs, const std::string& step, bool only_harmless) {
@@ -415,21 +310,6 @@ private:
         return found.match.has_value();
     }
 
-    /// Enters what was found, and makes the mistake in all that follows.
-    void enter(const TheirTensor& theirs, const std::string& step, Match match) {
-        diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
-        const Judged answer =
-            judge_.in_full(step, theirs, match.reading.tensor, *replay_.step(step), uses_theirs_);
-        // Few digits let each cell pass; what all have in common does not.
-        if (answer.slope && is_result_step(case_.plan, step)) results_are_wrong_ = true;
-        for (const Mistake* made : match.finding.made()) {
-            make(*made);
-            if (made->rewrites_result) judge_.accept(*made);
-        }
-        take(step, match.reading.tensor, theirs.name + match.reading.layout);
-        diagnosis_.findings.push_back(std::move(match.finding));
-    }
-
     void leave_unknown(const TheirTensor& theirs, const std::string& step) {
         const Tensor* local = blocked_ ? nullptr : replay_.step(step);
         const Tensor expected = local != nullptr ? *local : judge_.reference()[step];
@@ -437,60 +317,34 @@ private:
         if (std::vector<Reading> ways = readings(theirs.tensor, expected); !ways.empty()) {
             reading = ways.front();
         }
+        std::optional<Judged> answer;
         // After a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
             if (is_too_dear(thorough_ ? cost::mutation : cost::unknown)) {
                 diagnosis_.findings.push_back(unexplained_);
                 return;
             }
-            const Judged answer =
-                judge_.in_full(step, theirs, reading.tensor, expected, uses_theirs_);
+            answer = judge_.in_full(step, theirs, reading.tensor, expected, uses_theirs_);
             const auto is_ratio = [](const std::string& line) { return line.starts_with("every"); };
-            if (answer.slope && std::ranges::none_of(unexplained_.evidence, is_ratio)) {
-                unexplained_.evidence.push_back(answer.slope->text());
+            if (answer->slope && std::ranges::none_of(unexplained_.evidence, is_ratio)) {
+                unexplained_.evidence.push_back(answer->slope->text());
             }
             if (thorough_)
                 follow_a_rule(case_, theirs, step, reading.tensor, replay_, unexplained_);
             diagnosis_.findings.push_back(unexplained_);
         }
-        settle(theirs, step, reading);
+        settle(theirs, step, reading, answer);
     }
 
-    void examine_mask(const TheirTensor& theirs) {
-        const MaskAnswer answer = answer_of_mask(case_.plan, judge_, replay_, theirs, later());
-        StepVerdict verdict = row_of(judge_, theirs, "mask");
-        verdict.layout = answer.layout;
-        verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;
-        verdict.global_difference = verdict.local_difference = answer.right ? 0 : 1;
-        diagnosis_.steps.push_back(verdict);
-        if (!answer.finding) return;
-        diagnosis_.findings.push_back(*answer.finding);
-        if (answer.right) return;
-        if (answer.finding->mistake() != nullptr) return make(*answer.finding->mistake());
-        if (answer.hidden) take("mask", *answer.hidden, theirs.name);
-    }
-
-    const Case& case_;
-    Diagnosis diagnosis_;
     Outcome outcome_;
-    Judge judge_;
-    Replay replay_;
-    std::vector<Screen> screens_;
-    std::string state_;  ///< what was taken and made
-    std::shared_ptr<const std::vector<TheirTensor>> theirs_;
     double bound_;
     bool thorough_;
-    std::size_t next_ = 0;  ///< the first tensor that has not been looked at
-    int clashes_ = 0;       ///< wrong tensors that are read as a step that another one is
-    bool uses_theirs_ = false;
-    bool results_are_wrong_ = false;
-    bool undone_ = true;    ///< what is right follows from theirs before it, wrong or not
-    Finding unexplained_;   ///< of the tensor that is looked at, should nothing explain it
-    bool blocked_ = false;  ///< something of theirs could not be replayed, so what follows cannot
+    Finding unexplained_;  ///< of the tensor that is looked at, should nothing explain it
 };
 
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
                                 double bound, bool thorough, const Examiner* calm) {
+    if (cost_of({}, theirs) >= bound) return std::nullopt;
     std::optional<Examiner> begun =
         calm != nullptr ? calm->of(theirs, bound, thorough) : std::nullopt;
     if (!begun) begun.emplace(about, theirs, bound, thorough);

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "attn/core/plan/mask_kinds.hpp"
-#include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/tensor/tensor.hpp"
+#include "attn/judge/diagnose/judged_tensors.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
@@ -24,8 +23,9 @@ double largest_finite(const Tensor& tensor) {
     return largest;
 }
 
-/// Whether `holds(x, y)` for all cells of two tensors of one shape that are not the same number;
-/// the first that is not ends it.
+/// True if `holds(x, y)` for all cells of two tensors of one shape that are not the same number, or
+/// for those that are as well; the first other one ends it. That two numbers are the same is asked
+/// last: a processor cannot predict it.
 template <class Holds>
 bool every_difference(const Tensor& theirs, const Tensor& expected, Holds holds) {
     return std::visit(
@@ -33,165 +33,43 @@ bool every_difference(const Tensor& theirs, const Tensor& expected, Holds holds)
             for (std::size_t i = 0; i < a.size(); ++i) {
                 const auto x = static_cast<double>(a.data()[i]);
                 const auto y = static_cast<double>(b.data()[i]);
-                if (!same_number(x, y) && !holds(x, y)) return false;
+                if (!holds(x, y) && !same_number(x, y)) return false;
             }
             return true;
         },
         theirs.values(), expected.values());
 }
 
-/// The size of the sums of products that each cell may be, in each matrix of the last two axes: row
-/// times column. One loud head or channel excuses no cell of another. Few rows or columns say
-/// nothing of sizes, as sums that cancel are small: all cells of such a matrix have one size.
-class Sizes {
-public:
-    explicit Sizes(const Tensor& expected)
-        : shape_(expected.shape()), usual_(usual_size(expected)) {
-        if (shape_.size() < 2) return;
-        const std::size_t columns = shape_.back(), rows = shape_[shape_.size() - 2];
-        has_sizes_ = std::min(rows, columns) >= 4;
-        std::visit([&](const auto& cells) { measure(cells, rows, columns); }, expected.values());
-    }
-
-    /// Calls `f(i, size of cell i, size of its matrix)` for all cells in order.
-    void each(auto&& f) const {
-        if (shape_.size() < 2) {
-            for (std::size_t i = 0; i < element_count(shape_); ++i) f(i, usual_, usual_);
-            return;
-        }
-        std::size_t i = 0;
-        for (const auto& [rows, columns, largest] : matrices_) {
-            const double of_matrix = std::max(largest, 1e-6 * usual_);
-            for (const double row : rows) {
-                for (const double column : columns) {
-                    const double here =
-                        has_sizes_ && largest > 0 ? row * column / largest : largest;
-                    f(i++, std::max(here, 1e-6 * usual_), of_matrix);
-                }
-            }
-        }
-    }
-
-private:
-    struct Matrix {
-        std::vector<double> rows, columns;  ///< the largest of each
-        double largest = 0;
-    };
-
-    void measure(const auto& cells, std::size_t rows, std::size_t columns) {
-        for (std::size_t begin = 0; begin < cells.size(); begin += rows * columns) {
-            Matrix matrix{std::vector<double>(rows), std::vector<double>(columns)};
-            for (std::size_t row = 0; row < rows; ++row) {
-                for (std::size_t column = 0; column < columns; ++column) {
-                    const auto cell =
-                        static_cast<double>(cells.data()[begin + row * columns + column]);
-                    const double size = std::abs(cell);
-                    if (!(size < 1e4)) continue;  // leaves out what usual_size() leaves out
-                    matrix.rows[row] = std::max(matrix.rows[row], size);
-                    matrix.columns[column] = std::max(matrix.columns[column], size);
-                }
-            }
-            matrix.largest = rows == 0 ? 0 : std::ranges::max(matrix.rows);
-            matrices_.push_back(std::move(matrix));
-        }
-    }
-
-    Shape shape_;
-    double usual_;
-    bool has_sizes_ = false;
-    std::vector<Matrix> matrices_{};
-};
-
-/// Whether what parts two tensors is as small as the digits say, goes up here and down there, and
-/// is everywhere about as much, for numbers of these sizes: no head alone is exact.
-bool looks_rounded(const Tensor& tensor, const Tensor& expected, double epsilon) {
-    const bool has_heads = expected.has_axis("head");
-    const std::size_t axis = has_heads ? expected.axis("head") : 0;
-    const std::size_t heads = has_heads ? expected.shape()[axis] : 1;
-    const std::size_t in_head = has_heads ? row_strides(expected.shape())[axis] : tensor.size();
-    std::vector<double> rights, offs, of_head(heads);
-    Sizes(expected).each([&](std::size_t i, double size, double) {
-        const double off = tensor.at(i) - expected.at(i);
-        if (!std::isfinite(off) || off == 0 || size == 0) return;
-        rights.push_back(expected.at(i) / size);
-        offs.push_back(off / size);
-        of_head[i / in_head % heads] += offs.back() * offs.back();
+/// The largest difference of two tensors of one shape, infinite if a number of one alone is not
+/// finite. Ends at one of at least `enough`.
+double farthest_apart(const Tensor& theirs, const Tensor& expected, double enough) {
+    double farthest = 0;
+    every_difference(theirs, expected, [&](double x, double y) {
+        double apart = std::abs(x - y);
+        if (!(apart < HUGE_VAL)) apart = same_number(x, y) ? 0 : HUGE_VAL;
+        farthest = std::max(farthest, apart);
+        return farthest < enough;
     });
-    if (offs.size() < 8) return offs.empty();
-    const auto count = static_cast<double>(offs.size());
-    const double mean = std::accumulate(rights.begin(), rights.end(), 0.0) / count;
-    double along = 0, spread = 0, size = 0, apart = 0, farthest = 0;
-    for (std::size_t i = 0; i < offs.size(); ++i) {
-        along += offs[i] * (rights[i] - mean);
-        spread += (rights[i] - mean) * (rights[i] - mean);
-        size += rights[i] * rights[i];
-        apart += offs[i] * offs[i];
-        farthest = std::max(farthest, std::abs(offs[i]));
-    }
-    return apart <= 2.25 * epsilon * epsilon * size &&
-           std::abs(along) <= 0.5 * std::sqrt(spread * apart) &&
-           farthest <= 8 * std::sqrt(apart / count) &&
-           std::ranges::min(of_head) * static_cast<double>(heads) >= 1e-4 * apart;
-}
-
-/// `tensor` with the expected numbers where the mask hides in every sequence and head.
-Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask) {
-    const Shape full = broadcast_shape(mask.shape(), expected.shape());
-    const auto hides = broadcast_strides("the mask", mask.shape(), "the scores", full);
-    const auto holds = broadcast_strides("the tensor", expected.shape(), "the scores", full);
-    std::vector<bool> seen(expected.size());
-    for (std::size_t i = 0; i < element_count(full); ++i) {
-        const std::vector<std::size_t> indices = indices_of(i, full);
-        const auto along = [&](const std::vector<std::size_t>& strides) {
-            return std::inner_product(indices.begin(), indices.end(), strides.begin(),
-                                      std::size_t{0});
-        };
-        if (mask.at(along(hides)) == 0) seen[along(holds)] = true;
-    }
-    Array<double> cells = empty_array<double>(expected.shape());
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-        cells.data()[i] = (seen[i] ? tensor : expected).at(i);
-    }
-    return {expected.axes(), std::move(cells)};
-}
-
-/// `tensor` with a number added to each row of keys, so that the query's own key is as expected:
-/// softmax takes such a number out again.
-Tensor as_shifted(const Tensor& tensor, const Tensor& expected, std::ptrdiff_t offset) {
-    const Shape shape = expected.shape();
-    const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
-    Array<double> cells = empty_array<double>(shape);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-        const std::size_t row = i / keys;
-        const auto own = static_cast<std::ptrdiff_t>(row % queries) + offset;
-        const auto last = static_cast<std::ptrdiff_t>(keys) - 1;
-        const std::size_t at =
-            row * keys + static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(own, 0, last));
-        cells.data()[i] = tensor.at(i) + (expected.at(at) - tensor.at(at));
-    }
-    return {expected.axes(), std::move(cells)};
-}
-
-/// The part of each head's key that all heads share, as it is once turned.
-Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
-    std::vector<AxisPart> parts = whole_parts(rotated_key.shape());
-    const std::size_t width = rotary_key.shape().back(), before = parts.back().count - width;
-    parts.back() = {static_cast<std::ptrdiff_t>(before), 1, width, false};
-    if (plan.has_head) parts[rotated_key.axis("head")] = {0, 1, 1, true};
-    return slice(rotated_key, parts).renamed(rotary_key.axes());
+    return farthest;
 }
 
 }  // namespace
+
+bool same_cells(const Tensor& theirs, const Tensor& expected) {
+    return theirs.shape() == expected.shape() &&
+           every_difference(theirs, expected, [](double x, double y) { return x == y; });
+}
 
 Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance) {
     if (theirs.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     Judged answer{Verdict::right};
     every_difference(theirs, expected, [&](double x, double y) {
-        const bool is_finite = std::isfinite(x) && std::isfinite(y);
-        const double difference = is_finite ? std::abs(x - y) : HUGE_VAL;
-        answer.difference = std::max(answer.difference, difference);
+        double apart = std::abs(x - y);
+        const bool is_finite = apart < HUGE_VAL;
+        if (!is_finite) apart = same_number(x, y) ? 0 : HUGE_VAL;
+        answer.difference = std::max(answer.difference, apart);
         const double most = tolerance.absolute + tolerance.relative * std::abs(y);
-        if (!is_finite || !(difference <= most)) answer.verdict = Verdict::wrong;
+        if (apart != 0 && !(is_finite && apart <= most)) answer.verdict = Verdict::wrong;
         return true;
     });
     return answer;
@@ -370,10 +248,9 @@ bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const T
     const double least = most * usual_size(expected) + rounding.least;
     bool is_finite = true;
     const bool is_beyond = !every_difference(tensor, expected, [&](double x, double y) {
-        if (std::isfinite(x) && std::isfinite(y)) {
-            return std::abs(x - y) <= least + most * std::abs(y);
-        }
-        is_finite = false;
+        const double apart = std::abs(x - y);
+        if (apart < HUGE_VAL) return apart <= least + most * std::abs(y);
+        is_finite = is_finite && same_number(x, y);
         return true;
     });
     if (is_beyond || is_finite) return is_beyond;
@@ -385,14 +262,17 @@ bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const T
 /// in float32, or where that does not explain it in 16 bits; code that works in float64 and saves
 /// float32 read more digits than are there.
 Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
-                          const Rounding& rounding, bool from_theirs, bool in_full) const {
-    Judged answer = judged(tensor, expected, {});
-    if (answer.right()) return answer;
+                          const Rounding& rounding, bool from_theirs, const Depth& depth) const {
+    if (same_cells(tensor, expected)) return {Verdict::right};
+    Judged answer;
+    const bool is_far = is_beyond_all(step, tensor, expected, rounding, from_theirs);
+    const bool is_refused = is_far && !depth.in_full;
+    answer.difference = farthest_apart(tensor, expected, is_refused ? depth.enough : HUGE_VAL);
+    if (is_refused) return answer;
     Rounding way = rounding;
-    if (!in_full && is_beyond_all(step, tensor, expected, rounding, from_theirs)) return answer;
     Ball ball = ball_around(expected, allowed(step, way, from_theirs), way);
     answer.within = within(tensor, ball);
-    if (answer.within->beyond > 0 && (rounding.is_half || from_theirs)) {
+    if (answer.within->beyond > 0 && !is_far && (rounding.is_half || from_theirs)) {
         way.sums = rounding.is_half ? way.unit : way.sums;
         way.kept_more = !rounding.is_half;
         const Ball wider = ball_around(expected, allowed(step, way, from_theirs), way);
@@ -413,7 +293,7 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
 }
 
 Judged Judge::answer(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                     const Tensor& expected, bool from_theirs, bool in_full) const {
+                     const Tensor& expected, bool from_theirs, const Depth& depth) const {
     if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     const bool varies = looks_away_ && find_step(table_, step).varies_where_hidden;
     const bool may_shift = varies && step == "position_bias" && !plan_.has_sink() &&
@@ -423,15 +303,18 @@ Judged Judge::answer(const std::string& step, const TheirTensor& theirs, const T
     if (options_.tolerance || options_.decimals || options_.digits || !expected.is_floating()) {
         return judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
     }
-    const Judged answer =
-        by_rounding(step, seen, expected, rounding(theirs, expected), from_theirs, in_full);
-    const bool is_guessed = epsilon_ != 0 && theirs.epsilon == 0;
-    if (!answer.right() || answer.difference == 0 || !is_guessed ||
-        looks_rounded(seen, expected, epsilon_)) {
-        return answer;
-    }
+    const auto by = [&](const Rounding& rounding) {
+        return by_rounding(step, seen, expected, rounding, from_theirs, depth);
+    };
     const Rounding own = rounding_of(coarser_type(theirs.tensor, expected));
-    return by_rounding(step, seen, expected, own, from_theirs, in_full);
+    const bool is_guessed = epsilon_ != 0 && theirs.epsilon == 0;
+    const auto looks_so = [&] { return looks_rounded(seen, expected, epsilon_); };
+    // Asked first if the verdict alone counts, as it costs no bound.
+    if (is_guessed && !depth.in_full && !looks_so()) return by(own);
+    const Judged answer = by(rounding(theirs, expected));
+    const bool is_refused =
+        is_guessed && depth.in_full && answer.right() && answer.difference != 0 && !looks_so();
+    return is_refused ? by(own) : answer;
 }
 
 bool Judge::may_look_away(const TheirTensor& theirs) const {
@@ -447,8 +330,12 @@ bool Judge::looks_right(const TheirTensor& theirs, const std::string& step) cons
     if (expected == nullptr) return false;
     if (theirs.tensor.shape() == expected->shape() && expected->is_floating()) {
         const double near = usual_units * rounding(theirs, *expected).unit;
-        if (judged(theirs.tensor, *expected, {near * usual_size(*expected), 0}).right())
-            return true;
+        const double most = near * usual_size(*expected);
+        const auto is_near = [most](double x, double y) {
+            const double apart = std::abs(x - y);
+            return apart <= most && apart < HUGE_VAL;
+        };
+        if (every_difference(theirs.tensor, *expected, is_near)) return true;
     }
     return right_reading(theirs, step).has_value();
 }

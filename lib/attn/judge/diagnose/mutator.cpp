@@ -1,8 +1,7 @@
-#include "attn/judge/diagnose/search.hpp"
+#include "attn/judge/diagnose/mutator.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "attn/core/rules/complete.hpp"
@@ -13,12 +12,6 @@ namespace attn {
 namespace {
 
 using Kind = RuleNode::Kind;
-
-RuleTree with_part(const RuleNode& node, std::size_t i, RuleTree part) {
-    RuleNode copy = node;
-    copy.parts[i] = std::move(part);
-    return tree_of(std::move(copy));
-}
 
 /// Puts an index in the place of another, in all cells of a tree.
 RuleTree exchanged(const RuleTree& tree, const std::string& a, const std::string& b) {
@@ -79,7 +72,7 @@ public:
 
     std::vector<Mutation> all() {
         visit(*rule_.value, [](RuleTree tree) { return tree; });
-        change_whole();
+        mutate_whole(rule_, read_, made_, seldom_);
         // What is seldom done comes last.
         std::ranges::move(seldom_, std::back_inserter(found_));
         return std::move(found_);
@@ -89,9 +82,6 @@ private:
     /// Puts a changed node back into the tree around it.
     using Around = std::function<RuleTree(RuleTree)>;
     using Add = std::function<void(const char* kind, RuleTree changed)>;
-    /// Puts another index in the place of that of an axis.
-    using Turned =
-        std::function<RuleTree(const RuleTree& body, std::size_t axis, const RuleTree& index)>;
 
     void visit(const RuleNode& node, const Around& around) {
         const auto add = [&](const char* kind, RuleTree changed) {
@@ -120,240 +110,6 @@ private:
         for (std::size_t i = goes_over_axis(node) ? 2 : 0; i < node.parts.size(); ++i) {
             visit(*node.parts[i],
                   [&, i](RuleTree part) { return around(with_part(node, i, std::move(part))); });
-        }
-    }
-
-    /// What is done to the whole of a step, beside what its rule says.
-    void change_whole() {
-        const RuleTree& whole = rule_.value;
-        if (gives_truth(*whole) || rule_.indices.empty()) return;
-        std::vector<RuleTree> own;
-        for (const std::string& index : rule_.indices) own.push_back(name_node(index));
-        for (const Ledger::Entry& entry : read_.entries()) {
-            if (entry.tensor.shape() != made_.shape || !entry.tensor.is_floating()) continue;
-            const RuleTree other = cell_node(entry.name, own);
-            add_seldom("another tensor in its place", other);
-            for (const char* sign : {"+", "-"}) {
-                add_seldom("an addend more", operate_node(sign, {whole, other}));
-            }
-            add_seldom("a factor more", operate_node("*", {whole, other}));
-            do_twice(entry.name);
-        }
-        read_others();
-        if (const std::size_t axes = own.size();
-            axes > 1 && made_.shape[axes - 2] == made_.shape.back()) {
-            const RuleTree is_own = operate_node("==", {own[axes - 2], own[axes - 1]});
-            const RuleTree identity = choose_node(is_own, number_node(1), number_node(0));
-            add_seldom("an addend more", operate_node("+", {whole, identity}));
-        }
-        change_calls();
-        add_exchanged();
-        add_views();
-        const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
-            return changed(body, [&](const RuleNode& node) {
-                const bool is_it = node.kind == Kind::name && node.word == rule_.indices[axis];
-                return is_it ? index : nullptr;
-            });
-        };
-        for (const Done& done : done_more(whole, made_.shape, turned)) {
-            add_seldom(done.kind, done.tree);
-        }
-        change_inputs();
-    }
-
-    /// The step done once more, to what it made of that tensor.
-    void do_twice(const std::string& tensor) {
-        const RuleTree& whole = rule_.value;
-        Rule inner = rule_;
-        const std::string mark = "before " + tensor;
-        inner.value = read_from(whole, tensor, mark);
-        const Rule twice = inlined(rule_, [&](const std::string& name) {
-            return name == tensor ? std::optional(inner) : std::nullopt;
-        });
-        if (same_tree(*twice.value, *whole)) return;
-        add_seldom("the step done twice", read_from(twice.value, mark, tensor));
-        // Told short: the step's own name is what it should be.
-        Rule told = rule_;
-        told.value = read_from(whole, tensor, rule_.step);
-        seldom_.back().told = rule_text(told);
-    }
-
-    /// Each tensor that it reads, and another of the same shape and type in its place.
-    void read_others() {
-        for (const std::string& name : tensors_read(rule_)) {
-            const Tensor* read = read_.find(name);
-            for (const auto& [other, tensor] : read_.entries()) {
-                const bool is_like = read != nullptr && other != name &&
-                                     tensor.shape() == read->shape() &&
-                                     tensor.dtype() == read->dtype();
-                if (is_like) {
-                    add_seldom("another tensor read", read_from(rule_.value, name, other));
-                }
-            }
-        }
-    }
-
-    /// Functions that are taken for one another.
-    void change_calls() {
-        add_seldom("2 in the place of e", changed(rule_.value, [](const RuleNode& node) {
-                       return node.kind == Kind::call && node.word == "exp"
-                                  ? operate_node("^", {number_node(2), node.parts[0]})
-                                  : nullptr;
-                   }));
-        // The features of linear attention.
-        add_seldom("another function", changed(rule_.value, [](const RuleNode& node) -> RuleTree {
-                       if (node.kind != Kind::call || node.word != "relu") return nullptr;
-                       return operate_node("+", {call_node("elu", node.parts), number_node(1)});
-                   }));
-    }
-
-    /// Whether a sum over that index is in a tree.
-    static bool is_summed(const RuleNode& node, const std::string& index) {
-        return (node.kind == Kind::reduce && node.index == index) ||
-               std::ranges::any_of(node.parts,
-                                   [&](const RuleTree& part) { return is_summed(*part, index); });
-    }
-
-    /// What may have been done to numbers beside what should be.
-    struct Done {
-        const char* kind;
-        RuleTree tree;
-    };
-
-    static std::vector<Done> done_more(const RuleTree& numbers, const Shape& shape,
-                                       const Turned& turned) {
-        std::vector<Done> all;
-        for (const char* function : {"relu", "tanh", "sigmoid", "abs", "exp", "gelu", "silu"}) {
-            all.push_back({"a function more", call_node(function, {numbers})});
-        }
-        const RuleTree two = number_node(2), square = operate_node("^", {numbers, two});
-        all.push_back({"a function more", square});
-        const auto over = [&](std::size_t axis, const char* word, const RuleTree& body) {
-            const char* const index = is_summed(*body, "along") ? "within" : "along";
-            return reduce_node(word, index, number_node(0),
-                               number_node(static_cast<double>(shape[axis])),
-                               turned(body, axis, name_node(index)));
-        };
-        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-            for (const char* word : {"mean", "sum", "max"}) {
-                all.push_back({"one number along an axis", over(axis, word, numbers)});
-            }
-        }
-        const std::size_t last = shape.size() - 1;
-        const auto over_root = [](const RuleTree& left, const RuleTree& right) {
-            return operate_node("/", {left, call_node("sqrt", {right})});
-        };
-        all.push_back(
-            {"a scale more", over_root(numbers, number_node(static_cast<double>(shape.back())))});
-        const RuleTree centred = operate_node("-", {numbers, over(last, "mean", numbers)});
-        all.push_back({"divided by its length", over_root(numbers, over(last, "sum", square))});
-        all.push_back(
-            {"divided by its sum", operate_node("/", {numbers, over(last, "sum", numbers)})});
-        all.push_back({"its mean taken away", centred});
-        const RuleTree variance = over(last, "mean", operate_node("^", {centred, two}));
-        const RuleTree mean_square = over(last, "mean", square);
-        for (const double eps : {0.0, 1e-5, 1e-6}) {
-            const auto above = [&](const RuleTree& number) {
-                return eps > 0 ? operate_node("+", {number, number_node(eps)}) : number;
-            };
-            all.push_back({"a norm more", over_root(centred, above(variance))});
-            all.push_back({"a norm more", over_root(numbers, above(mean_square))});
-        }
-        return all;
-    }
-
-    /// What may have been done more to each cell that a tree reads.
-    using DoneToCells = std::map<const RuleNode*, std::vector<Done>>;
-    void find_inputs(const RuleNode& tree, DoneToCells& inputs) const {
-        const bool is_input = tree.kind == Kind::cell && tree.type == RuleType::number &&
-                              !tree.parts.empty() && tree.word != rule_.step &&
-                              read_.has(tree.word);
-        for (const RuleTree& part : tree.parts) find_inputs(*part, inputs);
-        if (!is_input) return;
-        const auto turned = [&](const RuleTree& body, std::size_t axis, const RuleTree& index) {
-            return changed(body, [&](const RuleNode& node) -> RuleTree {
-                const bool is_it = node.kind == Kind::cell && node.word == tree.word &&
-                                   same_tree(*node.parts[axis], *tree.parts[axis]);
-                return is_it ? with_part(node, axis, index) : nullptr;
-            });
-        };
-        inputs.emplace(&tree, done_more(tree_of(tree), tree.outline->shape, turned));
-    }
-
-    /// Something more done to what the rule reads, to one tensor and to all of it.
-    void change_inputs() {
-        DoneToCells inputs;
-        find_inputs(*rule_.value, inputs);
-        std::map<std::string, const std::vector<Done>*> by_name;
-        std::set<std::size_t> counts;
-        for (const auto& [cell, all] : inputs) {
-            by_name.emplace(cell->word, &all);
-            counts.insert(all.size());
-        }
-        const auto add = [&](const char* kind, std::size_t which, const std::string& name) {
-            add_seldom(kind, changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
-                           const auto found = inputs.find(&node);
-                           const bool is_it =
-                               found != inputs.end() && (name.empty() || node.word == name);
-                           return is_it ? found->second[which].tree : nullptr;
-                       }));
-        };
-        for (const auto& [name, all] : by_name) {
-            for (std::size_t i = 0; i < all->size(); ++i) {
-                add((*all)[i].kind, i, name);
-                // Tensors of as many axes have as much that can be done to them.
-                const bool is_first = name == by_name.begin()->first && by_name.size() > 1;
-                if (is_first && counts.size() == 1) add((*all)[i].kind, i, "");
-            }
-        }
-    }
-
-    /// Two tensors of one shape, each in the place of the other.
-    void add_exchanged() {
-        const std::vector<std::string> names = tensors_read(rule_);
-        for (std::size_t a = 0; a < names.size(); ++a) {
-            for (std::size_t b = a + 1; b < names.size(); ++b) {
-                const bool are_like = read_.has(names[a]) && read_.has(names[b]) &&
-                                      read_[names[a]].shape() == read_[names[b]].shape();
-                if (!are_like) continue;
-                add_seldom("two tensors exchanged",
-                           changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
-                               const bool is_a = node.word == names[a];
-                               if (node.kind != Kind::cell || (!is_a && node.word != names[b])) {
-                                   return nullptr;
-                               }
-                               return cell_node(is_a ? names[b] : names[a], node.parts);
-                           }));
-            }
-        }
-    }
-
-    /// A tensor of as many cells read in the order in which these are stored, as `view` does.
-    void add_views() {
-        RuleTree flat = name_node(rule_.indices[0]);
-        for (std::size_t i = 1; i < rule_.indices.size(); ++i) {
-            const RuleTree length = number_node(static_cast<double>(made_.shape[i]));
-            flat =
-                operate_node("+", {operate_node("*", {flat, length}), name_node(rule_.indices[i])});
-        }
-        for (const Ledger::Entry& entry : read_.entries()) {
-            const Shape shape = entry.tensor.shape();
-            const bool is_like = shape != made_.shape && entry.tensor.is_floating() &&
-                                 shape.size() > 1 &&
-                                 element_count(shape) == element_count(made_.shape);
-            if (!is_like) continue;
-            std::vector<RuleTree> places;
-            std::size_t stride = element_count(shape);
-            for (const std::size_t length : shape) {
-                stride /= length;
-                const RuleTree row =
-                    operate_node("//", {flat, number_node(static_cast<double>(stride))});
-                places.push_back(
-                    operate_node("%", {row, number_node(static_cast<double>(length))}));
-            }
-            add_seldom("a view in the place of a transpose", cell_node(entry.name, places));
-            seldom_.back().told =
-                rule_.step + " = " + entry.name + ".view" + shape_text(made_.shape);
         }
     }
 

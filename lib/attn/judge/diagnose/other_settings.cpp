@@ -56,13 +56,18 @@ struct OtherSettings {
         }
         return joined(words, " ");
     }
+    double cost() const {
+        double sum = 0;
+        for (const std::string& line : lines) {
+            const bool is_rare =
+                line.starts_with("rope") || line.ends_with("alibi") || line.starts_with("x-norm");
+            sum += is_rare ? cost::rare_setting : cost::setting;
+        }
+        return sum;
+    }
     /// True if they are taken only when nothing is wrong with them: the search would be long.
     bool have_to_be_right() const {
-        const auto is_rare = [](const std::string& line) {
-            return line.starts_with("rope") || line.ends_with("alibi") ||
-                   line.starts_with("x-norm");
-        };
-        return std::ranges::any_of(lines, is_rare) ||
+        return cost() >= cost::rare_setting ||
                (lines.size() > 1 && !lines.front().starts_with("heads"));
     }
 };
@@ -75,7 +80,7 @@ void add_one_of(const std::vector<std::string>& lines, std::vector<OtherSettings
     }
 }
 
-/// All combinations of settings that the user has not chosen, the fewest changes first.
+/// All combinations of settings that the user has not chosen, the cheapest first.
 std::vector<OtherSettings> other_settings(const AskedWalk& asked, const DiagnoseOptions& options) {
     const WalkConfig& config = asked.config;
     std::vector<OtherSettings> others{{config}};
@@ -119,7 +124,7 @@ std::vector<OtherSettings> other_settings(const AskedWalk& asked, const Diagnose
         add_one_of(masks, others);
     }
     others.erase(others.begin());
-    std::ranges::stable_sort(others, {}, [](const auto& each) { return each.lines.size(); });
+    std::ranges::stable_sort(others, {}, &OtherSettings::cost);
     return others;
 }
 
@@ -200,6 +205,7 @@ private:
         const std::size_t skipped = best.skipped.size();
         std::string taken;
         for (OtherSettings& other : other_settings(asked_, options_)) {
+            if (other.cost() >= best.cost) break;
             DiagnoseOptions within = options_;
             const bool must_be_right = asked_.is_probe || other.have_to_be_right();
             within.bound = must_be_right ? std::min(cost::right, best.cost) : best.cost;

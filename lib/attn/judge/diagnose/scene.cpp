@@ -75,15 +75,16 @@ bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
     other.take(step, tensor);
     const Tensor* made = other.step("weights");
     const Tensor* ours = replay.step("weights");
-    // Few decimals leave weights a wide margin: then rows must be shifted, as far as they tell.
-    constexpr double wide = 1e-4;
-    if (ours != nullptr && judge.tolerance("weights", theirs, *ours, true).absolute > wide &&
-        !has_shifted_rows(tensor, expected,
-                          2 * judge.tolerance(step, theirs, expected, true).absolute)) {
+    const TheirTensor& judged_as = is_theirs ? theirs : TheirTensor{};
+    if (made == nullptr || ours == nullptr ||
+        !judge("weights", judged_as, *made, *ours, true).right()) {
         return false;
     }
-    return made != nullptr && ours != nullptr &&
-           judge("weights", is_theirs ? theirs : TheirTensor{}, *made, *ours, true).right();
+    // Few decimals leave weights a wide margin: then rows must be shifted, as far as they tell.
+    constexpr double wide = 1e-4;
+    return judge.tolerance("weights", theirs, *ours, true).absolute <= wide ||
+           has_shifted_rows(tensor, expected,
+                            2 * judge.tolerance(step, theirs, expected, true).absolute);
 }
 
 Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {

@@ -221,10 +221,10 @@ private:
     void try_made(const Mistakes& made) {
         if (is_ruled_out(made)) return;
         const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
-        if (!wrong || judged(*wrong, scene_.expected, {}).right()) return;
+        if (!wrong || same_cells(*wrong, scene_.expected)) return;
         if (made.size() <= 2 && has_nan(*wrong)) result_.left_nan.push_back(made.back());
         for (Reading& reading : scene_.ways(*wrong)) {
-            const Judged answer = scene_.judged_as(reading.tensor, *wrong);
+            const Judged answer = scene_.judged_as(reading.tensor, *wrong, nearest_difference_);
             const bool may_hide =
                 scene_.judge.rounding(scene_.theirs, *wrong).is_half && !scene_.judge.looks_away();
             if (answer.right() &&

@@ -61,8 +61,9 @@ struct Scene {
 
     /// Their tensor as one of that shape: as it is where it has the shape, else in every layout.
     std::vector<Reading> ways(const Tensor& like) const;
-    Judged judged_as(const Tensor& tensor, const Tensor& wrong) const {
-        return judge(step, theirs, tensor, wrong, uses_theirs);
+    /// The distance is exact only if it is less than `enough`, or right.
+    Judged judged_as(const Tensor& tensor, const Tensor& wrong, double enough = HUGE_VAL) const {
+        return judge(step, theirs, tensor, wrong, uses_theirs, enough);
     }
     /// Whether softmax makes the same of a tensor, read as this step, as of the expected one; of
     /// theirs as far as their type tells.

@@ -237,7 +237,7 @@ std::optional<Match> numbered(const Scene& scene) {
         const auto begun = replay.step_with({&mistake}, scene.step);
         if (!begun || !scene.judge(scene.step, scene.theirs, part, *begun, true).right()) return {};
         const auto wrong = scene.replay.step_with({&mistake}, scene.step);
-        if (!wrong || judged(*wrong, scene.expected, {}).right()) return std::nullopt;
+        if (!wrong || same_cells(*wrong, scene.expected)) return std::nullopt;
         const Judged answer = scene.judged_as(reading.tensor, *wrong);
         if (!answer.right()) return std::nullopt;
         Match found = scene.match_of(mistake, reading, answer.difference);

@@ -184,6 +184,9 @@ struct Judged {
     bool right() const { return verdict == Verdict::right; }
 };
 
+/// True if both have the same shape and numbers; the first that differs ends the comparison.
+bool same_cells(const Tensor& theirs, const Tensor& expected);
+
 /// Shapes  any; others than the expected are a verdict of their own.
 Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance);
 
@@ -215,15 +218,16 @@ public:
     bool may_look_away(const TheirTensor& theirs) const;
 
     /// Judges a tensor as one step. `from_theirs` says that the expectation was computed from the
-    /// user's tensors. A tensor that is far off has a distance, and neither `within` nor `slope`.
+    /// user's tensors. A tensor that is far off has a distance, and neither `within` nor `slope`;
+    /// the distance of one that is wrong is exact only if it is less than `enough`.
     Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                      const Tensor& expected, bool from_theirs) const {
-        return answer(step, theirs, tensor, expected, from_theirs, false);
+                      const Tensor& expected, bool from_theirs, double enough = HUGE_VAL) const {
+        return answer(step, theirs, tensor, expected, from_theirs, {.enough = enough});
     }
     /// The same, with `within` and `slope` for every tensor.
     Judged in_full(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                    const Tensor& expected, bool from_theirs) const {
-        return answer(step, theirs, tensor, expected, from_theirs, true);
+        return answer(step, theirs, tensor, expected, from_theirs, {.in_full = true});
     }
     /// Whether all that differs is in rows of padded queries, which nobody reads.
     bool right_where_read(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
@@ -242,6 +246,11 @@ public:
                         bool from_theirs) const;
 
 private:
+    /// How much is asked of a tensor that is far off.
+    struct Depth {
+        bool in_full = false;      ///< its place beside its ball
+        double enough = HUGE_VAL;  ///< a distance from which on it need not be exact
+    };
     /// What rounding allows of a step: its ball, and the same beside numbers of any size.
     struct Allowed {
         Ball ball;
@@ -271,9 +280,9 @@ private:
     bool is_beyond_all(const std::string& step, const Tensor& tensor, const Tensor& expected,
                        const Rounding& rounding, bool from_theirs) const;
     Judged by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
-                       const Rounding& rounding, bool from_theirs, bool in_full) const;
+                       const Rounding& rounding, bool from_theirs, const Depth& depth) const;
     Judged answer(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                  const Tensor& expected, bool from_theirs, bool in_full) const;
+                  const Tensor& expected, bool from_theirs, const Depth& depth) const;
 
     const Plan& plan_;
     Ledger given_;

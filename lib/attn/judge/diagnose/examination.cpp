@@ -1,0 +1,128 @@
+#include "attn/judge/diagnose/examination.hpp"
+
+#include <algorithm>
+
+namespace attn {
+
+Examination::Examination(const Case& about, const std::vector<TheirTensor>& theirs)
+    : case_(about),
+      judge_(about.judge),
+      replay_(about.replay),
+      screens_(about.screens),
+      theirs_(std::make_shared<const std::vector<TheirTensor>>(theirs)) {}
+
+bool Examination::later_is_wrong() const {
+    return std::ranges::any_of(later(), [](const TheirTensor& theirs) {
+        return theirs.steps.front() != "mask" && !theirs.is_right;
+    });
+}
+
+bool Examination::has_row(const std::string& step) const {
+    return std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) != diagnosis_.steps.end();
+}
+
+bool Examination::all_is_right_so_far(const TheirTensor& theirs) const {
+    return diagnosis_.findings.empty() && judge_.epsilon_of(theirs) == 0 && !judge_.looks_away() &&
+           std::ranges::all_of(diagnosis_.steps, [](const StepVerdict& step) {
+               return step.global == Verdict::right;
+           });
+}
+
+StepVerdict Examination::verdict_on(const TheirTensor& theirs, const std::string& step,
+                                    const Reading& reading, std::optional<Judged>& local,
+                                    bool is_right) {
+    StepVerdict verdict = row_of(judge_, theirs, step);
+    verdict.layout += (verdict.layout.empty() ? "" : ", ") + reading.layout;
+    if (verdict.layout.ends_with(", ")) verdict.layout.resize(verdict.layout.size() - 2);
+    const Tensor* reference = judge_.reference().find(step);
+    if (reference != nullptr && is_right) {
+        verdict.global_difference = judged(reading.tensor, *reference, {}).difference;
+    } else if (reference != nullptr) {
+        const bool in_full = judge_.epsilon_of(theirs) != 0;
+        const Judged answer = in_full
+                                  ? judge_.in_full(step, theirs, reading.tensor, *reference, false)
+                                  : judge_(step, theirs, reading.tensor, *reference, false);
+        verdict.global = answer.verdict;
+        verdict.global_difference = answer.difference;
+        verdict.is_systematic = answer.slope.has_value();
+    }
+    results_are_wrong_ =
+        results_are_wrong_ ||
+        (verdict.global != Verdict::right && is_result_step(case_.plan, step) &&
+         reference != nullptr &&
+         !judge_.right_where_read(step, theirs, reading.tensor, *reference, false));
+    if (blocked_) {
+        verdict.local = Verdict::not_compared;
+    } else if (const Tensor* expected = replay_.step(step)) {
+        if (!local) local = judge_.in_full(step, theirs, reading.tensor, *expected, uses_theirs_);
+        verdict.local = local->verdict;
+        verdict.local_difference = local->difference;
+        verdict.within = local->within;
+    }
+    return verdict;
+}
+
+void Examination::settle(const TheirTensor& theirs, const std::string& step, const Reading& reading,
+                         std::optional<Judged> local, bool is_right) {
+    StepVerdict verdict = verdict_on(theirs, step, reading, local, is_right);
+    if (has_row(step) && verdict.global != Verdict::right) ++clashes_;
+    // A tensor that equals the reference is right, whatever rounding says of the way there.
+    if (!blocked_ && verdict.global == Verdict::right &&
+        (judge_.epsilon_of(theirs) == 0 || !uses_theirs_)) {
+        undone_ = undone_ && verdict.local == Verdict::right;
+        verdict.local = Verdict::right;
+    }
+    note_kept(verdict, diagnosis_);
+    diagnosis_.steps.push_back(std::move(verdict));
+    if (!theirs.aside) take(step, reading.tensor, theirs.name + reading.layout);
+}
+
+/// A tensor for a replay has the shape and type of the replay's own.
+void Examination::take(const std::string& step, const Tensor& tensor,
+                       const std::string& taken_from) {
+    const Tensor* ours = replay_.step(step);
+    if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
+        blocked_ = true;
+        return;
+    }
+    replay_.take(step, tensor);
+    judge_.take(step, tensor);
+    state_ += " " + step + "=" + taken_from;
+    for (Screen& screen : screens_) screen.take(step, tensor);
+    uses_theirs_ = true;
+}
+
+void Examination::make(const Mistake& mistake) {
+    replay_.make(mistake);
+    state_ += " +" + mistake.id;
+    for (Screen& screen : screens_) screen.make(mistake);
+}
+
+void Examination::enter(const TheirTensor& theirs, const std::string& step, Match match) {
+    std::optional<Judged> answer;
+    diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading, answer));
+    // Few digits let each cell pass; what all have in common does not.
+    if (answer && answer->slope && is_result_step(case_.plan, step)) results_are_wrong_ = true;
+    for (const Mistake* made : match.finding.made()) {
+        make(*made);
+        if (made->rewrites_result) judge_.accept(*made);
+    }
+    take(step, match.reading.tensor, theirs.name + match.reading.layout);
+    diagnosis_.findings.push_back(std::move(match.finding));
+}
+
+void Examination::enter_mask(const TheirTensor& theirs) {
+    const MaskAnswer answer = answer_of_mask(case_.plan, judge_, replay_, theirs, later());
+    StepVerdict verdict = row_of(judge_, theirs, "mask");
+    verdict.layout = answer.layout;
+    verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;
+    verdict.global_difference = verdict.local_difference = answer.right ? 0 : 1;
+    diagnosis_.steps.push_back(verdict);
+    if (!answer.finding) return;
+    diagnosis_.findings.push_back(*answer.finding);
+    if (answer.right) return;
+    if (answer.finding->mistake() != nullptr) return make(*answer.finding->mistake());
+    if (answer.hidden) take("mask", *answer.hidden, theirs.name);
+}
+
+}  // namespace attn
