@@ -190,18 +190,18 @@ def check(walk, name, sentence):
                 (m[4] is None or near(m[4], 1 / seen[best].sum())))
     if m := said(rf"The largest weight{where} is {NUMBER}(?::|, first at) .* to .*\."):
         return near(m[1], np.nanmax(walk.matrices(name)[g]))
-    if m := said(rf"(?:Larger still, |Elsewhere the largest weight is ){NUMBER}: .*\."):
+    if m := said(rf"(?:The largest of all is |Elsewhere the largest weight is ){NUMBER}: .*\."):
         weights = walk.matrices(name)
         several = np.where((~np.isneginf(scores)).sum(-1, keepdims=True) > 1, weights, np.nan)
         return near(m[1], np.nanmax(several)) and near(m[1], np.nanmax(several[g]))
-    if m := said(rf"{start}.+ takes most, {NUMBER}, from .*\."):
+    if m := said(rf"{start}.+ takes the most, {NUMBER}, from .*\."):
         weights = walk.matrices([n for n in ("differential_weights", "weights") if walk.has(n)][0])
         seen = ~np.isneginf(scores[0])
         several = [np.ptp(row[see]) > 1e-6 if see.sum() > 1 else False
                    for row, see in zip(weights[0], seen)]
         return near(m[1], np.nanmax(weights[0][several]))
     if m := said(r"(Each row|The row)( that sees a key| without nan)? sums to (1|less than 1|1 at most)"
-                 rf"(?:: it is how .*|\.|, for the sink takes the rest: that of .* sums to {NUMBER}\.)"):
+                 rf"(?:: it shows how .*|\.|, for the sink takes the rest: that of .* sums to {NUMBER}\.)"):
         weights = walk.matrices(name)
         rows = weights.reshape(-1, weights.shape[-1])
         seen = (~np.isneginf(scores)).sum(-1).reshape(-1)
@@ -219,8 +219,8 @@ def check(walk, name, sentence):
         seen = (~np.isneginf(scores)).sum(-1).reshape(-1)
         rows = rows[seen > 0] if m[1] else rows
         return bool(np.all(np.abs(rows.sum(-1) - 1) < 1e-5))
-    if m := said(rf"What the exponentials of each .* add up to: from 1, when one score rules, to (the "
-                 rf"number of cells that are not hidden|\d+), when all are equal\."):
+    if m := said(rf"The exponentials of each .* add up to a number from 1, if one score dominates, to (the "
+                 rf"number of cells that are not hidden|\d+), if all are equal\."):
         axis = step_axis(walk)
         whole = array(walk.steps[walk.latest_scores()])
         visible = (~np.isneginf(whole)).sum(axis)
@@ -231,7 +231,7 @@ def check(walk, name, sentence):
         return (bool(np.all(visible <= most)) and bool(np.all(sums >= 1 - 1e-5)) and
                 bool(np.all(array(step)[known] <= (most + room + 1e-4 + 0 * visible)[known])) and
                 (m[1].startswith("the") or visible.min() == visible.max() == most))
-    if m := said(r"True hides: (\d+) of (\d+) cells(?:, (.*))?\."):
+    if m := said(r"True means hidden: (\d+) of (\d+) cells(?:, (.*))?\."):
         mask = array(step)
         return mask.sum() == int(m[1]) and mask.size == int(m[2]) and reasons(walk, mask, m[3] or "")
     if said(r"Nothing is hidden: every query may see every key\."):

@@ -331,7 +331,7 @@ attn::JsonText json_head(const Model& model) {
 
 Command generate_command() {
     return {"generate",
-            "write a text with a trained model, with or without a mistake",
+            "write text with a model, with or without a mistake",
             {generate_flags, model_flags, run_flags, json_flags, file_flags},
             run_generate,
             {{"attn-explain generate --text 'Once upon a time'", "Continues a text."},

@@ -37,7 +37,7 @@ TEST_SUITE("app: backward") {
     }
     TEST_CASE("a walk in chunks goes back too, and its program with a mistake is the whole way") {
         const std::string chunks = run("--mask causal --prefill 4 --backward --only context").out;
-        CHECK(has(chunks, "Walked through the cache"));
+        CHECK(has(chunks, "# cache in 2 chunks"));
         const std::string code =
             run("--backward --bug grad-row-max-counted --code torch -q --format python").out;
         CHECK(has(code, "row_max = "));

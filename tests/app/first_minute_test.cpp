@@ -53,7 +53,7 @@ TEST_SUITE("app: first minute") {
             CHECK(has(run(drawn + " --only x").out, "N(0, 1)"));
             CHECK(!has(run(drawn + " --list-steps").out, "\nids "));
         }
-        CHECK(has(run("--help").out, "drawn in place of the sentence"));
+        CHECK(has(run("--help").out, "drawn instead of the sentence"));
     }
     TEST_CASE("a command's help lists its own flags, and names where those of a walk are") {
         for (const std::string command : {"why", "lint", "compare", "diagnose", "step", "probe"}) {

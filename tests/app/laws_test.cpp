@@ -136,8 +136,9 @@ TEST_SUITE("app: laws") {
             CHECK(told["findings"][0].value("law", "") == law);
             CHECK(has(run("diagnose " + file).out, "  law       "));
         }
-        CHECK(has(run("bugs same-scores").out,
-                  "\nlaw: Query and key matrix count only as one product (attn-explain"));
+        CHECK(
+            has(run("bugs same-scores").out,
+                "\nlaw: Only the product of the query and key matrices counts (attn-explain laws"));
         CHECK(nlohmann::json::parse(run("bugs scale-twice --json").out)["law"] == "scale");
     }
     TEST_CASE("a form that differs by less than rounding is refuted, with exit code 1") {

@@ -88,7 +88,7 @@ TEST_SUITE("app: quiz") {
             }
         }
         const auto told = run("quiz --topic scale --seed 2 --count 8", answers);
-        CHECK(has(told.out, "comes out of a mistake"));
+        CHECK(has(told.out, "This mistake gives that answer"));
         CHECK(has(told.out, "attn-explain bugs "));
     }
 
@@ -190,7 +190,7 @@ TEST_SUITE("app: quiz") {
             for (const std::string line : each["shown"]) all += line;
             CHECK(!has(all, "-nan"));
             if (topic == "rule" || topic == "mistake")
-                CHECK(has(asks, "1 head, 2 features a head"));
+                CHECK(has(asks, "1 head, 2 features per head"));
             const std::string flags = each["flags"];
             const auto says = [&](const char* flag, const char* words) {
                 if (has(flags, flag)) CHECK_MESSAGE(has(asks, words), flags);
@@ -203,7 +203,7 @@ TEST_SUITE("app: quiz") {
             says("--rope ", "positions from 0");
             says("--kv-heads", "heads of keys and values");
             says("--heads", has(flags, "--heads 1") ? "1 head " : " heads");
-            says("--head-dim", "features a head");
+            says("--head-dim", "features per head");
             says("--batch", "a batch of ");
             says("--backward", "as loss");
         }

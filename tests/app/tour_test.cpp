@@ -260,7 +260,7 @@ TEST_SUITE("app: tour") {
             CHECK(text.find("</html>") == (name == "tour.html" ? text.size() - 8 : text.npos));
         }
         const std::string page = program::read_file(folder / "tour.html");
-        CHECK(has(page, "has one vector, <code>x</code>, whatever"));
+        CHECK(has(page, "starts from the same vector, <code>x</code>"));
         CHECK(has(page, "<pre>$ attn-explain --only ids,x -q\ntensor([5, 4, 6, 2, 1, 3])\n"));
         CHECK(!has(page, "`"));
         CHECK(!has(page, "http"));

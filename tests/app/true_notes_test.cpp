@@ -74,7 +74,7 @@ TEST_SUITE("app: true notes") {
             const std::string note = note_of(all, "row_sum");
             const std::string range = has(walk, "mask") ? "the number of cells that are not hidden"
                                                         : std::to_string(most);
-            CHECK_MESSAGE(has(note, "rules, to " + range + ", when all are equal"), note);
+            CHECK_MESSAGE(has(note, "dominates, to " + range + ", if all are equal"), note);
             const bool sink = has(walk, "sink");
             CHECK(has(note, "its own exponential, 1 at most") == sink);
             for (const std::string& text : steps::numbers_of(step_of(all, "row_sum"))) {

@@ -267,7 +267,7 @@ TEST_SUITE("notes: slices") {
         CHECK_SILENT(walk.note("weights", "2,:2"), "hidden");
         CHECK_SAYS(walk.note("weights", "0"), "'red' sees only itself, so that weight is 1.");
         CHECK_SILENT(walk.note("weights", "0,:2"), "sees only");
-        CHECK_SAYS(walk.note("mask", ":2,1:"), "True hides: 3 of 4 cells shown, ");
+        CHECK_SAYS(walk.note("mask", ":2,1:"), "True means hidden: 3 of 4 cells shown, ");
         CHECK_SAYS(walk.note("mask", ":2,1:"),
                    "'red' sees none of the keys shown, 'green' sees only itself.");
         CHECK(walk.note("mask", "1:,:2") ==

@@ -116,7 +116,8 @@ TEST_SUITE("notes: mask") {
     TEST_CASE(
         "a causal mask is described from the query that sees least to the one that sees most") {
         CHECK(own_mask_note(causal_config()) ==
-              "True hides: 3 of 9 cells, keys that come after the query. 'red' sees only itself, "
+              "True means hidden: 3 of 9 cells, keys that come after the query. 'red' sees only "
+              "itself, "
               "'blue' sees all 3 keys.");
     }
 
@@ -139,7 +140,7 @@ TEST_SUITE("notes: mask") {
         config.causal_align = CausalAlign::end;
         const std::string note = own_mask_note(config);
         CHECK_SAYS(note,
-                   "True hides: 1 of 8 cells, keys that come later than the query, counted "
+                   "True means hidden: 1 of 8 cells, keys that come later than the query, counted "
                    "from the end.");
         CHECK_SAYS(note, "'red' sees 3 of the 4 keys, 'green' sees all 4 keys.");
     }
@@ -148,7 +149,7 @@ TEST_SUITE("notes: mask") {
         const Tensor upper =
             hidden({{false, false, false}, {true, false, false}, {true, true, false}});
         const std::string note = note_of(causal_config(), {{"mask", upper}});
-        CHECK_SAYS(note, "True hides: 3 of 9 cells.");
+        CHECK_SAYS(note, "True means hidden: 3 of 9 cells.");
         CHECK_SAYS(note, "'blue' sees only itself, 'red' sees all 3 keys.");
         CHECK_SILENT(note, "come after");
     }

@@ -21,7 +21,7 @@ TEST_SUITE("notes: weights") {
     TEST_CASE("the note says who attends most to whom, and what an even share would be") {
         const std::string note = note_of(words_config(), {{"weights", matrix(two_thirds)}});
         CHECK(note ==
-              "Each row sums to 1: it is how this query divides its attention among the keys. The "
+              "Each row sums to 1: it shows how a query divides its attention among the keys. The "
               "largest weight is 0.7500: 'green' attends "
               "most to itself (an even share would be 0.3333).");
         const std::string other = note_of(
@@ -108,7 +108,7 @@ TEST_SUITE("notes: weights") {
             note_of(words_config(), {{"masked_scores", scores}, {"weights", zero}});
         CHECK_SAYS(note, "'red' sees no key: as asked, such a row is 0.");
         CHECK_SAYS(note,
-                   "Each row that sees a key sums to 1: it is how this query divides its attention "
+                   "Each row that sees a key sums to 1: it shows how a query divides its attention "
                    "among the keys.");
     }
 
@@ -141,11 +141,11 @@ TEST_SUITE("notes: weights") {
                      {{0.5, 0.25, 0.25}, {0.5, 0.25, 0.25}, {0.9, 0.05, 0.05}}});
         const std::string note = note_of(heads_config(), {{"weights", weights}});
         CHECK_SAYS(note, "The largest weight in head 0 is 0.7500: 'green' attends most to itself");
-        CHECK_SAYS(note, "Larger still, 0.9000: 'blue' to 'red' in head 1.");
+        CHECK_SAYS(note, "The largest of all is 0.9000: 'blue' to 'red' in head 1.");
         const Tensor smaller =
             by_head({{{0.5, 0.25, 0.25}, {0.125, 0.75, 0.125}, {0.5, 0.25, 0.25}},
                      {{0.5, 0.25, 0.25}, {0.5, 0.25, 0.25}, {0.6, 0.2, 0.2}}});
-        CHECK_SILENT(note_of(heads_config(), {{"weights", smaller}}), "Larger still");
+        CHECK_SILENT(note_of(heads_config(), {{"weights", smaller}}), "The largest of all");
     }
 
     TEST_CASE("where all weights of the first matrix are equal, the largest elsewhere is named") {
@@ -154,7 +154,7 @@ TEST_SUITE("notes: weights") {
             by_head({{{third, third, third}, {third, third, third}, {third, third, third}},
                      {{0.5, 0.25, 0.25}, {0.5, 0.25, 0.25}, {0.9, 0.05, 0.05}}});
         const std::string note = note_of(heads_config(), {{"weights", weights}});
-        CHECK_SILENT(note, "Larger still");
+        CHECK_SILENT(note, "The largest of all");
         CHECK_SAYS(note, "Elsewhere the largest weight is 0.9000: 'blue' to 'red' in head 1.");
     }
 
@@ -163,10 +163,10 @@ TEST_SUITE("notes: weights") {
         const std::string note = note_of(words_config({{1, 2}, {3, 2}}), {{"weights", weights}});
         CHECK_SAYS(note,
                    "The largest weight in sequence 0 is 0.7500: 'green' attends most to 'red'");
-        CHECK_SAYS(note, "Larger still, 0.9500: 'green' to itself in sequence 1.");
+        CHECK_SAYS(note, "The largest of all is 0.9500: 'green' to itself in sequence 1.");
         const Tensor third = by_batch({{{0.5, 0.5}, {0.75, 0.25}}, {{0.95, 0.05}, {0.5, 0.5}}});
         CHECK_SAYS(note_of(words_config({{1, 2}, {3, 2}}), {{"weights", third}}),
-                   "Larger still, 0.9500: 'blue' to itself in sequence 1.");
+                   "The largest of all is 0.9500: 'blue' to itself in sequence 1.");
     }
 
     TEST_CASE("keys of a memory have words of their own, and no query attends to itself there") {

@@ -134,7 +134,7 @@ QuizWalk scaled(Dice& dice) {
 
 QuizWalk three_tokens(Dice& dice) {
     QuizWalk walk = whole(dice, {3, 3, 2});
-    walk.told = "1 head, 2 features a head";
+    walk.told = "1 head, 2 features per head";
     put(walk, dice, dice.below(2) == 0 ? With{{"mask causal"}} : With{});
     return walk;
 }
