@@ -127,8 +127,8 @@ TEST_SUITE("app: true notes") {
     TEST_CASE("why says where an input comes from in the words of its step") {
         const std::vector<std::array<std::string, 3>> cases{
             {"x[0,1]", "--model-file stories --layer 3 --text Lily", "what layers 0 to 2 made"},
-            {"ids[1]", "--text 'b a'", "the vocabulary's number of each token"},
-            {"ids[1]", "--model-file stories --text Lily", "the tokenizer's number"},
+            {"ids[1]", "--text 'b a'", "each token's number in the vocabulary"},
+            {"ids[1]", "--model-file stories --text Lily", "each token's number in the tokenizer"},
             {"ids[1]", "--ids 8,9", "ids as given"},
             {"g_key[1]", "--qk-norm head", "learned in training, 1 here"},
             {"g_query_latent[0]", "--mla 6 --mla-query-rank 4 --heads 2", "training, 1 here"},

@@ -238,6 +238,6 @@ TEST_SUITE("notes: weights") {
                    "Hidden cells give exactly 0.");
         const Tensor sums({"query"}, Array<double>{1.0, 1.5});
         CHECK_SAYS(note_of(causal, {{"exponentials", exponentials}, {"row_sum", sums}}),
-                   "to the number of cells that are not hidden, when all are equal");
+                   "to the number of cells that are not hidden, if all are equal");
     }
 }

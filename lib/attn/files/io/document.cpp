@@ -479,6 +479,8 @@ private:
 }  // namespace
 
 bool looks_like_document(std::string_view text, const std::string& label) {
+    constexpr std::size_t longest = std::size_t{1} << 20U;  // a page has less: these are data
+    if (text.size() > longest) return false;
     const bool has_tables = text.starts_with('|') || text.find("\n|") != text.npos;
     if (text.find("\\begin{") != text.npos) return !has_tables;
     Document document(in_one_spelling(text), label);
