@@ -231,4 +231,13 @@ TEST_SUITE("app: look") {
                   "QK^T = [[0, 2], [2, 4]]\n")
                   .exit_code == 0);
     }
+
+    TEST_CASE("a mistake that decimals allow comes before a number that fits them better") {
+        // NumPy: softmax(q @ k.T) without a scale, printed with two decimals
+        const auto seen = run("look",
+                              "Q = [[1, 0], [0, 1]]\nK = [[1, 0], [0, 1]]\nV = [[1, 2], [3, 4]]\n"
+                              "weights = [[0.73, 0.27], [0.27, 0.73]]\n");
+        CHECK(seen.exit_code == 1);
+        CHECK_MESSAGE(has(seen.out, "scale-missing"), seen.out);
+    }
 }

@@ -8,6 +8,7 @@ inline constexpr double later_name = 0.05;  ///< a less likely step of those tha
 inline constexpr double setting = 1;        ///< a setting that the user has not chosen
 inline constexpr double harmless = 1;       ///< a difference that leaves the results right
 inline constexpr double aside = 2;          ///< a tensor from which nothing is replayed
+inline constexpr double fitted = 0.5;       ///< a number of a mistake that is fitted to a tensor
 inline constexpr double right = 8;          ///< a bound: less than any mistake costs
 inline constexpr double mistake = 10;       ///< one of the catalogue
 inline constexpr double rare_setting = 12;  ///< one that few walks have

@@ -81,11 +81,19 @@ bool is_unjudged(const StepVerdict& step) {
     return step.local == Verdict::not_compared && step.global != Verdict::right;
 }
 
+/// Whether the mistake has a number that was fitted to the tensor: `scale-other=3.46`.
+bool is_fitted(const Mistake* mistake) {
+    const std::size_t number = mistake->id.find('=') + 1;
+    return number > 0 && number < mistake->id.size() &&
+           std::string_view("-.0123456789").find(mistake->id[number]) != std::string_view::npos;
+}
+
 double weight_of(const Finding& finding) {
     const std::size_t makes = finding.as(Role::makes).size();
     if (makes == 0) return finding.follows.empty() ? cost::unknown : cost::mutation;
     if (finding.harmless) return cost::harmless;
-    return cost::mistake * static_cast<double>(makes) +
+    const bool fits = std::ranges::any_of(finding.as(Role::makes), is_fitted);
+    return cost::mistake * static_cast<double>(makes) + (fits ? cost::fitted : 0) +
            cost::harmless * static_cast<double>(finding.as(Role::beside).size());
 }
 
