@@ -12,6 +12,7 @@
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
+#include "attn/core/steps/softmax.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -116,21 +117,18 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor& weight
     alone.record("weights", weights);
     const int decimals = attn::decimals_of(alone);
     const double near = decimals > 0 ? 0.6 * std::pow(10, -decimals) : 1e-5;
-    const std::vector<double> of_scores = scores.numbers(), of_weights = weights.numbers();
-    const std::size_t keys = scores.shape().back();
+    const std::size_t keys = scores.shape().back(), axis = scores.dimension() - 1;
     const auto holds = [&](std::size_t width) {
-        const double divisor = std::sqrt(static_cast<double>(width));
-        for (std::size_t row = 0; row < of_scores.size(); row += keys) {
-            const auto first = of_scores.begin() + static_cast<std::ptrdiff_t>(row);
-            const double most = *std::max_element(first, first + static_cast<std::ptrdiff_t>(keys));
-            double sum = 0;
-            for (std::size_t k = 0; k < keys; ++k) sum += std::exp((first[k] - most) / divisor);
-            for (std::size_t k = 0; k < keys; ++k) {
-                const double weight = std::exp((first[k] - most) / divisor) / sum;
-                if (!(std::abs(weight - of_weights[row + k]) <= near)) return false;
-            }
-        }
-        return true;
+        attn::Array<double> scaled = attn::empty_array<double>(scores.shape());
+        attn::each_number(scores, [&](std::size_t i, double score) {
+            scaled.data()[i] = score / std::sqrt(static_cast<double>(width));
+        });
+        const attn::Array<double> made = attn::loop::softmax(std::move(scaled), axis);
+        bool all = true;
+        attn::each_number(weights, [&](std::size_t i, double weight) {
+            all = all && std::abs(made.data()[i] - weight) <= near;
+        });
+        return all;
     };
     constexpr std::size_t widest = 1024;
     for (std::size_t width = 1; width <= widest && keys > 1; ++width) {

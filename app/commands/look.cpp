@@ -16,6 +16,7 @@
 #include "attn/core/settings/parse.hpp"
 #include "attn/explain/document/document.hpp"
 #include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
@@ -143,15 +144,6 @@ bool is_of_tokens(const std::string& name, const std::string& step) {
     return is_one(step) || (!steps.empty() && is_one(steps.front()));
 }
 
-attn::Tensor as_row(const attn::Tensor& tensor) {
-    return std::visit(
-        [](auto cells) {
-            cells.reshape({1, cells.size()});
-            return attn::Tensor({"axis0", "axis1"}, std::move(cells));
-        },
-        tensor.values());
-}
-
 /// `K_T`, the transpose of a matrix, becomes K.
 void take_transpose(attn::NamedTensor& named) {
     const std::string name = attn::lower(named.name);
@@ -159,12 +151,8 @@ void take_transpose(attn::NamedTensor& named) {
                         named.tensor.dimension() == 2;
     if (!is_one || std::string_view("qkv").find(name[0]) == std::string_view::npos) return;
     const attn::Shape shape = named.tensor.shape();
-    attn::Array<double> cells = attn::empty_array<double>({shape[1], shape[0]});
-    attn::each_number(named.tensor, [&](std::size_t i, double cell) {
-        cells(i % shape[1], i / shape[1]) = cell;
-    });
     named.name.resize(1);
-    named.tensor = attn::Tensor({"axis0", "axis1"}, std::move(cells));
+    named.tensor = attn::strided(named.tensor, {shape[1], shape[0]}, {1, shape[1]});
 }
 
 /// The tensors of a file. A lone one without a name is what its numbers say. Names of rows that are
@@ -188,7 +176,10 @@ attn::Ledger tensors_in(const std::string& spec, std::vector<std::string>& token
         // Numbers of one query alone are a row of what its name says.
         const bool is_row = each.tensor.dimension() == 1 && !step.starts_with("b_") &&
                             is_of_tokens(each.name, step);
-        if (is_row) each.tensor = as_row(each.tensor);
+        if (is_row) {
+            const std::size_t size = each.tensor.size();
+            each.tensor = attn::strided(each.tensor, {1, size}, {size, 1});
+        }
         take_transpose(each);
         ledger.record(each.name, std::move(each.tensor));
     }
@@ -236,7 +227,7 @@ std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
 /// Returns whether it did.
 bool drop_idle_x(attn::Ledger& file) {
     std::string x;
-    bool has_matrices = false, has_later = false;
+    bool has_matrices = false;
     attn::Ledger steps;
     for (const auto& [name, tensor] : file.entries()) {
         const std::string step = given_as(name, tensor);
@@ -244,36 +235,34 @@ bool drop_idle_x(attn::Ledger& file) {
         has_matrices = has_matrices || step.starts_with("w_");
         if (!step.empty()) steps.record(step, tensor);
     }
-    has_later = !attn::given_beginning(steps).empty() ||
-                (steps.has("query") && steps.has("key") && steps.has("value"));
+    const bool has_later = !attn::given_beginning(steps).empty() ||
+                           (steps.has("query") && steps.has("key") && steps.has("value"));
     if (x.empty() || has_matrices || !has_later) return false;
     file = file.without(x);
     return true;
 }
 
+/// Diagnoses the tensors that are steps of this walk; those whose names say nothing only if their
+/// numbers are those of a step.
 attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& options) {
     const attn::Plan plan = attn::resolve(asked.config);
-    std::vector<attn::Skipped> skipped = leave_out(plan, {}, asked.theirs);
-    if (!asked.theirs.entries().empty()) {
-        attn::Diagnosis diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
-        std::vector<std::string> names = unknown_names(diagnosis);
-        std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });
-        if (names.empty()) {
-            std::ranges::copy(skipped, std::back_inserter(diagnosis.skipped));
-            return diagnosis;
-        }
+    std::vector<attn::Skipped> skipped;
+    attn::Diagnosis diagnosis;
+    std::vector<std::string> names;
+    do {
         std::ranges::copy(leave_out(plan, names, asked.theirs), std::back_inserter(skipped));
-    }
-    if (!asked.theirs.entries().empty()) {
-        attn::Diagnosis diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
-        std::ranges::copy(skipped, std::back_inserter(diagnosis.skipped));
-        return diagnosis;
-    }
-    attn::Diagnosis nothing_judged;
-    nothing_judged.plan = plan;
-    nothing_judged.given = attn::draw(plan);
-    nothing_judged.skipped = std::move(skipped);
-    return nothing_judged;
+        if (asked.theirs.entries().empty()) {
+            diagnosis = {};
+            diagnosis.plan = plan;
+            diagnosis.given = attn::draw(plan);
+            break;
+        }
+        diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
+        names = unknown_names(diagnosis);
+        std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });
+    } while (!names.empty());
+    std::ranges::copy(skipped, std::back_inserter(diagnosis.skipped));
+    return diagnosis;
 }
 
 /// How many steps are right in our order of axes.
@@ -304,7 +293,6 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
          {of_modules ? attn::WeightLayout::out_in : attn::WeightLayout::in_out,
           of_modules ? attn::WeightLayout::in_out : attn::WeightLayout::out_in}) {
         asked.config.weight_layout = layout;
-        const bool is_last = best.has_value();
         try {
             attn::Diagnosis found = diagnosis_of(asked, options);
             if (layout == attn::WeightLayout::in_out) {
@@ -313,16 +301,14 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
             if (!best || right_as_they_are(found) > right_as_they_are(*best)) {
                 best = std::move(found);
             }
-        } catch (const attn::ShapeError&) {  // the matrices fit in one way alone
-            if (is_last && !best) throw;
-            continue;
+        } catch (const attn::ShapeError&) {
+            continue;  // the matrices fit in one way alone
         }
         const bool has_layouts = std::ranges::any_of(
             best->steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });
         if (!best->has_unknown() && !has_layouts) break;
     }
-    if (!best) return diagnosis_of(asked, options);  // says why
-    return *std::move(best);
+    return best ? *std::move(best) : diagnosis_of(asked, options);  // which says why
 }
 
 int run_look(const Arguments& arguments) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,18 +33,16 @@ bool is_formula(std::string_view text);
 std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
                                    std::vector<std::string>& notes);
 
-/// Whether a text has matrices in brackets or in LaTeX, and words around them.
-bool looks_like_document(std::string_view text, const std::string& label);
-
-/// Reads these matrices. A matrix is called as the words before it say: `Attention weights:` above
-/// it, the left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol beside words; else
-/// `matrix_1`, `matrix_2`, ... where there are several. Of a product and what it makes the last
-/// matrix counts. Rows in brackets under each other are one matrix. What stands behind a row is a
-/// remark.
+/// Reads the matrices of a document, in brackets or in LaTeX, with words around them; nullopt if a
+/// text is none. A matrix is called as the words before it say: `Attention weights:` above it, the
+/// left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol beside words; else
+/// `matrix_1`, `matrix_2`, ... if there are several. Of a product and its result the last matrix
+/// counts. Rows in brackets under each other are one matrix. Text behind a row is a remark.
 ///
 /// Errors  InputError, starting with `label`: rows of unequal length, no matrix at all, an array
-///         shortened with `...`.
-std::vector<NamedTensor> parse_document(std::string_view text, const std::string& label);
+///         shortened with `...`, a letter in a matrix.
+std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
+                                                      const std::string& label);
 
 /// Whether a text has matrices as tables of Markdown, or as rows of numbers under a line with their
 /// name.

@@ -7,19 +7,15 @@
 #include <utility>
 
 #include "attn/files/io/array_files.hpp"
+#include "attn/files/io/document_names.hpp"
 #include "attn/files/io/number_lists.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
 
-bool is_letter(char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
-}
-
-/// The same text with one spelling for numbers, for matrices of LaTeX (as lists), and for arrays
-/// that are printed as remarks. Lines stay lines.
+/// Spells numbers in one way, turns matrices of LaTeX into lists, and takes the `#` off arrays that
+/// are printed as remarks. Keeps lines.
 std::string in_one_spelling(std::string_view text) {
     std::string plain = replaced_all(std::string(text), {{"\u2212", "-"},
                                                          {"\u221e", "inf"},
@@ -153,18 +149,13 @@ private:
                              ": the array was shortened when it was printed: print it whole");
         }
         const std::size_t bar = word.find('/');
-        const auto top = parse_number(word.substr(0, bar));
-        const auto bottom =
-            bar == word.npos ? std::optional(1.0) : parse_number(word.substr(bar + 1));
-        const auto whole = parse_whole<std::int64_t>(word);
-        if (word == "True" || word == "False" || word == "true" || word == "false") {
-            lists_.add_truth(word == "True" || word == "true");
-        } else if (whole && !(word.starts_with('-') && *whole == 0)) {
-            lists_.add_integer(*whole);
-        } else if (top && bottom && *bottom != 0) {
-            lists_.add(*top / *bottom);
+        if (bar == word.npos) {
+            if (!lists_.add_word(word)) return false;
         } else {
-            return false;
+            const auto top = parse_number(word.substr(0, bar));
+            const auto bottom = parse_number(word.substr(bar + 1));
+            if (!top || !bottom || *bottom == 0) return false;
+            lists_.add(*top / *bottom);
         }
         at_ += word.size();
         return true;
@@ -178,121 +169,12 @@ private:
     const std::string& label_;
 };
 
-/// Takes off what is no name: calls as `tensor(`, marks of Markdown and LaTeX, numbers of cells.
-std::string without_marks(std::string_view text) {
-    std::string line(trimmed(text));
-    for (const char* const cell : {"Out[", "In [", "In["}) {
-        if (line.starts_with(cell)) line.erase(0, std::min(line.find(']'), line.size() - 1) + 1);
-    }
-    for (bool has_call = true; has_call;) {
-        line = trimmed(line);
-        has_call = line.ends_with('(');
-        if (has_call) line.pop_back();
-        while (has_call && !line.empty() && (is_letter(line.back()) || line.back() == '.')) {
-            line.pop_back();
-        }
-    }
-    for (const char* const command : {"\\text", "\\mathbf", "\\mathrm", "\\bm", "\\boldsymbol",
-                                      "\\mathit", "\\quad", "\\displaystyle"}) {
-        line = replaced_all(line, {{command, ""}});
-    }
-    line = replaced_all(line, {{">>>", ""}, {"^", "_"}, {"==", ""}});
-    std::erase_if(line, [](char c) {
-        return std::string_view("*#`$|{}\\\"'>").find(c) != std::string_view::npos;
-    });
-    return std::string(trimmed(line));
-}
-
-/// Words of a label, without those that say nothing of what a matrix is.
-std::vector<std::string> words_of(std::string_view label) {
-    static constexpr std::string_view fillers[] = {
-        "the", "matrix", "matrices", "vector", "vectors", "of",   "for",   "each",
-        "all", "our",    "is",       "are",    "and",     "with", "after", "step",
-        "a",   "an",     "per",      "shape",  "tensor",  "array"};
-    std::vector<std::string> words;
-    for (std::size_t at = 0; at < label.size();) {
-        std::size_t end = at;
-        const auto goes_on = [&](std::size_t i) {
-            const bool is_dot = label[i] == '.' && i > at && i + 1 < label.size();
-            return is_letter(label[i]) || (is_dot && is_letter(label[i + 1]));
-        };
-        while (end < label.size() && goes_on(end)) ++end;
-        const std::string word(label.substr(at, end - at));
-        const bool is_count = word.find_first_not_of("0123456789") == word.npos;
-        const bool is_filler = std::ranges::find(fillers, lower(word)) != std::end(fillers);
-        if (!is_count && !is_filler) words.push_back(word);
-        at = end + 1;
-    }
-    return words;
-}
-
-/// Whether a word is what formulas call a matrix: Q, W_q, Wk, α.
-bool is_symbol(const std::string& word) {
-    const std::string small = lower(word);
-    if (small.starts_with("w_") || word.size() == 1) return true;
-    if (small.size() == 2 && small[0] == 'w') return true;
-    return word.size() == 2 && static_cast<unsigned char>(word[0]) >= 0x80;
-}
-
-/// The names that a label gives: those before each `=`, the last after a colon, a symbol before
-/// words.
-std::vector<std::string> names_of_label(std::string_view whole) {
-    if (const std::size_t arrow = whole.rfind("->"); arrow != whole.npos) {
-        whole = whole.substr(arrow + 2);
-    }
-    std::string label = without_marks(whole), aside;
-    // A formula instead of a name: softmax(QK^T / sqrt(d)), QK^T / sqrt(d).
-    const std::string formula = lower(label.substr(0, label.find('=')));
-    const bool has_root =
-        formula.find("sqrt") != formula.npos || formula.find("\u221a") != formula.npos;
-    if (has_root) return {formula.find("softmax") != formula.npos ? "softmax" : "scaled_scores"};
-    for (std::size_t open = 0; (open = label.find('(')) != label.npos;) {
-        const std::size_t close = std::min(label.find(')', open), label.size() - 1);
-        aside = label.substr(open + 1, close - open - 1);
-        label.erase(open, close + 1 - open);
-    }
-    std::vector<std::string> names;
-    const bool is_set = label.find('=') != label.npos;
-    for (std::size_t at = 0; at <= label.size();) {
-        const std::size_t end = std::min(label.find('=', at), label.size());
-        std::string_view part = trimmed(std::string_view(label).substr(at, end - at));
-        while (part.ends_with(':')) part = trimmed(part.substr(0, part.size() - 1));
-        if (const std::size_t colon = part.rfind(':'); colon != part.npos) {
-            part = trimmed(part.substr(colon + 1));
-        }
-        const bool is_formula =
-            !names.empty() && part.find_first_of("@/*+ ") != part.npos;  // scores = Q @ K =
-        if (is_formula || (part.empty() && !names.empty())) break;
-        const std::vector<std::string> words = words_of(part);
-        const auto symbol = std::ranges::find_if(words, is_symbol);
-        if (words.size() > 5 || words.empty()) break;
-        names.push_back(words.size() > 1 && symbol != words.end() ? *symbol : joined(words, "_"));
-        if (!is_set) break;
-        at = end + 1;
-    }
-    const std::vector<std::string> other = words_of(aside);
-    if (other.size() == 1 && is_symbol(other[0])) names = other;
-    return names;
-}
-
-/// Whether labels number rows: nothing, words in quotes, `y_1:` after `y_0:`.
-std::optional<std::string> row_label(std::string_view line) {
-    std::string label(trimmed(line));
-    if (label.empty()) return "";
-    if (label.size() > 2 && (label[0] == '"' || label[0] == '\'')) {
-        return label.substr(1, label.find(label[0], 1) - 1);
-    }
-    if (label.find('=') != label.npos) return std::nullopt;
-    while (label.ends_with(':')) label.pop_back();
-    const bool is_numbered =
-        !label.empty() && std::isdigit(static_cast<unsigned char>(label.back())) != 0;
-    return is_numbered ? std::optional(label) : std::nullopt;
-}
-
 /// The matrices of a text, in its order.
 class Document {
 public:
-    Document(std::string text, const std::string& label) : text_(std::move(text)), label_(label) {}
+    Document(std::string text, const std::string& label) : text_(std::move(text)), label_(label) {
+        find_groups();
+    }
 
     std::vector<NamedTensor> read() {
         for (std::size_t i = 0; i < groups_.size();) i = take(i);
@@ -311,11 +193,13 @@ public:
     }
     bool has_matrices() const { return !groups_.empty(); }
 
+private:
     void find_groups() {
         for (std::size_t at = 0; (at = text_.find('[', at)) != text_.npos;) {
             const bool is_nested = text_.compare(at, 2, "[[") == 0;
-            const bool is_index = at > 0 && (is_letter(text_[at - 1]) || text_[at - 1] == ')' ||
-                                             (text_[at - 1] == ']' && !is_nested));
+            const bool is_index =
+                at > 0 && (is_letter_of_name(text_[at - 1]) || text_[at - 1] == ')' ||
+                           (text_[at - 1] == ']' && !is_nested));
             const bool is_shape = std::string_view(text_).substr(0, at).ends_with("Size(");
             std::optional<NumberGroup> group;
             if (!is_index && !is_shape) group = NumberGroupReader(text_, at, label_).read();
@@ -334,8 +218,6 @@ public:
             groups_.push_back(*std::move(group));
         }
     }
-
-private:
     /// Whether a line between two groups is neither a name nor Python.
     bool has_sentence(std::size_t i) const {
         const std::string lines = arrays_alone(i == 0 ? between(i) : behind_call(between(i)));
@@ -360,11 +242,11 @@ private:
         line = trimmed(line.substr(0, line.find('#')));
         if (line.starts_with(">>> ")) line.remove_prefix(4);
         std::size_t end = 0;
-        while (end < line.size() && (is_letter(line[end]) || line[end] == '.')) ++end;
+        while (end < line.size() && (is_letter_of_name(line[end]) || line[end] == '.')) ++end;
         std::string_view rest = trimmed(line.substr(end));
         if (rest.starts_with('=') || rest.starts_with(':')) rest = trimmed(rest.substr(1));
         while (!rest.empty() &&
-               (is_letter(rest[0]) || rest[0] == '.' || rest[0] == '(' || rest[0] == '-')) {
+               (is_letter_of_name(rest[0]) || rest[0] == '.' || rest[0] == '(' || rest[0] == '-')) {
             rest.remove_prefix(1);
         }
         return rest.empty() && line.find(' ') == line.find(" =") && line.find("  ") == line.npos;
@@ -374,7 +256,7 @@ private:
         const std::size_t begin = i == 0 ? 0 : groups_[i - 1].end;
         return std::string_view(text_).substr(begin, groups_[i].begin - begin);
     }
-    /// What stands before a group on its own line.
+    /// The text before a group on its own line.
     std::string own_line(std::size_t i) const {
         std::string_view before = between(i);
         if (const std::size_t end = before.rfind('\n'); end != before.npos) {
@@ -478,19 +360,16 @@ private:
 
 }  // namespace
 
-bool looks_like_document(std::string_view text, const std::string& label) {
+std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
+                                                      const std::string& label) {
     constexpr std::size_t longest = std::size_t{1} << 20U;  // a page has less: these are data
-    if (text.size() > longest) return false;
+    const bool is_latex = text.find("\\begin{") != text.npos;
     const bool has_tables = text.starts_with('|') || text.find("\n|") != text.npos;
-    if (text.find("\\begin{") != text.npos) return !has_tables;
+    if (text.size() > longest || (is_latex && has_tables)) return std::nullopt;
     Document document(in_one_spelling(text), label);
-    document.find_groups();
-    return document.has_words() || (document.has_matrices() && !looks_like_printed_array(text));
-}
-
-std::vector<NamedTensor> parse_document(std::string_view text, const std::string& label) {
-    Document document(in_one_spelling(text), label);
-    document.find_groups();
+    const bool is_document = is_latex || document.has_words() ||
+                             (document.has_matrices() && !looks_like_printed_array(text));
+    if (!is_document) return std::nullopt;
     std::vector<NamedTensor> all = document.read();
     if (all.empty()) {
         throw InputError(label + ": has no matrix of numbers: write it as [[1, 2], [3, 4]]");

@@ -73,6 +73,22 @@ void NumberLists::add_truth(bool truth) {
     ++booleans_;
 }
 
+bool NumberLists::add_word(std::string_view word) {
+    if (word == "True" || word == "true" || word == "False" || word == "false") {
+        add_truth(word == "True" || word == "true");
+        return true;
+    }
+    const auto integer = parse_whole<std::int64_t>(word);
+    const bool negative_zero = integer == 0 && word.starts_with('-');
+    const std::optional<double> number = parse_number(word);
+    if (integer && !negative_zero) {
+        add_integer(*integer);
+    } else if (number) {
+        add(*number);
+    }
+    return integer.has_value() || number.has_value();
+}
+
 void NumberLists::add_quoted(std::string_view text) {
     const std::optional<double> number = parse_number(text);
     if (!number || *number - *number == 0.0) {
@@ -237,27 +253,16 @@ private:
         if (quote == '"' || quote == '\'') return quoted_value(quote);
         const std::size_t end = std::min(text_.find_first_of(" \t\r\n,[]()", place_), text_.size());
         const std::string_view word = text_.substr(place_, end - place_);
-        if (word == "True" || word == "true" || word == "False" || word == "false") {
-            lists_.add_truth(word == "True" || word == "true");
-        } else if (word == "null" || word == "None") {
+        if (word == "null" || word == "None") {
             lists_.add(std::numeric_limits<double>::quiet_NaN());
         } else if (word == "...") {
             fail("the array was shortened when it was printed",
                  "print it whole: torch.set_printoptions(profile='full') or "
                  "numpy.set_printoptions(threshold=sys.maxsize)");
-        } else {
-            number(word);
+        } else if (!lists_.add_word(word)) {
+            fail(shown(word) + " is not a number", "write it as 1.5 or 1e-3");
         }
         place_ = end;
-    }
-
-    void number(std::string_view word) {
-        const auto integer = parse_whole<std::int64_t>(word);
-        const bool negative_zero = integer == 0 && word.starts_with('-');
-        if (integer && !negative_zero) return lists_.add_integer(*integer);
-        const std::optional<double> value = parse_number(word);
-        if (!value) fail(shown(word) + " is not a number", "write it as 1.5 or 1e-3");
-        lists_.add(*value);
     }
 
     void quoted_value(char quote) {

@@ -22,6 +22,8 @@ public:
     void add(double number);
     void add_integer(std::int64_t integer);
     void add_truth(bool truth);
+    /// Adds what a word says, a truth or a number; false if it says neither.
+    bool add_word(std::string_view word);
     /// What is in quotes: "nan", "inf" and "-inf", for which JSON has no number.
     /// Errors  NotATensor for any other text.
     void add_quoted(std::string_view text);

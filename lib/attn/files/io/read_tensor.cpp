@@ -103,7 +103,9 @@ std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& 
     const std::string& label = file.label();
     if (looks_like_json_object(text)) return json_arrays(text, label);
     const bool is_json = label.ends_with(".json");
-    if (!is_json && looks_like_document(text, label)) return in_memory(parse_document(text, label));
+    if (!is_json) {
+        if (auto matrices = read_document(text, label)) return in_memory(*std::move(matrices));
+    }
     if (looks_like_printed_array(text) || is_json) {
         return in_memory(parse_printed_arrays(text, label));
     }
