@@ -3,6 +3,8 @@
         embedded
         lay     attn_tour, tour.md
         lay     attn_probe_program, commands/probe.py
+        lay     attn_python_module, python/attn_explain.py
+        lay     attn_python_tracer, python/attn_trace.py
         lay     attn_verified, reference/verified.txt
         lay     attn_words, reference/words.txt
         lay     attn_bash_completion, reference/completion.bash

@@ -48,6 +48,7 @@ Command bugs_command();
 Command attentions_command();
 Command laws_command();
 Command examples_command();
+Command explain_command();
 Command quiz_command();
 Command bench_command();
 Command generate_command();

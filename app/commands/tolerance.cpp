@@ -147,7 +147,7 @@ int run_tolerance(const Arguments& arguments) {
     return 0;
 }
 
-const std::vector<Flag>& tolerance_flags() {
+const std::vector<Flag>& test_tolerance_flags() {
     static const std::vector<Flag> all{
         Flag{flags::tested_step, "STEP", "the step whose test is written; the last one otherwise"}
             .typed_only()};
@@ -159,7 +159,7 @@ const std::vector<Flag>& tolerance_flags() {
 Command tolerance_command() {
     return {"tolerance",
             "say which atol and rtol a test of each step should use",
-            {tolerance_flags, json_flags, file_flags, color_flags, config_flags,
+            {test_tolerance_flags, json_flags, file_flags, color_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_tolerance,
             {{"attn-explain tolerance --heads 8 --seq-len 64 --embed-dim 64 --step context",

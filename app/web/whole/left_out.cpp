@@ -6,6 +6,7 @@
 #include <cstdarg>
 
 #include "app/cli.hpp"
+#include "app/commands/program_run.hpp"
 #include "app/commands/walk.hpp"
 #include "app/stepper/session.hpp"
 #include "app/terminal/terminal.hpp"
@@ -32,6 +33,8 @@ TerminalGuard::TerminalGuard() = default;
 TerminalGuard::~TerminalGuard() = default;
 void TerminalGuard::watch(std::string) {}
 
+TracedProgram traced_program(const std::string&, const std::string&) { lack("explain"); }
+TracedProgram read_trace(const std::string&, const std::string&) { lack("explain"); }
 void step_on_screen(Session&, bool) { lack("the full screen of step"); }
 void watch(const Arguments&, const WalkOnce&) { lack("--watch"); }
 

@@ -27,6 +27,10 @@ bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
 std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink = {});
 std::string diagnosis_json(const Diagnosis& diagnosis);
 
+/// The fix of a finding's mistake in the language of the author, with the names of the author's
+/// tensors; empty if there is none.
+std::string fix_of(const Diagnosis& diagnosis, const Finding& finding);
+
 /// The ids of mistakes, `a, b, c`.
 std::string ids_of(const std::vector<const Mistake*>& mistakes);
 

@@ -102,7 +102,12 @@ Paragraphs mistake_paragraphs(const Finding& finding) {
     return all;
 }
 
-/// The fix in the language of the author, with the names of his tensors.
+/// The variable of a label in a trace, `att` of `19:att@0`; else the name as it is.
+std::string variable_in(const std::string& name) {
+    return name.substr(0, name.find('@')).substr(name.rfind(':') + 1);
+}
+
+/// The fix in the language of the author, with the names of the author's tensors.
 std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
     static const std::map<std::string, std::vector<std::string>> steps_of{
         {"q", {"projected_query", "query", "normed_query", "rotated_query"}},
@@ -121,8 +126,9 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
         for (const StepVerdict& each : diagnosis.steps) {
             const bool is_it = std::ranges::count(steps->second, each.name) > 0;
             const bool is_later = place_of(table, each.name) > place_of(table, finding.step);
-            const bool is_word = std::ranges::all_of(each.theirs_name, is_of_name);
-            if (is_it && is_word && (name == word || !is_later)) name = each.theirs_name;
+            const std::string theirs = variable_in(each.theirs_name);
+            const bool is_word = std::ranges::all_of(theirs, is_of_name);
+            if (is_it && is_word && (name == word || !is_later)) name = theirs;
         }
         return name;
     };
@@ -224,6 +230,11 @@ void add_lines(std::string& text, const std::string& head, const std::string& bo
 }  // namespace
 
 std::string ids_of(const std::vector<const Mistake*>& mistakes) { return joined(ids_in(mistakes)); }
+
+std::string fix_of(const Diagnosis& diagnosis, const Finding& finding) {
+    const Mistake* const mistake = finding.mistake();
+    return mistake == nullptr || mistake->fix_torch.empty() ? "" : fix_for(diagnosis, finding);
+}
 
 std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     std::string text;

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/diagnose_setup.hpp"
+#include "app/commands/program_run.hpp"
+#include "app/flags/config_file.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/trace/explain.hpp"
+
+namespace app {
+namespace {
+
+using attn::ExplainedLine;
+using Verdict = attn::LineVerdict;
+
+/// A program with what was found in it.
+struct Explained {
+    std::string path;
+    TracedProgram program;
+    attn::Explanation found;
+
+    /// The source of a line of the main program; empty of another file.
+    std::string source(const ExplainedLine& line) const {
+        const bool is_there =
+            line.file.empty() && line.line > 0 && line.line <= program.source.size();
+        return is_there ? program.source[line.line - 1] : std::string();
+    }
+    /// `12`, of a notebook `cell 3, line 2`, of another file `model.py:12`.
+    std::string place(const std::string& file, std::size_t line) const {
+        if (!file.empty()) return attn::visible(file) + ":" + std::to_string(line);
+        const std::pair<std::size_t, std::size_t>* cell = nullptr;
+        for (const auto& each : program.cells) {
+            if (each.first <= line) cell = &each;
+        }
+        if (cell == nullptr) return std::to_string(line);
+        return fmt::format("cell {}, line {}", cell->second, line - cell->first + 1);
+    }
+    std::size_t attention_lines() const {
+        std::size_t count = 0;
+        for (const attn::ExplainedAttention& each : found.attentions) {
+            count += each.lines.size();
+        }
+        return count;
+    }
+};
+
+const char* word(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::right:
+            return "ok";
+        case Verdict::follows:
+            return "ok (follows from above)";
+        case Verdict::wrong:
+            return "WRONG";
+        case Verdict::harmless:
+            return "harmless";
+        case Verdict::unknown:
+            return "DIFFERS";
+        case Verdict::not_judged:
+            return "not judged";
+    }
+    return "";
+}
+
+bool is_wrong(Verdict verdict) { return verdict == Verdict::wrong || verdict == Verdict::unknown; }
+
+/// What is said below a line: the mistake, its effect and its fix.
+std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,
+                                                            const ExplainedLine& line) {
+    std::vector<std::pair<std::string, std::string>> all;
+    if (!line.reason.empty()) all.emplace_back("", line.reason);
+    if (line.finding == nullptr) return all;
+    const attn::Mistake* const mistake = line.finding->mistake();
+    if (mistake == nullptr) {
+        all.emplace_back("", "no known mistake matches");
+        if (!line.finding->follows.empty()) {
+            all.emplace_back("rule", "your numbers follow: " + line.finding->follows + " (" +
+                                         line.finding->followed_by + ")");
+        }
+        for (const std::string& each : line.finding->evidence) all.emplace_back("", each);
+        return all;
+    }
+    all.emplace_back(
+        "", mistake->id + ": " + mistake->title.visible() + ": " + mistake->effect.visible());
+    for (const std::string& each : line.finding->evidence) all.emplace_back("", each);
+    const std::string fix = attn::fix_of(diagnosis, *line.finding);
+    if (!fix.empty()) all.emplace_back("fix", fix);
+    return all;
+}
+
+std::string raised_text(const Explained& explained) {
+    const RaisedLine& raised = *explained.program.raised;
+    std::string text = "line " + explained.place("", raised.line) + " raised " +
+                       attn::visible(raised.type) + ": " + attn::visible(raised.message) + "\n";
+    if (raised.line > 0 && raised.line <= explained.program.source.size()) {
+        text +=
+            "  " + attn::visible(attn::trimmed(explained.program.source[raised.line - 1])) + "\n";
+    }
+    for (const auto& [name, shape] : raised.shapes) {
+        text += "    " + attn::visible(name) + " is " + attn::shape_text(shape) + "\n";
+    }
+    return text;
+}
+
+std::string summary(const Explained& explained) {
+    std::size_t wrong = 0, lines = 0;
+    std::vector<std::string> places;
+    for (const attn::ExplainedAttention& each : explained.found.attentions) {
+        for (const ExplainedLine& line : each.lines) {
+            ++lines;
+            if (!is_wrong(line.verdict)) continue;
+            ++wrong;
+            places.push_back(explained.place(line.file, line.line));
+        }
+    }
+    if (lines == 0) {
+        return "no attention was found: no softmax of products whose weights meet values";
+    }
+    std::string text = fmt::format("{} step{} of attention, ", lines, lines == 1 ? "" : "s");
+    if (wrong > 0) {
+        return text + fmt::format("{} wrong: line {}", wrong, attn::joined(places));
+    }
+    return text + (explained.found.is_right() ? "all right" : "no mistake found; see above");
+}
+
+std::string as_text(const Explained& explained, const attn::Ink& ink) {
+    std::string text;
+    std::size_t number = 0;
+    for (const attn::ExplainedAttention& attention : explained.found.attentions) {
+        if (explained.found.attentions.size() > 1) {
+            text += ink.of(ink.heading, fmt::format("attention {}", ++number)) + "\n";
+        }
+        for (const std::string& remark : attention.diagnosis.remarks) text += remark + "\n";
+        if (!attention.settings.empty()) text += "assumed: " + attention.settings + "\n";
+        std::string shown;
+        for (const ExplainedLine& line : attention.lines) {
+            const std::string place = explained.place(line.file, line.line);
+            if (place != shown) {
+                const std::string source = explained.source(line);
+                text += fmt::format("{:>4}  {}\n", place, attn::visible(attn::trimmed(source)));
+                shown = place;
+            }
+            std::string row = fmt::format("        {:<24} {:<16} ", attn::joined(line.steps),
+                                          attn::shape_text(line.shape));
+            const std::string said = word(line.verdict);
+            row += is_wrong(line.verdict) ? ink.of(ink.mistake, said) : said;
+            const bool is_part = explained.source(line).find(line.name + " =") == std::string::npos;
+            if (is_part) row += "   " + attn::visible(attn::cut_to(line.name, 60));
+            text += row + "\n";
+            for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
+                bool is_first = true;
+                for (const std::string& part : attn::wrap(attn::visible_lines(body, false), 66)) {
+                    text += fmt::format("        | {:<4} {}\n", is_first ? head : "", part);
+                    is_first = false;
+                }
+            }
+        }
+        for (const std::string& question : attention.diagnosis.open) {
+            text += "open: " + question + "\n";
+        }
+    }
+    if (explained.program.raised) text += raised_text(explained);
+    return text + summary(explained) + "\n";
+}
+
+attn::JsonText json_of(const Explained& explained, const attn::ExplainedAttention& attention) {
+    std::vector<attn::JsonText> lines;
+    for (const ExplainedLine& line : attention.lines) {
+        const std::vector<std::int64_t> shape(line.shape.begin(), line.shape.end());
+        attn::JsonText row{{"line", line.line},
+                           {"name", line.name},
+                           {"steps", line.steps},
+                           {"shape", shape},
+                           {"source", explained.source(line)},
+                           {"verdict", word(line.verdict)}};
+        if (!line.file.empty()) row = row.with("file", line.file);
+        if (line.finding != nullptr && line.finding->mistake() != nullptr) {
+            row = row.with("mistake", line.finding->mistake()->id)
+                      .with("fix", attn::fix_of(attention.diagnosis, *line.finding));
+        }
+        if (!line.reason.empty()) row = row.with("reason", line.reason);
+        lines.push_back(std::move(row));
+    }
+    return {{"settings", attention.settings}, {"lines", {lines, ",\n   "}}};
+}
+
+std::string as_json(const Explained& explained) {
+    std::vector<attn::JsonText> attentions;
+    for (const attn::ExplainedAttention& each : explained.found.attentions) {
+        attentions.push_back(json_of(explained, each));
+    }
+    attn::JsonText json{{"file", explained.path},
+                        {"attentions", {attentions, ",\n  "}},
+                        {"summary", summary(explained)}};
+    if (explained.program.raised) {
+        const RaisedLine& raised = *explained.program.raised;
+        json = json.with("raised", attn::JsonText{{"line", raised.line},
+                                                  {"type", raised.type},
+                                                  {"message", raised.message}});
+    }
+    return json.text + "\n";
+}
+
+int exit_code_of(const Explained& explained) {
+    if (explained.found.has_mistake() || explained.program.raised) return 1;
+    return explained.found.is_right() ? 0 : no_verdict;
+}
+
+int run_explain(const Arguments& arguments) {
+    Explained explained;
+    explained.path = std::string(arguments[flags::file]);
+    explained.program = arguments.has(flags::trace)
+                            ? read_trace(std::string(arguments[flags::trace]), explained.path)
+                            : traced_program(explained.path, std::string(arguments[flags::python]));
+    const std::vector<attn::Traced> trace = attn::traced(explained.program.tensors);
+    std::vector<std::string> statements;
+    for (const attn::Traced& each : trace) {
+        const bool is_there =
+            each.file.empty() && each.line > 0 && each.line <= explained.program.source.size();
+        statements.push_back(is_there ? explained.program.source[each.line - 1] : "");
+    }
+    attn::AskedWalk base;
+    base.config = config_of(arguments);
+    base.said = said_settings(arguments);
+    Progress progress;
+    attn::DiagnoseOptions options;
+    options.progress = [&progress](const std::string& step, double done) {
+        progress.show(done, step);
+    };
+    explained.found = attn::explain(trace, statements, base, options);
+    progress.clear();
+    if (explained.program.left_out > 0) {
+        report_note(std::to_string(explained.program.left_out) +
+                    " tensors are beyond the limits of the tracer and were left out");
+    }
+    write_text_or_json(
+        arguments, [&] { return as_text(explained, ink_of(arguments)); },
+        [&] { return as_json(explained); });
+    return exit_code_of(explained);
+}
+
+const std::vector<Flag>& explain_flags() {
+    static const std::vector<Flag> all{
+        Flag{flags::file, "FILE", "your program: .py or .ipynb; of a trace the source", file()}
+            .demanded(),
+        {flags::trace, "FILE", "read this trace of the program instead of running it", file()},
+        Flag{flags::python, "PROGRAM", "run the program with this Python"}
+            .usually("python3")
+            .typed_only(),
+    };
+    return all;
+}
+
+}  // namespace
+
+Command explain_command() {
+    return {"explain",
+            "run your own program and name the step and the mistake of each line",
+            {explain_flags, json_flags, file_flags, color_flags, config_flags, walk_flags},
+            run_explain,
+            {{"attn-explain explain my_attention.py",
+              "Lists the lines of attention in a program, each with its step and its verdict."}}};
+}
+
+}  // namespace app

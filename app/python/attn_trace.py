@@ -1,0 +1,609 @@
+"""Traces a Python program: which tensor each line, and each part of a line, computes.
+
+    python3 attn_trace.py FOLDER FILE.py|FILE.ipynb     # what `attn-explain explain` runs
+
+The program runs as it is written. In its own files each expression is compiled together with a
+call that copies the tensor which it gives, so that a formula in one line is taken apart as well.
+FOLDER gets trace.safetensors, the tensors in the order of time under `LINE:NAME@PASS`, and
+trace.json: the source, the files that are not the main one, and what the program raised.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import gc
+import importlib.machinery
+import json
+import linecache
+import os
+import sys
+import threading
+import types
+import weakref
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import attn_explain as ae
+
+_HOOK = "__attn_trace__"
+_MOST_BYTES = 1 << 30  # of all tensors that are kept
+_MOST_PASSES = 4096  # of one expression
+
+
+class Kept:
+    """A tensor as a line gave it."""
+
+    __slots__ = ("file", "line", "name", "named", "path", "array", "kind", "order", "place")
+
+    def __init__(self, place: "Place", path: Tuple[int, ...], kind: str, array: Any) -> None:
+        self.file, self.line, self.name, self.named = place.file, place.line, place.text, False
+        self.path, self.kind, self.array, self.order, self.place = path, kind, array, 0, place
+
+
+class Place:
+    """An expression of the program."""
+
+    __slots__ = ("file", "line", "last", "text", "passes")
+
+    def __init__(self, file: str, node: ast.AST, text: str) -> None:
+        self.file, self.text, self.passes = file, text, 0
+        self.line: int = getattr(node, "lineno", 0)
+        self.last: int = getattr(node, "end_lineno", 0)
+
+
+class Recorder:
+    """Keeps copies of the tensors of a program, in the order of time."""
+
+    def __init__(self) -> None:
+        self.kept: List[Kept] = []
+        self.places: List[Place] = []
+        self.left_out = 0
+        self._bytes = self._time = 0
+        self._alive: Dict[int, Tuple[Any, Kept, int]] = {}
+        self._others = {int, float, bool, str, tuple, type(None), dict, list, type}
+        self._loops = threading.local()
+        self._modules: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+    def place(self, file: str, node: ast.AST, text: str) -> int:
+        self.places.append(Place(file, node, text))
+        return len(self.places) - 1
+
+    # What the compiled program calls.
+
+    def value(self, place: int, value: Any) -> Any:
+        """The value of an expression, which is kept if it is a tensor."""
+        if type(value) not in self._others:
+            self._keep(self.places[place], value)
+        return value
+
+    def bind(self, place: int, value: Any) -> None:
+        """A statement gave this value its name."""
+        at = self.places[place]
+        if type(value) is list:
+            value = _matrix(value)
+        if value is None or type(value) in self._others:
+            return
+        kept = self._keep(at, value)
+        if kept is not None and not kept.named and at.line <= kept.line <= at.last:
+            kept.name, kept.named = at.text, True
+
+    def changed(self, place: int, value: Any) -> None:
+        """A statement changed this value in place."""
+        self._alive.pop(id(value), None)
+        self.bind(place, value)
+
+    def filled(self, place: int, value: Any, indices: Tuple[Any, ...]) -> None:
+        """A statement wrote the cells at these indices, one after the other into the last."""
+        if not ae._is_tensor(value):
+            return
+        at, held = self.places[place], self._alive.get(id(value))
+        kept = held[1] if held is not None and held[0]() is value else None
+        if kept is None or kept.place is not at:
+            path = kept.path if kept is not None else None
+            self._alive.pop(id(value), None)
+            kept = self._keep(at, value)
+            if kept is not None:
+                kept.path, kept.named = kept.path if path is None else path, True
+            return
+        ours, theirs = kept.array, value
+        for index in indices[:-1]:
+            ours, theirs = ours[index], theirs[index]
+        cells = theirs[indices[-1]]
+        ours[indices[-1]] = ae._bytes("", cells)[1] if hasattr(cells, "detach") else cells
+        self._alive[id(value)] = (held[0] if held else None, kept, getattr(value, "_version", 0))
+        kept.order = self._tick()
+
+    slice = slice
+
+    def listed(self, place: int, value: Any) -> None:
+        """A loop has filled this list."""
+        if type(value) is list:
+            self.bind(place, value)
+
+    def loop(self, values: Any) -> Iterator[Any]:
+        """The values of a loop; what is kept meanwhile knows in which pass it was."""
+        path: List[int] = self._path()
+        depth = len(path)
+        path.append(-1)
+        try:
+            for value in values:
+                del path[depth + 1 :]
+                path[depth] += 1
+                yield value
+        finally:
+            del path[depth:]
+
+    def called(self, place: int, function: Any) -> Any:
+        """A function that is about to be called: of a module of PyTorch the parameters are kept;
+        of attention that PyTorch computes, what goes in and what comes out."""
+        at = self.places[place]
+        if hasattr(function, "named_parameters") and hasattr(function, "_parameters"):
+            for name, each in function.named_parameters(recurse=False):
+                self._keep(at, each, f"{at.text}.{name}")
+            if type(function).__name__ == "MultiheadAttention":
+                return self._attending("MultiheadAttention", at, function)
+        elif getattr(function, "__name__", "") == "scaled_dot_product_attention":
+            return self._attending("scaled_dot_product_attention", at, function)
+        return function
+
+    # How it is kept.
+
+    def _attending(self, word: str, at: Place, function: Any) -> Callable[..., Any]:
+        def attended(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            try:
+                given = ae._given(word, args, kwargs)
+                if word == "MultiheadAttention":
+                    tensors, _ = ae._multihead(function, given, result)
+                else:
+                    tensors, _ = ae._attention(given, result)
+            except ae.AttnError:
+                return result  # what it computed is kept as the value of its line
+            for name, each in tensors.items():
+                if each is not None:
+                    self._keep(at, each, "step " + ae._STEPS.get(name, name))
+            return result
+
+        return attended
+
+    def _tick(self) -> int:
+        self._time += 1
+        return self._time
+
+    def _path(self) -> List[int]:
+        if not hasattr(self._loops, "path"):
+            self._loops.path = []
+        path: List[int] = self._loops.path
+        return path
+
+    def _keep(self, at: Place, value: Any, name: str = "") -> Optional[Kept]:
+        try:
+            if not hasattr(value, "__array__"):
+                self._others.add(type(value))
+                return None
+            if getattr(value, "ndim", 0) == 0 or getattr(value, "is_meta", False):
+                return None
+            version = getattr(value, "_version", 0)
+            held = self._alive.get(id(value))
+            if held is not None and held[0]() is value and held[2] == version:
+                return held[1]
+            size = value.nbytes if hasattr(value, "nbytes") else value.numel() * 8
+            if at.passes >= _MOST_PASSES or self._bytes + size > _MOST_BYTES:
+                self.left_out += 1
+                return None
+            kind, array = ae._bytes("", value)
+            kept = Kept(at, tuple(self._path()), kind, array)
+            self._alive[id(value)] = (weakref.ref(value), kept, version)
+        except (ae.AttnError, TypeError, ValueError, RuntimeError, AttributeError):
+            return None  # no numbers that a file can hold: text, objects, masked cells
+        at.passes += 1
+        self._bytes += array.nbytes
+        kept.order = self._tick()
+        kept.name, kept.named = (name, True) if name else (kept.name, False)
+        self.kept.append(kept)
+        return kept
+
+    def write(self, folder: str, main: str, said: Dict[str, Any]) -> None:
+        """trace.safetensors and trace.json of what was kept."""
+        header: Dict[str, Any] = {}
+        place = 0
+        arrays = []
+        for each in sorted(self.kept, key=lambda kept: kept.order):
+            passes = "@" + ",".join(map(str, each.path)) if each.path else ""
+            file = "" if each.file == main else each.file + ":"
+            name = key = f"{file}{each.line}:{' '.join(each.name.split())[:100]}{passes}"
+            again = 1
+            while key in header:
+                again += 1
+                key = f"{name}#{again}"
+            size = each.array.nbytes
+            offsets = [place, place + size]
+            header[key] = {"dtype": each.kind, "shape": each.array.shape, "data_offsets": offsets}
+            place += size
+            arrays.append(each.array)
+        text = json.dumps(header).encode()
+        with open(os.path.join(folder, "trace.safetensors"), "wb") as out:
+            out.write(len(text).to_bytes(8, "little") + text)
+            for array in arrays:
+                out.write(array.tobytes())
+        said["left_out"] = self.left_out
+        Path(folder, "trace.json").write_text(json.dumps(said))
+
+
+def _matrix(value: List[Any]) -> Any:
+    """A list of numbers or rows as an array; None if it is neither."""
+    first: Any = value
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    plain = isinstance(first, (int, float)) or getattr(first, "dtype", None) is not None
+    if not plain or not hasattr(first, "__float__") and not hasattr(first, "__array__"):
+        return None
+    np = ae._numpy()
+    try:
+        rows = [each.detach().numpy() if hasattr(each, "detach") else each for each in value]
+        array = np.array(rows, dtype=float)
+    except (TypeError, ValueError, RuntimeError):
+        return None  # rows of several lengths, or something else
+    return array if array.size < 1 << 20 else None
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Puts calls of the recorder around the expressions of a program."""
+
+    def __init__(self, recorder: Recorder, file: str, source: str) -> None:
+        self._recorder, self._file, self._source = recorder, file, source
+
+    def _call(self, name: str, like: ast.AST, *args: ast.expr) -> ast.Call:
+        hook = ast.Attribute(ast.Name(_HOOK, ast.Load()), name, ast.Load())
+        made = ast.Call(hook, list(args), [])
+        for node in ast.walk(made):
+            if "lineno" not in node.__dict__:
+                ast.copy_location(node, like)
+        return made
+
+    def _place(self, node: ast.AST, text: Optional[str] = None) -> ast.Constant:
+        said = ast.get_source_segment(self._source, node) if text is None else text
+        return ast.Constant(self._recorder.place(self._file, node, said or ast.unparse(node)))
+
+    def _valued(self, node: Any) -> Any:
+        place = self._place(node)
+        return self._call("value", node, place, self.generic_visit(node))
+
+    visit_BinOp = visit_UnaryOp = _valued
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        return self._valued(node) if isinstance(node.ctx, ast.Load) else self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        return self._valued(node) if isinstance(node.ctx, ast.Load) else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
+            return self.generic_visit(node)
+        place = self._place(node)
+        function = self._place(node.func)
+        if isinstance(node.func, ast.Attribute):  # the function itself is no tensor
+            func: ast.expr = self.generic_visit(node.func)  # type: ignore[assignment]
+        else:
+            func = self.visit(node.func)
+        node.func = self._call("called", node.func, function, func)
+        node.args = [self.visit(each) for each in node.args]
+        node.keywords = [self.visit(each) for each in node.keywords]
+        return self._call("value", node, place, node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        lists = self._lists_of(node)
+        made = self.generic_visit(node)
+        assert isinstance(made, ast.For)
+        made.iter = self._call("loop", made.iter, made.iter)
+        return [made, *lists]
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        made = self.generic_visit(node)
+        assert isinstance(made, ast.comprehension)
+        if not made.is_async:
+            made.iter = self._call("loop", made.iter, made.iter)
+        return made
+
+    def _lists_of(self, node: ast.For) -> List[ast.stmt]:
+        """Statements after a loop that keep the lists which it fills."""
+        found: Dict[str, ast.AST] = {}
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
+                if each.func.attr == "append" and isinstance(each.func.value, ast.Name):
+                    found[each.func.value.id] = each
+            elif isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
+                base: ast.expr = each
+                while isinstance(base, ast.Subscript):
+                    base = base.value
+                if isinstance(base, ast.Name):
+                    found[base.id] = each
+        return [
+            self._after("listed", at, at, ast.Name(name, ast.Load()), name)
+            for name, at in found.items()
+        ]
+
+    def _after(
+        self, how: str, at: ast.AST, like: ast.AST, value: ast.expr, name: str, *more: ast.expr
+    ) -> ast.Expr:
+        call = self._call(how, like, self._place(at, name), value, *more)
+        return ast.copy_location(ast.Expr(call), like)
+
+    def _bound(self, target: ast.expr, at: ast.stmt, how: str = "bind") -> List[ast.stmt]:
+        """Statements that keep what a statement has just assigned."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return [more for each in target.elts for more in self._bound(each, at, how)]
+        if isinstance(target, ast.Starred):
+            return self._bound(target.value, at, how)
+        name = ast.unparse(target)
+        if isinstance(target, ast.Name):
+            return [self._after(how, at, at, ast.Name(target.id, ast.Load()), name)]
+        if isinstance(target, ast.Attribute) and _is_plain(target.value):
+            return [self._after(how, at, at, _loaded(target), name)]
+        if not isinstance(target, ast.Subscript):
+            return []
+        indices: List[ast.expr] = []
+        base: ast.expr = target
+        while isinstance(base, ast.Subscript):
+            indices.insert(0, base.slice)
+            base = base.value
+        if not _is_plain(base):
+            return []
+        root = _loaded(base)
+        if not all(map(_is_plain, indices)):
+            return [self._after("changed", at, at, root, ast.unparse(base))]
+        cells = ast.Tuple([_as_index(each) for each in indices], ast.Load())
+        return [self._after("filled", at, at, root, ast.unparse(base), cells)]
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        more = [after for target in node.targets for after in self._bound(target, node)]
+        node.value = self.visit(node.value)
+        return [node, *more]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return node
+        node.value = self.visit(node.value)
+        return [node, *self._bound(node.target, node)]
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        more = self._bound(node.target, node, "changed")
+        node.value = self.visit(node.value)
+        return [node, *more]
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        call, more = node.value, []
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            in_place = call.func.attr.endswith("_") and not call.func.attr.endswith("__")
+            if in_place and _is_plain(call.func.value):
+                more = self._bound(call.func.value, node, "changed")
+        node.value = self.visit(node.value)
+        return [node, *more]
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        node.args.defaults = [self.visit(each) for each in node.args.defaults]
+        every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        taken = [
+            self._after("bind", each, each, ast.Name(each.arg, ast.Load()), each.arg)
+            for each in every
+            if each.arg not in ("self", "cls")
+        ]
+        body = [each for statement in node.body for each in _listed(self.visit(statement))]
+        first = 1 if ast.get_docstring(node, clean=False) is not None else 0
+        node.body = body[:first] + taken + body[first:]
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        node.body = [each for statement in node.body for each in _listed(self.visit(statement))]
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        return node  # text
+
+    visit_Delete = visit_Import = visit_ImportFrom = visit_JoinedStr
+
+    def visit_Match(self, node: Any) -> Any:
+        for case in node.cases:
+            case.body = [each for one in case.body for each in _listed(self.visit(one))]
+        return node
+
+
+def _listed(made: Any) -> List[Any]:
+    return made if isinstance(made, list) else [made]
+
+
+def _loaded(node: ast.expr) -> ast.expr:
+    """A copy of an expression, to be read."""
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
+class _Slices(ast.NodeTransformer):
+    """`1:n` within an index as a value of its own."""
+
+    def visit_Slice(self, node: ast.Slice) -> ast.expr:
+        parts = [each or ast.Constant(None) for each in (node.lower, node.upper, node.step)]
+        return ast.Call(ast.Attribute(ast.Name(_HOOK, ast.Load()), "slice", ast.Load()), parts, [])
+
+
+def _as_index(node: ast.expr) -> ast.expr:
+    made = _Slices().visit(ast.parse(f"_[{ast.unparse(node)}]", mode="eval").body.slice)
+    assert isinstance(made, ast.expr)
+    return made
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether an expression may be read twice: it calls nothing and names nothing."""
+    return not any(
+        isinstance(each, (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)) for each in ast.walk(node)
+    )
+
+
+def _rewritten(recorder: Recorder, file: str, source: str) -> types.CodeType:
+    tree = _Rewriter(recorder, file, source).visit(ast.parse(source, file))
+    code: types.CodeType = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
+    return code
+
+
+class _Finder(importlib.machinery.PathFinder):
+    """Finds the modules that lie beside the program, to be traced as it is."""
+
+    def __init__(self, recorder: Recorder, folder: str) -> None:
+        self._recorder, self._folder = recorder, folder
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # type: ignore
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        origin = getattr(spec, "origin", None) or ""
+        inside = origin.startswith(self._folder + os.sep) and "site-packages" not in origin
+        if spec is None or not inside or not origin.endswith(".py"):
+            return None
+        recorder = self._recorder
+
+        class Loader(importlib.machinery.SourceFileLoader):
+            def get_code(self, fullname: str) -> types.CodeType:
+                return _rewritten(recorder, origin, Path(origin).read_text())
+
+        spec.loader = Loader(spec.loader.name, origin)  # type: ignore[union-attr]
+        return spec
+
+
+def _source(path: str) -> Tuple[str, List[Tuple[int, int]]]:
+    """The program of a file; of a notebook the code of its cells, and at which line each begins."""
+    text = Path(path).read_text(encoding="utf-8")
+    if not path.endswith(".ipynb"):
+        return text, []
+    lines: List[str] = []
+    cells: List[Tuple[int, int]] = []
+    for number, cell in enumerate(json.loads(text)["cells"], 1):
+        if cell["cell_type"] != "code":
+            continue
+        said = "".join(cell["source"]).split("\n")
+        kind = said[0].split()[0] if said[0].split() else ""
+        if kind.startswith("%%") and kind not in ("%%time", "%%timeit", "%%capture"):
+            continue
+        cells.append((len(lines) + 1, number))
+        lines += [_without_magic(each) for each in said]
+    return "\n".join(lines) + "\n", cells
+
+
+def _without_magic(line: str) -> str:
+    bare = line.lstrip()
+    if bare[:1] in ("%", "!", "?") or (bare.endswith("?") and "#" not in bare):
+        return line[: len(line) - len(bare)] + "pass  # " + bare
+    return line
+
+
+def _raised(recorder: Recorder, error: BaseException, files: Sequence[str]) -> Dict[str, Any]:
+    """The line that raised, and the shapes that met there."""
+    trace, frame, at = error.__traceback__, None, 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename in files:
+            frame, at = trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next
+    said: Dict[str, Any] = {"type": type(error).__name__, "message": str(error).split("\n")[0]}
+    if frame is None:
+        return said
+    file = frame.f_code.co_filename
+    places = [
+        each for each in recorder.places if each.file == file and each.line <= at <= each.last
+    ]
+    shapes: Dict[str, Any] = {}
+    for kept in recorder.kept:
+        if kept.place in places:
+            shapes[kept.name] = kept.array.shape
+    for place in places:
+        try:
+            tree = ast.parse(place.text.strip(), mode="eval")
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            named = isinstance(node, ast.Name)
+            value = frame.f_locals.get(node.id, frame.f_globals.get(node.id)) if named else None
+            if ae._is_tensor(value):
+                shapes[node.id] = value.shape
+    said.update(file=file, line=at, shapes=[[name, list(size)] for name, size in shapes.items()])
+    return said
+
+
+def trace_file(path: str, folder: str) -> int:
+    """Runs a program; what it computed and what it raised is in the folder.
+
+    Returns 0, or 2 with a line on standard error if it cannot be read."""
+    try:
+        source, cells = _source(path)
+        recorder = Recorder()
+        code = _rewritten(recorder, path, source)
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        print(f"{path}: cannot be read as a program: {error}", file=sys.stderr)
+        return 2
+    except SyntaxError as error:
+        print(f"{path}:{error.lineno}: {error.msg}", file=sys.stderr)
+        return 2
+    beside = os.path.dirname(os.path.abspath(path))
+    sys.argv, sys.path[0] = [path], beside
+    sys.meta_path.insert(0, _Finder(recorder, beside))
+    main = types.ModuleType("__main__")
+    main.__file__ = os.path.abspath(path)
+    sys.modules["__main__"] = main
+    said: Dict[str, Any] = {"file": path, "source": source.split("\n"), "cells": cells}
+    setattr(builtins, _HOOK, recorder)
+    try:
+        exec(code, main.__dict__)
+    except SystemExit:
+        pass
+    except BaseException as error:  # whatever the user's program raises is what is told
+        files = {each.file for each in recorder.places}
+        said["raised"] = _raised(recorder, error, sorted(files))
+    sys.stdout.flush()
+    recorder.write(folder, path, said)
+    return 0
+
+
+def trace_call(function: Callable[..., Any], folder: str, *args: Any, **kwargs: Any) -> str:
+    """Calls a function as trace_file runs a program, and returns the name of its file."""
+    function = getattr(function, "forward", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        raise ae.AttnError("give a function, or a module, that is written in Python")
+    main = code.co_filename
+    recorder, undo = Recorder(), []
+    said: Dict[str, Any] = {"file": main, "source": _lines(main), "cells": []}
+    own = [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]
+    files = {each.__code__.co_filename for each in own}
+    files = {each for each in files if os.path.dirname(each) == os.path.dirname(main)}
+    made = {}
+    for file in files:
+        lines = _lines(file)
+        if lines:
+            stack = [_rewritten(recorder, file, "\n".join(lines))]
+            while stack:
+                each = stack.pop()
+                made[file, each.co_name, each.co_firstlineno] = each
+                stack += [more for more in each.co_consts if isinstance(more, types.CodeType)]
+    for each in own:
+        was = each.__code__
+        new = made.get((was.co_filename, was.co_name, was.co_firstlineno))
+        if new is not None and new.co_freevars == was.co_freevars:
+            undo.append((each, was))
+            each.__code__ = new
+    setattr(builtins, _HOOK, recorder)
+    try:
+        function(*args, **kwargs)
+    except Exception as error:
+        said["raised"] = _raised(recorder, error, sorted(files))
+    finally:
+        for each, was in undo:
+            each.__code__ = was
+        delattr(builtins, _HOOK)
+    recorder.write(folder, main, said)
+    return main
+
+
+def _lines(file: str) -> List[str]:
+    return [line.rstrip("\n") for line in linecache.getlines(file)]
+
+
+if __name__ == "__main__":
+    sys.exit(trace_file(sys.argv[2], sys.argv[1]))

@@ -1,0 +1,154 @@
+#include "attn/judge/trace/align.hpp"
+
+#include <algorithm>
+
+#include "attn/judge/trace/heads.hpp"
+
+namespace attn {
+namespace {
+
+/// The axes of an operand for axes of its result, or -1 for one that it does not have.
+std::vector<int> operand_axes(const std::vector<int>& operand, const std::vector<int>& of_result) {
+    std::vector<int> axes;
+    for (const int wanted : of_result) {
+        const auto found = std::ranges::find(operand, wanted);
+        axes.push_back(found == operand.end() ? -1 : static_cast<int>(found - operand.begin()));
+    }
+    return axes;
+}
+
+/// The numbers of a tensor that has this order of axes; `rest` are lengths that it may lack.
+Operand role_of(const std::vector<Traced>& trace, std::size_t place, const std::vector<int>& axes,
+                const Shape& rest) {
+    Shape lengths;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        lengths.push_back(axes[i] >= 0 ? trace[place].shape[static_cast<std::size_t>(axes[i])]
+                                       : rest[i]);
+    }
+    return {place, axes, arranged(trace[place], axes, lengths)};
+}
+
+class Aligner {
+public:
+    Aligner(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+            const AskedWalk& base)
+        : trace_(trace), statements_(statements), base_(base), origins_(trace) {}
+
+    std::vector<Alignment> run() {
+        std::vector<Heads> all;
+        for (const Core& core : cores_in(trace_, statements_)) all.push_back(heads_of(core));
+        std::vector<Alignment> found;
+        for (std::size_t i = 0; i < all.size();) {
+            const std::size_t count = heads_from(all, i);
+            found.push_back(alignment_of(trace_, origins_,
+                                         {all.begin() + static_cast<std::ptrdiff_t>(i),
+                                          all.begin() + static_cast<std::ptrdiff_t>(i + count)},
+                                         base_));
+            i += count;
+        }
+        return found;
+    }
+
+private:
+    Heads heads_of(const Core& core) const {
+        Heads heads{.core = core};
+        const Traced& scores = trace_[core.scores];
+        const int q = static_cast<int>(core.query_axis), k = static_cast<int>(core.key_axis);
+        const std::vector<int> rest(core.rest.begin(), core.rest.end());
+        Shape lengths;
+        for (const std::size_t axis : core.rest) lengths.push_back(scores.shape[axis]);
+        lengths.insert(lengths.end(), {1, 1});
+        const auto with = [](std::vector<int> axes, int token, int last) {
+            axes.insert(axes.end(), {token, last});
+            return axes;
+        };
+        heads.query =
+            role_of(trace_, core.query, operand_axes(core.product.a, with(rest, q, -1)), lengths);
+        heads.key =
+            role_of(trace_, core.key, operand_axes(core.product.b, with(rest, k, -1)), lengths);
+        heads.scores = steps_of_scores(trace_, core, with(rest, q, k), heads.changes);
+        if (core.sum) {
+            // The context has its own order of axes; those of the weights say which is which.
+            const auto in_context = [&](int axis) {
+                return core.sum->a[static_cast<std::size_t>(axis)];
+            };
+            std::vector<int> outer;
+            for (const int axis : rest) outer.push_back(in_context(axis));
+            const int feature = static_cast<int>(core.sum->axes_of_b(false).back());
+            heads.value =
+                role_of(trace_, *core.value,
+                        operand_axes(core.sum->b, with(outer, in_context(k), feature)), lengths);
+            heads.context =
+                role_of(trace_, *core.context, with(outer, in_context(q), feature), lengths)
+                    .numbers;
+        }
+        take_earlier_forms(heads, lengths);
+        for (Operand* each : {&heads.query, &heads.key, &heads.value}) {
+            if (each->axes.empty()) continue;
+            each->origin = origins_.of(each->numbers, each->place);
+        }
+        return heads;
+    }
+
+    /// Query and key before they were scaled, and before they were rotated.
+    void take_earlier_forms(Heads& heads, const Shape& lengths) const {
+        for (Operand* each : {&heads.query, &heads.key}) {
+            const std::optional<Before> before = scaled_before(trace_, each->place);
+            if (!before) continue;
+            *each = role_of(trace_, before->place, each->axes, lengths);
+            if (heads.scores.front().step == "scores") {
+                heads.scores.front().step = "scaled_scores";
+            }
+        }
+        const auto take = [&](Operand& role, std::optional<Operand>& rotated) {
+            const std::optional<Before> before = rotated_before(trace_, role.place);
+            if (!before) return;
+            heads.pairing = before->pairing;
+            rotated = std::move(role);
+            role = role_of(trace_, before->place, rotated->axes, lengths);
+        };
+        take(heads.query, heads.rotated_query);
+        take(heads.key, heads.rotated_key);
+    }
+
+    /// How many of these are heads of one attention: some later tensor holds all their contexts,
+    /// or they project the same input.
+    std::size_t heads_from(const std::vector<Heads>& all, std::size_t first) const {
+        const Heads& one = all[first];
+        if (!one.context) return 1;
+        std::size_t count = 1;
+        while (first + count < all.size()) {
+            const Heads& next = all[first + count];
+            const bool is_alike = next.context && next.context->shape == one.context->shape &&
+                                  trace_[next.core.weights].line == trace_[one.core.weights].line &&
+                                  trace_[next.core.weights].file == trace_[one.core.weights].file;
+            if (!is_alike) break;
+            ++count;
+        }
+        for (; count > 1; --count) {
+            std::vector<double> together;
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::vector<double>& part = all[first + i].context->all;
+                together.insert(together.end(), part.begin(), part.end());
+            }
+            const std::size_t from = *all[first + count - 1].core.context;
+            if (origins_.same_numbers(together, from, trace_.size())) return count;
+        }
+        return 1;
+    }
+
+    const std::vector<Traced>& trace_;
+    const std::vector<std::string>& statements_;
+    const AskedWalk& base_;
+    Origins origins_;
+};
+
+}  // namespace
+
+std::vector<Alignment> alignments(const std::vector<Traced>& trace,
+                                  const std::vector<std::string>& statements,
+                                  const AskedWalk& base) {
+    return Aligner(trace, statements, base).run();
+}
+
+}  // namespace attn

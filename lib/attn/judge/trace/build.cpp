@@ -1,0 +1,416 @@
+#include <algorithm>
+#include <functional>
+
+#include "attn/core/plan/given_sizes.hpp"
+#include "attn/judge/trace/heads.hpp"
+
+namespace attn {
+namespace {
+
+/// Both side by side along an axis, the second after the first.
+Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis) {
+    Arranged both{a.shape, {}, a.dtype};
+    both.shape[axis] += b.shape[axis];
+    std::size_t blocks = 1;
+    for (std::size_t i = 0; i < axis; ++i) blocks *= a.shape[i];
+    const auto part = [&](const Arranged& of, std::size_t block) {
+        const auto size = static_cast<std::ptrdiff_t>(of.all.size() / blocks);
+        const auto first = of.all.begin() + static_cast<std::ptrdiff_t>(block) * size;
+        both.all.insert(both.all.end(), first, first + size);
+    };
+    for (std::size_t block = 0; block < blocks; ++block) {
+        part(a, block);
+        part(b, block);
+    }
+    return both;
+}
+
+/// Puts an alignment together, step by step.
+class Builder {
+public:
+    Builder(const std::vector<Traced>& trace, const Origins& origins,
+            const std::vector<Heads>& heads, const AskedWalk& base)
+        : trace_(trace), origins_(origins), heads_(heads), one_(heads.front()) {
+        made_.asked.config = base.config;
+        made_.asked.said = base.said;
+    }
+
+    Alignment run() {
+        take_sizes();
+        const bool has_input = take_projections();
+        take_chains();
+        take_mask();
+        take_after();
+        SaidSettings said = made_.asked.said;
+        said.heads = said.projection = said.source = true;
+        if (has_input) {
+            config().projection = Projection::split;
+            config().weight_layout = WeightLayout::out_in;
+        } else {
+            begin_at_query(said);
+        }
+        take_given(given_, said, config());
+        said.mask = said.mask || config().mask.any();
+        made_.asked.said = said;
+        return std::move(made_);
+    }
+
+private:
+    WalkConfig& config() { return made_.asked.config; }
+
+    void take_sizes() {
+        const Shape& shape = one_.scores.front().numbers.shape;
+        queries_ = shape[shape.size() - 2];
+        keys_ = shape.back();
+        const std::size_t axes = shape.size() - 2;
+        const std::optional<Origin>& origin = one_.query.origin;
+        std::size_t outer = axes > 1 ? 1 : 0;
+        if (origin && queries_ > 0) {
+            std::size_t samples = 1, i = 0;
+            while (samples * queries_ < origin->rows() && i < axes) samples *= shape[i++];
+            if (samples * queries_ == origin->rows()) outer = i;
+        }
+        for (std::size_t i = 0; i < outer; ++i) samples_ *= shape[i];
+        has_batch_ = outer > 0;
+        each_ = element_count(shape) / samples_ / queries_ / keys_;
+        config().heads = static_cast<std::int64_t>(each_ * heads_.size());
+        made_.from = one_.core.scores;
+        made_.to = heads_.back().core.context.value_or(heads_.back().core.weights);
+    }
+
+    /// Numbers (rest..., token, last) of every head as (batch, head, token, last).
+    Arranged together(const std::function<const Arranged&(const Heads&)>& of) const {
+        std::optional<Arranged> all;
+        for (const Heads& head : heads_) {
+            Arranged part = of(head);
+            const std::size_t rows = part.shape[part.shape.size() - 2], last = part.shape.back();
+            part.shape = {samples_, part.all.size() / samples_ / rows / last, rows, last};
+            all = all ? beside(*all, part, 1) : std::move(part);
+        }
+        return *std::move(all);
+    }
+
+    /// Keeps a tensor as a step, under its label in the trace.
+    void take(const std::string& step, std::size_t place, const Arranged& numbers) {
+        const std::string& label = trace_[place].label;
+        if (made_.steps.contains(label)) return;
+        made_.asked.theirs.record(label, numbers.tensor());
+        made_.steps[label] = step;
+        made_.places[label] = place;
+        made_.from = std::min(made_.from, place);
+        made_.to = std::max(made_.to, place);
+    }
+
+    // The input and its projections.
+
+    /// Heads that are copies of one another are those of a shared key: each of them once.
+    static std::vector<std::size_t> apart(const std::vector<std::size_t>& channel,
+                                          std::size_t heads) {
+        const std::size_t features = channel.size() / heads;
+        std::vector<std::vector<std::size_t>> each;
+        for (std::size_t h = 0; h < heads; ++h) {
+            const auto first = channel.begin() + static_cast<std::ptrdiff_t>(h * features);
+            const std::vector<std::size_t> one(first,
+                                               first + static_cast<std::ptrdiff_t>(features));
+            if (std::ranges::find(each, one) == each.end()) each.push_back(one);
+        }
+        if (each.size() < heads) std::ranges::sort(each);
+        std::vector<std::size_t> all;
+        for (const auto& one : each) all.insert(all.end(), one.begin(), one.end());
+        return all;
+    }
+
+    bool take_projections() {
+        const auto has_origin = [](const Operand& role) { return role.origin.has_value(); };
+        const bool all = std::ranges::all_of(heads_, [&](const Heads& head) {
+            return has_origin(head.query) && has_origin(head.key) && has_origin(head.value);
+        });
+        if (!all) return false;
+        const Arranged x = origins_.input(*one_.query.origin);
+        const Arranged memory = origins_.input(*one_.key.origin);
+        if (origins_.input(*one_.value.origin).all != memory.all) return false;
+        const bool is_cross = memory.all != x.all;
+        give("x", x, one_.query.origin->x);
+        if (is_cross) give("memory", memory, one_.key.origin->x);
+        project("query", &Heads::query);
+        project("key", &Heads::key);
+        project("value", &Heads::value);
+        return true;
+    }
+
+    void give(const std::string& name, Arranged numbers, std::size_t place) {
+        const std::size_t width = numbers.shape.back();
+        const std::size_t rows = numbers.all.size() / width;
+        numbers.shape = has_batch_ ? Shape{samples_, rows / samples_, width} : Shape{rows, width};
+        given_.record(name, numbers.tensor());
+        made_.beside[place].push_back(name);
+        made_.from = std::min(made_.from, place);
+    }
+
+    void project(const std::string& role, Operand Heads::*member) {
+        std::optional<Arranged> w, b, projected;
+        for (const Heads& head : heads_) {
+            const Origin& origin = *(head.*member).origin;
+            const std::vector<std::size_t> channels =
+                origin.channel.empty() ? all_channels(origin) : apart(origin.channel, each_);
+            const auto add = [](std::optional<Arranged>& all, const Arranged& more,
+                                std::size_t axis) { all = all ? beside(*all, more, axis) : more; };
+            add(w, origins_.matrix(origin, channels), 0);
+            if (origin.b) add(b, origins_.bias(origin, channels), 0);
+            Arranged made = origins_.output(origin, channels);
+            made.shape = {samples_, origin.rows() / samples_, channels.size()};
+            add(projected, made, 2);
+        }
+        const Operand& one = one_.*member;
+        const std::size_t width = one.numbers.shape.back();
+        const std::size_t shared = projected->shape[2] / width;
+        const auto heads = static_cast<std::size_t>(config().heads);
+        if (role == "key" && shared < heads && heads % shared == 0) {
+            config().kv_heads = static_cast<std::int64_t>(shared);
+        }
+        given_.record("w_" + role, w->tensor());
+        if (b) given_.record("b_" + role, b->tensor());
+        const std::string step = "projected_" + role;
+        const auto place = origins_.same_numbers(projected->all, one.origin->result, one.place);
+        if (place) {
+            take(step, *place, *projected);
+        } else if (one.origin->result != one.place) {
+            made_.beside[one.origin->result].push_back(step);
+        }
+    }
+
+    /// Without an input the walk begins at query, key and value.
+    void begin_at_query(SaidSettings& said) {
+        Ledger start;
+        for (const auto& [label, step] : made_.steps) {
+            if (step == "query" || step == "key" || step == "value") {
+                start.record(step, made_.asked.theirs[label]);
+            } else if (step == "weights" || step == "scores") {
+                start.record(step, made_.asked.theirs[label]);
+            }
+        }
+        const bool has_all = start.has("query") && start.has("key") && start.has("value");
+        if (has_all) {
+            made_.takes_projections = true;
+            take_direct_sizes(start, said, config());
+            return;
+        }
+        for (const auto& entry : start.entries())
+            config().parameters.record(entry.name, entry.tensor);
+        take_direct(start, {}, config());
+    }
+
+    // Query, key and value, and the scores.
+
+    void take_chains() {
+        const auto numbers = [](Operand Heads::*member) {
+            return
+                [member](const Heads& head) -> const Arranged& { return (head.*member).numbers; };
+        };
+        const auto take_role = [&](const std::string& role, Operand Heads::*member) {
+            const Operand& one = one_.*member;
+            if (one.axes.empty()) return;
+            const Arranged all = together(numbers(member));
+            const std::size_t heads = all.shape[1];
+            const std::size_t shared = role == "query" || !config().kv_heads
+                                           ? heads
+                                           : static_cast<std::size_t>(*config().kv_heads);
+            if (shared == heads) {
+                take(role, one.place, all);
+                return;
+            }
+            take("repeated_" + role, one.place, all);
+            take_shared(role, one, all, shared);
+        };
+        take_role("query", &Heads::query);
+        take_role("key", &Heads::key);
+        take_role("value", &Heads::value);
+        if (one_.pairing && !config().rotary.pairing) {
+            config().rotary.pairing = one_.pairing;
+            take_rotated("query", &Heads::rotated_query);
+            take_rotated("key", &Heads::rotated_key);
+        }
+        for (std::size_t i = 0; i < one_.scores.size(); ++i) {
+            const bool all = std::ranges::all_of(heads_, [&](const Heads& head) {
+                return i < head.scores.size() && head.scores[i].step == one_.scores[i].step;
+            });
+            if (!all) continue;
+            take(one_.scores[i].step, one_.scores[i].place,
+                 together(
+                     [i](const Heads& head) -> const Arranged& { return head.scores[i].numbers; }));
+        }
+        if (one_.context) {
+            take("context", *one_.core.context,
+                 together([](const Heads& head) -> const Arranged& { return *head.context; }));
+        }
+        if (one_.changes.softcap != 0 && config().softcap == 0) {
+            config().softcap = one_.changes.softcap;
+        }
+        if (one_.changes.added && !config().position_bias) {
+            Arranged bias =
+                together([](const Heads& head) -> const Arranged& { return *head.changes.added; });
+            config().position_bias = PositionBias();
+            config().position_bias->kind = PositionBias::Kind::file;
+            config().position_bias->given = broadcast(std::move(bias)).tensor();
+        }
+    }
+
+    void take_rotated(const std::string& role, std::optional<Operand> Heads::*member) {
+        if (!(one_.*member)) return;
+        take("rotated_" + role, (one_.*member)->place,
+             together([member](const Heads& head) -> const Arranged& {
+                 return (head.*member)->numbers;
+             }));
+    }
+
+    /// The key of each group before it was repeated.
+    void take_shared(const std::string& role, const Operand& one, const Arranged& repeated,
+                     std::size_t shared) {
+        const std::size_t heads = repeated.shape[1];
+        const std::vector<std::size_t>& channel = one.origin->channel;
+        const std::vector<std::size_t> once = apart(channel, heads);
+        const std::size_t features = channel.size() / heads;
+        const std::size_t block = repeated.shape[2] * repeated.shape[3];
+        Arranged numbers{
+            {samples_, shared, repeated.shape[2], repeated.shape[3]}, {}, repeated.dtype};
+        for (std::size_t b = 0; b < samples_; ++b) {
+            for (std::size_t g = 0; g < shared; ++g) {
+                std::size_t h = 0;
+                while (channel[h * features] != once[g * features]) ++h;
+                const auto first =
+                    repeated.all.begin() + static_cast<std::ptrdiff_t>((b * heads + h) * block);
+                numbers.all.insert(numbers.all.end(), first,
+                                   first + static_cast<std::ptrdiff_t>(block));
+            }
+        }
+        if (const auto place = origins_.same_numbers(numbers.all, one.origin->result, one.place)) {
+            take(role, *place, numbers);
+        }
+    }
+
+    // The mask.
+
+    void take_mask() {
+        if (made_.asked.said.mask) return;
+        const std::optional<Arranged> hidden = hidden_cells(one_.scores);
+        const bool is_square = queries_ == keys_ && keys_ > 1;
+        if (is_square && (has_causal_tensor() || (hidden && is_nearly_causal(*hidden)))) {
+            config().mask.causal = true;
+            return;
+        }
+        if (!hidden) return;
+        Arranged all = *hidden;
+        all.shape = {samples_, all.all.size() / samples_ / queries_ / keys_, queries_, keys_};
+        if (heads_.size() > 1) return;
+        all.dtype = DType::boolean;
+        const Arranged mask = broadcast(std::move(all));
+        Array<bool> cells = empty_array<bool>(mask.shape);
+        std::ranges::transform(mask.all, cells.data(), [](double cell) { return cell != 0; });
+        config().mask.given = Tensor(mask.tensor().axes(), std::move(cells));
+    }
+
+    /// True if the program has a tensor that is a causal mask, before the weights.
+    bool has_causal_tensor() const {
+        for (std::size_t i = 0; i < one_.core.softmaxed; ++i) {
+            const Traced& each = trace_[i];
+            if (each.all.size() != keys_ * keys_ || each.shape.back() != keys_) continue;
+            const Arranged square{{keys_, keys_}, each.all, DType::float32};
+            if (is_causal(square.tensor())) return true;
+        }
+        return false;
+    }
+
+    /// True if the hidden cells are those after the diagonal, with it or one less, or the others.
+    bool is_nearly_causal(const Arranged& hidden) const {
+        for (const bool turned : {false, true}) {
+            for (const int shift : {0, 1, -1, 2}) {
+                bool fits = true;
+                for (std::size_t i = 0; i < hidden.all.size() && fits; ++i) {
+                    const auto query = static_cast<int>(i / keys_ % queries_);
+                    const auto key = static_cast<int>(i % keys_);
+                    const bool later = turned ? key + shift < query + 1 : key + shift > query;
+                    fits = later == (hidden.all[i] != 0);
+                }
+                if (fits) return true;
+            }
+        }
+        return false;
+    }
+
+    /// (batch, head, query, key) with the axes alone that the walk has.
+    Arranged broadcast(Arranged all) const {
+        Shape shape;
+        if (has_batch_) shape.push_back(samples_);
+        if (all.shape[1] > 1) {
+            shape.push_back(all.shape[1]);
+        } else if (has_batch_ && made_.asked.config.heads > 1) {
+            shape.push_back(1);
+        }
+        shape.insert(shape.end(), {queries_, keys_});
+        all.shape = shape;
+        return all;
+    }
+
+    // After the context.
+
+    void take_after() {
+        if (!one_.context) return;
+        const Arranged context =
+            together([](const Heads& head) -> const Arranged& { return *head.context; });
+        const std::size_t width = context.shape[1] * context.shape[3];
+        const std::size_t first = *one_.core.context;
+        const std::size_t end = std::min(trace_.size(), *heads_.back().core.context + 40);
+        std::vector<std::size_t> forms{first};
+        std::optional<std::size_t> merged;
+        for (std::size_t i = first + 1; i < end; ++i) {
+            const auto same = origins_.same_numbers(context.all, i, i + 1);
+            if (!same) continue;
+            forms.push_back(i);
+            if (trace_[i].shape.back() == width) merged = i;
+        }
+        if (merged && context.shape[1] > 1) {
+            const Arranged numbers{
+                {samples_, queries_, width}, trace_[*merged].all, trace_[*merged].dtype};
+            take("merged", *merged, numbers);
+        }
+        for (std::size_t i = first + 1; i < end; ++i) {
+            for (const std::size_t form : forms) {
+                if (form < i && take_output(i, form, width)) return;
+            }
+        }
+    }
+
+    bool take_output(std::size_t place, std::size_t from, std::size_t width) {
+        const std::optional<Origin> origin = origins_.product_at(place, from);
+        if (!origin || origin->rows() != samples_ * queries_) return false;
+        const Arranged w = origins_.matrix(*origin, all_channels(*origin));
+        if (w.shape[1] != width) return false;
+        given_.record("w_output", w.tensor());
+        if (origin->b) {
+            given_.record("b_output", origins_.bias(*origin, all_channels(*origin)).tensor());
+        }
+        Arranged output = origins_.output(*origin, all_channels(*origin));
+        output.shape = {samples_, queries_, origin->channels};
+        take("output", place, output);
+        return true;
+    }
+
+    const std::vector<Traced>& trace_;
+    const Origins& origins_;
+    const std::vector<Heads>& heads_;
+    const Heads& one_;
+    std::size_t samples_ = 1, queries_ = 0, keys_ = 0;
+    std::size_t each_ = 1;  ///< heads of one core
+    bool has_batch_ = false;
+    Ledger given_{};
+    Alignment made_{};
+};
+
+}  // namespace
+
+Alignment alignment_of(const std::vector<Traced>& trace, const Origins& origins,
+                       const std::vector<Heads>& heads, const AskedWalk& base) {
+    return Builder(trace, origins, heads, base).run();
+}
+
+}  // namespace attn

@@ -1,0 +1,276 @@
+#include "attn/judge/trace/cores.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace attn {
+namespace {
+
+bool is_finite(const Traced& tensor) {
+    return std::ranges::all_of(tensor.all, [](double number) { return std::isfinite(number); });
+}
+
+/// True if all numbers are one, as of a tensor that is still to be filled.
+bool is_constant(const Traced& tensor) {
+    return std::ranges::all_of(tensor.all,
+                               [&](double number) { return number == tensor.all.front(); });
+}
+
+/// The step that a variable is called as: the first that its name stands for.
+std::string called(const Traced& tensor) {
+    if (!tensor.is_variable()) return {};
+    const std::vector<std::string> steps = known_steps(tensor.name);
+    return steps.empty() ? std::string() : steps.front();
+}
+
+bool is_called(const Traced& tensor, const char* role) { return called(tensor).ends_with(role); }
+
+/// Finds cores, each from its softmax on.
+class Finder {
+public:
+    Finder(const std::vector<Traced>& trace, const std::vector<std::string>& statements)
+        : trace_(trace), statements_(statements) {
+        for (std::size_t i = 0; i < trace.size(); ++i) {
+            const bool is_float =
+                trace[i].dtype != DType::int64 && trace[i].dtype != DType::boolean;
+            usable_.push_back(is_float && trace[i].rank() >= 2 && is_finite(trace[i]) &&
+                              !is_constant(trace[i]));
+        }
+    }
+
+    std::vector<Core> run() {
+        std::vector<Core> found;
+        std::set<std::size_t> used;
+        for (std::size_t w = 0; w < trace_.size() && found.size() < most_cores; ++w) {
+            if (used.contains(w) || !may_be_weights(w)) continue;
+            if (std::optional<Core> core = from(w)) {
+                // A later copy of these weights, or the passes of a loop as one, is the same core.
+                const bool is_known = std::ranges::any_of(found, [&](const Core& each) {
+                    return each.scores == core->scores || each.weights == core->weights;
+                });
+                for (std::size_t i = w; i <= core->weights; ++i) {
+                    if (trace_[i].shape == trace_[w].shape) used.insert(i);
+                }
+                if (!is_known) found.push_back(*std::move(core));
+            }
+        }
+        return without_parts(std::move(found));
+    }
+
+private:
+    static constexpr std::size_t most_cores = 64;
+
+    /// How surely these are weights, in points.
+    bool may_be_weights(std::size_t w) const {
+        const Traced& tensor = trace_[w];
+        const bool is_float = tensor.dtype != DType::int64 && tensor.dtype != DType::boolean;
+        if (tensor.rank() < 2 || !is_float || is_constant(tensor)) return false;
+        int points = 0;
+        const bool says_so = lower(statements_[w]).find("softmax") != std::string::npos ||
+                             lower(tensor.name).find("softmax") != std::string::npos;
+        if (says_so) points += 2;
+        if (called(tensor) == "weights") points += 2;
+        if (sums_to_one(tensor, tensor.rank() - 1)) {
+            points += 3;
+        } else {
+            for (std::size_t axis = 0; axis + 1 < tensor.rank(); ++axis) {
+                if (sums_to_one(tensor, axis)) points = std::max(points + 2, 3);
+            }
+        }
+        return points >= 2;
+    }
+
+    /// The places of operands before a time, variables first, the latest of them first.
+    std::vector<std::size_t> operands(std::size_t before) const {
+        std::vector<std::size_t> places, others;
+        for (std::size_t i = before; i-- > 0;) {
+            if (!usable_[i]) continue;
+            (trace_[i].is_variable() ? places : others).push_back(i);
+        }
+        places.insert(places.end(), others.begin(), others.end());
+        return places;
+    }
+
+    struct Product {
+        std::size_t a, b;
+        Contraction axes;
+    };
+
+    std::optional<Product> product_at(std::size_t p) const {
+        const std::vector<std::size_t> from = operands(p);
+        for (const std::size_t a : from) {
+            for (const std::size_t b : from) {
+                if (!may_make(trace_[p], trace_[a], trace_[b])) continue;
+                const auto axes = contraction_of(trace_[p], trace_[a], trace_[b], nullptr, true);
+                if (axes && !axes->axes_of_a(false).empty() && !axes->axes_of_b(false).empty()) {
+                    return Product{a, b, *axes};
+                }
+            }
+        }
+        return std::nullopt;
+    }
+
+    /// A cheap test of sizes: a result of a sum has fewer numbers than the products that it adds.
+    static bool may_make(const Traced& result, const Traced& a, const Traced& b) {
+        const std::size_t all = a.all.size() * b.all.size();
+        return all >= result.all.size() && all % result.all.size() == 0;
+    }
+
+    /// context = weights . value, the first after the weights.
+    bool find_context(Core& core, std::size_t last) const {
+        for (std::size_t w = core.softmaxed; w < last; ++w) {
+            if (trace_[w].shape != trace_[core.softmaxed].shape || !usable_[w]) continue;
+            for (std::size_t c = w + 1; c < std::min(trace_.size(), w + 60); ++c) {
+                if (!usable_[c]) continue;
+                for (const std::size_t v : operands(c)) {
+                    if (v == w || trace_[v].shape == trace_[w].shape) continue;
+                    if (!may_make(trace_[c], trace_[w], trace_[v])) continue;
+                    if (take_context(core, w, v, c)) return true;
+                }
+            }
+            for (std::size_t c = w + 1; c < std::min(trace_.size(), w + 60); ++c) {
+                if (!usable_[c]) continue;
+                for (const std::size_t v : operands(c)) {  // values as long as there are keys
+                    if (v != w && trace_[v].shape == trace_[w].shape && v < core.scores &&
+                        take_context(core, w, v, c)) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+
+    bool take_context(Core& core, std::size_t w, std::size_t v, std::size_t c) const {
+        const auto sum = contraction_of(trace_[c], trace_[w], trace_[v], nullptr, false);
+        if (!sum || sum->axes_of_b(false).empty() || sum->axes_of_a(false).empty()) return false;
+        if (std::ranges::count_if(sum->a, [](int axis) { return axis < 0; }) != 1) return false;
+        core.weights = w;
+        core.value = v;
+        core.context = c;
+        core.sum = sum;
+        return true;
+    }
+
+    std::optional<Core> from(std::size_t w) const {
+        Core core{};
+        core.softmaxed = core.weights = w;
+        std::optional<Product> product;
+        for (std::size_t p = w; p-- > 0 && !product;) {
+            if (trace_[p].shape == trace_[w].shape && usable_[p]) product = product_at(p);
+            if (product) core.scores = p;
+        }
+        // Scores may themselves be what is called so, with no softmax between.
+        if (!product) return std::nullopt;
+        const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
+        const bool is_sure = sums_to_one(trace_[w], trace_[w].rank() - 1);
+        if (!has_context && !is_sure) return std::nullopt;
+        // A name alone may be that of scores: the softmax is the first whose rows sum to 1.
+        if (has_context) {
+            while (core.softmaxed < core.weights && !is_softmaxed(core.softmaxed, w)) {
+                ++core.softmaxed;
+            }
+        }
+        // Weights and scores have one order of axes.
+        const auto key_axis =
+            has_context ? std::ranges::find_if(core.sum->a, [](int axis) { return axis < 0; }) -
+                              core.sum->a.begin()
+                        : static_cast<std::ptrdiff_t>(trace_[w].rank()) - 1;
+        core.key_axis = static_cast<std::size_t>(key_axis);
+        if (!take_roles(core, *product)) return std::nullopt;
+        return core;
+    }
+
+    bool is_softmaxed(std::size_t place, std::size_t like) const {
+        const Traced& tensor = trace_[place];
+        bool sums = false;
+        for (std::size_t axis = 0; axis < tensor.rank() && !sums; ++axis) {
+            sums = sums_to_one(tensor, axis);
+        }
+        return sums && tensor.shape == trace_[like].shape;
+    }
+
+    /// Decides which operand of the scores is the key: the one with the axis that is summed with
+    /// the values, unless the names of both say otherwise.
+    bool take_roles(Core& core, Product product) const {
+        const auto has = [](const std::vector<std::size_t>& axes, std::size_t axis) {
+            return std::ranges::find(axes, axis) != axes.end();
+        };
+        if (has(product.axes.axes_of_a(false), core.key_axis)) {
+            std::swap(product.a, product.b);
+            std::swap(product.axes.a, product.axes.b);
+        }
+        const std::vector<std::size_t> keys = product.axes.axes_of_b(false);
+        std::vector<std::size_t> queries = product.axes.axes_of_a(false);
+        if (!has(keys, core.key_axis)) return false;
+        core.query_axis = queries.back();
+        const bool is_crossed = is_called(trace_[product.a], "key") &&
+                                is_called(trace_[product.b], "query") && queries.size() == 1 &&
+                                keys.size() == 1;
+        if (is_crossed) {
+            std::swap(product.a, product.b);
+            std::swap(product.axes.a, product.axes.b);
+        }
+        core.query = product.a;
+        core.key = product.b;
+        core.product = product.axes;
+        for (std::size_t axis = 0; axis < trace_[core.scores].rank(); ++axis) {
+            if (axis != core.query_axis && axis != core.key_axis) core.rest.push_back(axis);
+        }
+        return true;
+    }
+
+    /// Passes one by one say more than the same joined; rows of a loop are only seen joined.
+    std::vector<Core> without_parts(std::vector<Core> found) const {
+        std::vector<Core> kept;
+        for (const Core& each : found) {
+            const Traced& weights = trace_[each.weights];
+            const bool is_again =
+                weights.is_joined && std::ranges::any_of(found, [&](const Core& other) {
+                    const Traced& theirs = trace_[other.weights];
+                    return !theirs.is_joined && theirs.line == weights.line &&
+                           theirs.file == weights.file;
+                });
+            if (!is_again) kept.push_back(each);
+        }
+        return kept;
+    }
+
+    const std::vector<Traced>& trace_;
+    const std::vector<std::string>& statements_;
+    std::vector<bool> usable_;
+};
+
+}  // namespace
+
+bool sums_to_one(const Traced& tensor, std::size_t axis) {
+    const Shape strides = row_strides(tensor.shape);
+    const std::size_t length = tensor.shape[axis], step = strides[axis];
+    const double slack = std::max(1e-4, 4 * unit_of(tensor.dtype) * static_cast<double>(length));
+    bool has_row = false;
+    if (length < 2) return false;
+    for (std::size_t i = 0; i < tensor.all.size(); ++i) {
+        if (i / step % length != 0) continue;
+        double sum = 0, least = 0;
+        for (std::size_t k = 0; k < length; ++k) {
+            sum += tensor.all[i + k * step];
+            least = std::min(least, tensor.all[i + k * step]);
+        }
+        if (std::isnan(sum)) continue;
+        if (least < 0 || std::abs(sum - 1) > slack) return false;
+        has_row = true;
+    }
+    return has_row;
+}
+
+std::vector<Core> cores_in(const std::vector<Traced>& trace,
+                           const std::vector<std::string>& statements) {
+    return Finder(trace, statements).run();
+}
+
+}  // namespace attn

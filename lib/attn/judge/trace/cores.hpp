@@ -1,0 +1,36 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/judge/trace/product.hpp"
+#include "attn/judge/trace/trace.hpp"
+
+namespace attn {
+
+/// The tensors at the heart of one attention in a trace: scores = query . key, weights, and
+/// context = weights . value. Indices are places in the trace.
+struct Core {
+    std::size_t query, key, scores;
+    std::size_t softmaxed;  ///< what softmax gave
+    std::size_t weights;    ///< what meets the values; the same unless changed after it
+    std::optional<std::size_t> value, context;
+    Contraction product;               ///< of scores, a being the query
+    std::optional<Contraction> sum;    ///< of context, a being the weights
+    std::size_t query_axis, key_axis;  ///< of scores and weights
+    std::vector<std::size_t> rest;     ///< the other axes of scores: batch, heads
+};
+
+/// The attentions of a trace, in the order of time. `statements` holds the source of the line of
+/// each tensor, empty if it is not known: a line that has the word softmax is a hint.
+///
+/// A softmax is found by its numbers: rows that sum to 1 between a product and another one. Names
+/// and words are hints; they decide which operand is the query if its name and that of the key
+/// both say so.
+std::vector<Core> cores_in(const std::vector<Traced>& trace,
+                           const std::vector<std::string>& statements);
+
+/// Whether numbers along an axis are at least 0 and sum to 1; rows of nan do not count.
+bool sums_to_one(const Traced& tensor, std::size_t axis);
+
+}  // namespace attn

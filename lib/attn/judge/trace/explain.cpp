@@ -1,0 +1,111 @@
+#include "attn/judge/trace/explain.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "attn/core/settings/settings.hpp"
+#include "attn/ground/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+LineVerdict verdict_of(const StepVerdict& row, const Finding* finding) {
+    if (row.local == Verdict::not_compared) return LineVerdict::not_judged;
+    if (row.local == Verdict::right) {
+        return row.global == Verdict::right ? LineVerdict::right : LineVerdict::follows;
+    }
+    if (row.harmless || (finding != nullptr && finding->harmless)) return LineVerdict::harmless;
+    return finding != nullptr && finding->mistake() != nullptr ? LineVerdict::wrong
+                                                               : LineVerdict::unknown;
+}
+
+/// The settings of a walk that differ from the default, as flags.
+std::string settings_text(const Plan& plan) {
+    std::string text;
+    for (const char* name : {"heads", "kv-heads", "head-dim", "mask", "scale", "rope", "softcap"}) {
+        const Setting& setting = find_setting(name);
+        const std::string value =
+            setting.text != nullptr ? setting.text(plan.config) : std::string();
+        if (!value.empty()) text += (text.empty() ? "--" : " --") + setting.name + " " + value;
+    }
+    return text;
+}
+
+/// Adds the lines of the steps that were judged, and of those that were not.
+void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
+               ExplainedAttention& made) {
+    std::map<std::size_t, ExplainedLine> lines;
+    const auto line_at = [&](std::size_t place) -> ExplainedLine& {
+        const Traced& each = trace[place];
+        const auto [at, is_new] = lines.try_emplace(place);
+        if (is_new) at->second = {each.file, each.line, each.name, {}, each.shape};
+        return at->second;
+    };
+    for (const auto& [place, steps] : alignment.beside) {
+        ExplainedLine& line = line_at(place);
+        line.steps.insert(line.steps.end(), steps.begin(), steps.end());
+    }
+    for (const auto& [label, step] : alignment.steps) {
+        ExplainedLine& line = line_at(alignment.places.at(label));
+        line.steps.push_back(step);
+        const auto row =
+            std::ranges::find(made.diagnosis.steps, label, &StepVerdict::theirs_name);
+        const auto skipped = std::ranges::find(made.diagnosis.skipped, label, &Skipped::name);
+        if (row == made.diagnosis.steps.end()) {
+            const bool is_given = alignment.takes_projections && step != "weights";
+            line.verdict = is_given ? LineVerdict::right : LineVerdict::not_judged;
+            if (skipped != made.diagnosis.skipped.end()) line.reason = skipped->reason;
+            continue;
+        }
+        line.steps.back() = row->name;
+        const auto finding = std::ranges::find_if(
+            made.diagnosis.findings, [&](const Finding& each) { return each.step == row->name; });
+        line.finding = finding == made.diagnosis.findings.end() ? nullptr : &*finding;
+        line.verdict = verdict_of(*row, line.finding);
+    }
+    for (auto& [place, line] : lines) made.lines.push_back(std::move(line));
+}
+
+}  // namespace
+
+bool Explanation::has_mistake() const {
+    return std::ranges::any_of(attentions, [](const ExplainedAttention& each) {
+        return std::ranges::any_of(each.lines, [](const ExplainedLine& line) {
+            return line.verdict == LineVerdict::wrong || line.verdict == LineVerdict::unknown;
+        });
+    });
+}
+
+bool Explanation::is_right() const {
+    return !attentions.empty() && !has_mistake() &&
+           std::ranges::all_of(attentions, [](const ExplainedAttention& each) {
+               return !each.is_open && each.diagnosis.judges_a_step();
+           });
+}
+
+Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                    const AskedWalk& base, const DiagnoseOptions& options) {
+    Explanation made;
+    std::set<std::size_t> taken;
+    for (const Alignment& each : alignments(trace, statements, base)) {
+        ExplainedAttention& attention = made.attentions.emplace_back();
+        DiagnoseOptions of_this = options;
+        of_this.steps = each.steps;
+        of_this.takes_projections = each.takes_projections;
+        const Plan plan = resolve(each.asked.config);
+        FittingDiagnosis fitting = diagnose_as_it_fits(each.asked, plan, of_this);
+        attention.diagnosis = std::move(fitting.diagnosis);
+        attention.is_open = fitting.is_open || !attention.diagnosis.open.empty();
+        attention.settings = settings_text(attention.diagnosis.plan.value_or(plan));
+        add_lines(each, trace, attention);
+        for (std::size_t i = each.from; i <= each.to; ++i) taken.insert(trace[i].line);
+    }
+    std::set<std::size_t> others;
+    for (const Traced& each : trace) {
+        if (!taken.contains(each.line) && each.file.empty()) others.insert(each.line);
+    }
+    made.passed_over.assign(others.begin(), others.end());
+    return made;
+}
+
+}  // namespace attn

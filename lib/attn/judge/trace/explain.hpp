@@ -1,0 +1,57 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "attn/judge/diagnose/diagnose.hpp"
+#include "attn/judge/trace/align.hpp"
+
+namespace attn {
+
+/// What is said of a line.
+enum class LineVerdict {
+    right,
+    follows,   ///< wrong numbers, made right from those before
+    wrong,     ///< a known mistake
+    harmless,  ///< it differs, and the results are still correct
+    unknown,   ///< it differs, and no known mistake explains it
+    not_judged,
+};
+
+/// A line of a program that computes steps of attention.
+struct ExplainedLine {
+    std::string file;  ///< empty for the main program
+    std::size_t line = 0;
+    std::string name;  ///< the variable or the expression
+    std::vector<std::string> steps;
+    Shape shape;
+    LineVerdict verdict = LineVerdict::right;
+    const Finding* finding = nullptr;  ///< in the diagnosis of its attention
+    std::string reason{};              ///< why it was not judged
+};
+
+/// One attention of a program: its lines in the order of time, and the diagnosis behind them.
+struct ExplainedAttention {
+    Diagnosis diagnosis;
+    std::vector<ExplainedLine> lines;
+    std::string settings;  ///< of the walk, as flags
+    bool is_open = false;  ///< a question is left to the user
+};
+
+/// A program, line by line.
+struct Explanation {
+    std::vector<ExplainedAttention> attentions;
+    /// Lines with tensors that belong to no attention.
+    std::vector<std::size_t> passed_over;
+
+    bool has_mistake() const;
+    /// A step was computed by this program and judged, and nothing is open.
+    bool is_right() const;
+};
+
+/// Finds the attentions in a trace, judges each, and says which line computes which step.
+///
+/// `statements` as cores_in; `base` is the walk that flags describe.
+Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                    const AskedWalk& base, const DiagnoseOptions& options);
+
+}  // namespace attn

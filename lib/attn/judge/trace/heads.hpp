@@ -1,0 +1,27 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "attn/judge/trace/align.hpp"
+#include "attn/judge/trace/cores.hpp"
+#include "attn/judge/trace/roles.hpp"
+#include "attn/judge/trace/scores.hpp"
+
+namespace attn {
+
+/// One head, or all heads of one attention, in our order of axes (rest..., token, ...).
+struct Heads {
+    Core core{};
+    Operand query{}, key{}, value{};
+    std::optional<Operand> rotated_query{}, rotated_key{};
+    std::optional<Pairing> pairing{};
+    std::vector<ScoreStep> scores{};  ///< from scores to weights
+    ScoreChanges changes{};
+    std::optional<Arranged> context{};
+};
+
+/// Puts an alignment together from the heads of one attention, which have the same shapes.
+Alignment alignment_of(const std::vector<Traced>& trace, const Origins& origins,
+                       const std::vector<Heads>& heads, const AskedWalk& base);
+
+}  // namespace attn

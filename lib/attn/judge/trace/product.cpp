@@ -1,0 +1,200 @@
+#include "attn/judge/trace/product.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/ground/tensor/slice.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::size_t most_summed = 2;
+
+/// Tries the assignments of axes, one after the other, until one gives the numbers.
+class Search {
+public:
+    Search(const Traced& result, const Traced& a, const Traced& b, const Traced* bias,
+           bool may_have_factor)
+        : result_(result),
+          a_(a),
+          b_(b),
+          bias_(bias),
+          may_have_factor_(may_have_factor),
+          strides_a_(row_strides(a.shape)),
+          strides_b_(row_strides(b.shape)),
+          unit_(std::max({unit_of(result.dtype), unit_of(a.dtype), unit_of(b.dtype)})) {
+        found_.has_bias = bias != nullptr;
+    }
+
+    std::optional<Contraction> run() { return assign_a(0) ? std::optional(found_) : std::nullopt; }
+
+private:
+    bool is_free(const std::vector<int>& taken, int axis) const {
+        return std::ranges::find(taken, axis) == taken.end();
+    }
+
+    bool assign_a(std::size_t i) {
+        if (i == a_.rank()) return !summed_.empty() && assign_b(0);
+        for (std::size_t axis = 0; axis < result_.rank(); ++axis) {
+            const int to = static_cast<int>(axis);
+            if (result_.shape[axis] != a_.shape[i] || !is_free(found_.a, to)) continue;
+            found_.a.push_back(to);
+            if (assign_a(i + 1)) return true;
+            found_.a.pop_back();
+        }
+        if (summed_.size() == most_summed) return false;
+        summed_.push_back(i);
+        found_.a.push_back(-static_cast<int>(summed_.size()));
+        if (assign_a(i + 1)) return true;
+        found_.a.pop_back();
+        summed_.pop_back();
+        return false;
+    }
+
+    bool assign_b(std::size_t i) {
+        if (i == b_.rank()) return covers() && holds();
+        for (std::size_t which = 0; which < summed_.size(); ++which) {
+            const int to = -static_cast<int>(which) - 1;
+            if (a_.shape[summed_[which]] != b_.shape[i] || !is_free(found_.b, to)) continue;
+            found_.b.push_back(to);
+            if (assign_b(i + 1)) return true;
+            found_.b.pop_back();
+        }
+        for (std::size_t axis = 0; axis < result_.rank(); ++axis) {
+            const int to = static_cast<int>(axis);
+            if (result_.shape[axis] != b_.shape[i] || !is_free(found_.b, to)) continue;
+            found_.b.push_back(to);
+            if (assign_b(i + 1)) return true;
+            found_.b.pop_back();
+        }
+        return false;
+    }
+
+    /// True if each axis of the result comes from an operand and each sum runs over both.
+    bool covers() const {
+        for (std::size_t which = 0; which < summed_.size(); ++which) {
+            if (is_free(found_.b, -static_cast<int>(which) - 1)) return false;
+        }
+        for (std::size_t axis = 0; axis < result_.rank(); ++axis) {
+            const int to = static_cast<int>(axis);
+            if (result_.shape[axis] > 1 && is_free(found_.a, to) && is_free(found_.b, to)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    struct Sum {
+        double sum = 0, magnitude = 0;
+    };
+
+    /// The sum of products at one cell of the result.
+    Sum at(const std::vector<std::size_t>& cell) const {
+        std::size_t from_a = 0, from_b = 0;
+        std::size_t steps_a[most_summed] = {}, steps_b[most_summed] = {};
+        std::size_t lengths[most_summed] = {1, 1};
+        for (std::size_t i = 0; i < a_.rank(); ++i) {
+            const int to = found_.a[i];
+            if (to >= 0) from_a += cell[static_cast<std::size_t>(to)] * strides_a_[i];
+            if (to < 0) {
+                steps_a[-to - 1] = strides_a_[i];
+                lengths[-to - 1] = a_.shape[i];
+            }
+        }
+        for (std::size_t i = 0; i < b_.rank(); ++i) {
+            const int to = found_.b[i];
+            if (to >= 0) from_b += cell[static_cast<std::size_t>(to)] * strides_b_[i];
+            if (to < 0) steps_b[-to - 1] = strides_b_[i];
+        }
+        Sum made;
+        for (std::size_t i = 0; i < lengths[0]; ++i) {
+            for (std::size_t j = 0; j < lengths[1]; ++j) {
+                const double product = a_.all[from_a + i * steps_a[0] + j * steps_a[1]] *
+                                       b_.all[from_b + i * steps_b[0] + j * steps_b[1]];
+                made.sum += product;
+                made.magnitude += std::abs(product);
+            }
+        }
+        return made;
+    }
+
+    double bias_at(std::size_t flat) const {
+        return bias_ == nullptr ? 0 : bias_->all[flat % bias_->all.size()];
+    }
+
+    bool holds() {
+        constexpr std::size_t most_cells = 400;
+        const std::size_t count = result_.all.size();
+        // A step without a common divisor with most sizes reaches cells of all rows and columns.
+        const std::size_t cells = std::min(count, most_cells);
+        const std::size_t step = count <= most_cells ? 1 : count / most_cells * 2 + 1;
+        double factor = 1;
+        if (may_have_factor_) {
+            double largest = 0;
+            for (std::size_t i = 0; i < std::min<std::size_t>(cells, 8); ++i) {
+                const std::size_t flat = i * step % count;
+                const Sum made = at(indices_of(flat, result_.shape));
+                if (std::abs(made.sum) <= largest) continue;
+                largest = std::abs(made.sum);
+                factor = result_.all[flat] / made.sum;
+            }
+            if (!(std::abs(factor) > 1e-6) || !std::isfinite(factor)) return false;
+            if (std::abs(factor - 1) < 64 * unit_) factor = 1;
+        }
+        std::size_t apart = 0;
+        for (std::size_t i = 0; i < cells; ++i) {
+            const std::size_t flat = i * step % count;
+            const Sum made = at(indices_of(flat, result_.shape));
+            const double expected = factor * made.sum + bias_at(flat);
+            const double bound =
+                unit_ * (std::abs(factor) * made.magnitude + std::abs(bias_at(flat))) * 32 + 1e-30;
+            if (std::abs(result_.all[flat] - expected) <= bound) continue;
+            if (i < 8 || ++apart > cells / 50) return false;
+        }
+        found_.factor = factor;
+        return true;
+    }
+
+    const Traced &result_, &a_, &b_;
+    const Traced* bias_;
+    bool may_have_factor_;
+    Shape strides_a_, strides_b_;
+    double unit_;
+    Contraction found_;
+    std::vector<std::size_t> summed_;
+};
+
+std::vector<std::size_t> axes(const std::vector<int>& of, const std::vector<int>& other,
+                              bool also_other) {
+    std::vector<std::size_t> found;
+    for (const int axis : of) {
+        const bool is_shared = std::ranges::find(other, axis) != other.end();
+        if (axis >= 0 && is_shared == also_other) found.push_back(static_cast<std::size_t>(axis));
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+}  // namespace
+
+double unit_of(DType dtype) {
+    return dtype == DType::int64 || dtype == DType::boolean ? epsilon(DType::float32)
+                                                            : epsilon(dtype);
+}
+
+std::vector<std::size_t> Contraction::axes_of_a(bool also_of_b) const {
+    return axes(a, b, also_of_b);
+}
+std::vector<std::size_t> Contraction::axes_of_b(bool also_of_a) const {
+    return axes(b, a, also_of_a);
+}
+
+std::optional<Contraction> contraction_of(const Traced& result, const Traced& a, const Traced& b,
+                                          const Traced* bias, bool may_have_factor) {
+    if (bias != nullptr && (bias->rank() == 0 || result.all.size() % bias->all.size() != 0)) {
+        return std::nullopt;
+    }
+    return Search(result, a, b, bias, may_have_factor).run();
+}
+
+}  // namespace attn

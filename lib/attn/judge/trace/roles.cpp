@@ -1,0 +1,252 @@
+#include "attn/judge/trace/roles.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace attn {
+namespace {
+
+std::vector<double> in_order(std::vector<double> numbers) {
+    std::erase_if(numbers, [](double number) { return std::isnan(number); });
+    std::ranges::sort(numbers);
+    return numbers;
+}
+
+/// The axes of a tensor that stand for these axes of the result (or, if negative, for these sums).
+std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<int>& wanted) {
+    std::vector<int> axes;
+    for (const int want : wanted) {
+        const auto found = std::ranges::find(of_operand, want);
+        axes.push_back(found == of_operand.end() ? -1
+                                                 : static_cast<int>(found - of_operand.begin()));
+    }
+    return axes;
+}
+
+std::vector<int> as_int(const std::vector<std::size_t>& axes) { return {axes.begin(), axes.end()}; }
+
+/// The summed axes in the order in which x has them.
+std::vector<int> summed(const Contraction& product) {
+    std::vector<int> all;
+    for (const int axis : product.a) {
+        if (axis < 0) all.push_back(axis);
+    }
+    return all;
+}
+
+}  // namespace
+
+Tensor Arranged::tensor() const {
+    if (dtype == DType::int64 || dtype == DType::boolean) {
+        Array<std::int64_t> cells = empty_array<std::int64_t>(shape);
+        std::ranges::transform(all, cells.data(),
+                               [](double number) { return static_cast<std::int64_t>(number); });
+        return {numbered_axes(shape.size()), std::move(cells)};
+    }
+    return with_floating(dtype, [&](auto zero) {
+        using T = decltype(zero);
+        Array<T> cells = empty_array<T>(shape);
+        std::ranges::transform(all, cells.data(),
+                               [](double number) { return static_cast<T>(number); });
+        const Tensor made(numbered_axes(shape.size()), std::move(cells));
+        return is_16_bit(dtype) ? made.of_type(dtype) : made;
+    });
+}
+
+Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shape& lengths) {
+    const Shape from = row_strides(tensor.shape);
+    Arranged made{lengths, std::vector<double>(element_count(lengths)), tensor.dtype};
+    std::vector<std::size_t> cell(lengths.size(), 0);
+    for (double& number : made.all) {
+        std::size_t flat = 0;
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+            if (axes[i] >= 0) flat += cell[i] * from[static_cast<std::size_t>(axes[i])];
+        }
+        number = tensor.all[flat];
+        for (std::size_t i = lengths.size(); i-- > 0;) {
+            if (++cell[i] < lengths[i]) break;
+            cell[i] = 0;
+        }
+    }
+    return made;
+}
+
+std::vector<std::size_t> all_channels(const Origin& origin) {
+    std::vector<std::size_t> all(origin.channels);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+}
+
+Origins::Origins(const std::vector<Traced>& trace) : trace_(trace) {
+    for (const Traced& each : trace) sorted_.push_back(in_order(each.all));
+}
+
+std::optional<std::size_t> Origins::same_numbers(const std::vector<double>& numbers,
+                                                 std::size_t from, std::size_t to) const {
+    const std::vector<double> wanted = in_order(numbers);
+    for (std::size_t i = from; i < std::min(to, trace_.size()); ++i) {
+        if (sorted_[i] == wanted) return i;
+    }
+    return std::nullopt;
+}
+
+std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std::size_t> x) const {
+    const Traced& made = trace_[result];
+    const auto origin_of = [&](std::size_t from, std::size_t matrix,
+                               std::optional<std::size_t> bias) -> std::optional<Origin> {
+        const auto product = contraction_of(made, trace_[from], trace_[matrix],
+                                            bias ? &trace_[*bias] : nullptr, false);
+        if (!product || !product->axes_of_a(true).empty()) return std::nullopt;
+        Origin origin{result, from, matrix, bias, *product, {}, 1};
+        for (const std::size_t axis : product->axes_of_a(false)) {
+            origin.tokens.push_back(made.shape[axis]);
+        }
+        for (const std::size_t axis : product->axes_of_b(false)) {
+            origin.channels *= made.shape[axis];
+        }
+        return origin;
+    };
+    const auto is_usable = [&](std::size_t i) {
+        return trace_[i].dtype != DType::int64 && trace_[i].dtype != DType::boolean;
+    };
+    for (std::size_t from = x.value_or(result - 1) + 1; from-- > 0;) {
+        if (!is_usable(from) || from == result) continue;
+        for (std::size_t matrix = result; matrix-- > 0;) {
+            if (!is_usable(matrix) || matrix == from || trace_[matrix].rank() < 2) continue;
+            const std::size_t all = trace_[from].all.size() * trace_[matrix].all.size();
+            if (all < made.all.size() || all % made.all.size() != 0) continue;
+            if (auto origin = origin_of(from, matrix, std::nullopt)) return origin;
+            for (std::size_t bias = result; bias-- > 0;) {
+                const Traced& b = trace_[bias];
+                const bool fits = b.rank() == 1 && is_usable(bias) && made.rank() > 0 &&
+                                  b.shape[0] == made.shape.back();
+                if (!fits) continue;
+                if (auto origin = origin_of(from, matrix, bias)) return origin;
+            }
+        }
+        if (x) break;
+    }
+    return std::nullopt;
+}
+
+std::optional<Origin> Origins::of(const Arranged& numbers, std::size_t before) const {
+    const std::size_t features = numbers.shape.back();
+    const std::size_t tokens = numbers.shape[numbers.shape.size() - 2];
+    int tries = 0;
+    for (std::size_t r = 0; r <= before && r < trace_.size() && tries < 8; ++r) {
+        const std::vector<double>& sorted = sorted_[r];
+        const bool may_hold =
+            trace_[r].all.size() >= features && trace_[r].rank() >= 1 &&
+            std::ranges::all_of(
+                numbers.all.begin(), numbers.all.begin() + static_cast<std::ptrdiff_t>(features),
+                [&](double number) { return std::ranges::binary_search(sorted, number); }) &&
+            std::ranges::binary_search(sorted, numbers.all.back());
+        if (!may_hold || r == 0) continue;
+        ++tries;
+        // Of a product of two matrices either may be x.
+        std::optional<Origin> origin = product_at(r, std::nullopt);
+        std::optional<Origin> other = origin ? product_at(r, origin->w) : std::nullopt;
+        for (std::optional<Origin>* each : {&origin, &other}) {
+            if (*each && take_channels(**each, numbers)) return *each;
+        }
+        for (const std::optional<Origin>& each : {origin, other}) {
+            const bool is_whole = each && each->channels * each->rows() == numbers.all.size() &&
+                                  each->rows() % tokens == 0;
+            if (is_whole && !looks_like_parameter(trace_[each->x].name)) return each;
+        }
+    }
+    return std::nullopt;
+}
+
+bool Origins::take_channels(Origin& origin, const Arranged& numbers) const {
+    const std::size_t features = numbers.shape.back();
+    const std::size_t tokens = numbers.shape[numbers.shape.size() - 2];
+    const std::size_t heads = numbers.all.size() / tokens / features;
+    // The leading axes of the numbers count samples, the others heads.
+    const std::size_t rows = origin.rows();
+    if (rows == 0 || rows % tokens != 0 || heads % (rows / tokens) != 0) return false;
+    const std::size_t each = heads / (rows / tokens);
+    const Arranged made = output(origin, all_channels(origin));
+    std::vector<std::size_t> channel;
+    for (std::size_t h = 0; h < each; ++h) {
+        for (std::size_t f = 0; f < features; ++f) {
+            std::optional<std::size_t> found;
+            for (std::size_t m = 0; m < origin.channels && !found; ++m) {
+                bool fits = true;
+                for (std::size_t row = 0; row < rows && fits; ++row) {
+                    const std::size_t at =
+                        ((row / tokens * each + h) * tokens + row % tokens) * features + f;
+                    fits = same_number(made.all[row * origin.channels + m], numbers.all[at]);
+                }
+                if (fits) found = m;
+            }
+            if (!found) return false;
+            channel.push_back(*found);
+        }
+    }
+    origin.channel = std::move(channel);
+    return true;
+}
+
+Arranged Origins::matrix(const Origin& origin, const std::vector<std::size_t>& channels) const {
+    const Traced& w = trace_[origin.w];
+    const std::vector<std::size_t> out = origin.product.axes_of_b(false);
+    std::vector<int> wanted = as_int(out);
+    std::ranges::copy(summed(origin.product), std::back_inserter(wanted));
+    const std::vector<int> axes = axes_for(origin.product.b, wanted);
+    Shape lengths;
+    for (const int axis : axes) lengths.push_back(w.shape[static_cast<std::size_t>(axis)]);
+    const Arranged whole = arranged(w, axes, lengths);
+    const std::size_t width = whole.all.size() / origin.channels;
+    Arranged rows{{channels.size(), width}, {}, w.dtype};
+    for (const std::size_t channel : channels) {
+        const auto row = whole.all.begin() + static_cast<std::ptrdiff_t>(channel * width);
+        rows.all.insert(rows.all.end(), row, row + static_cast<std::ptrdiff_t>(width));
+    }
+    return rows;
+}
+
+Arranged Origins::bias(const Origin& origin, const std::vector<std::size_t>& channels) const {
+    const Traced& b = trace_[*origin.b];
+    Arranged made{{channels.size()}, {}, b.dtype};
+    for (const std::size_t channel : channels) {
+        made.all.push_back(b.all[channel % b.all.size()]);
+    }
+    return made;
+}
+
+Arranged Origins::input(const Origin& origin) const {
+    const Traced& x = trace_[origin.x];
+    std::vector<int> wanted = as_int(origin.product.axes_of_a(false));
+    std::ranges::copy(summed(origin.product), std::back_inserter(wanted));
+    const std::vector<int> axes = axes_for(origin.product.a, wanted);
+    Shape lengths;
+    for (const int axis : axes) lengths.push_back(x.shape[static_cast<std::size_t>(axis)]);
+    Arranged made = arranged(x, axes, lengths);
+    made.shape = origin.tokens;
+    made.shape.push_back(made.all.size() / std::max<std::size_t>(origin.rows(), 1));
+    return made;
+}
+
+Arranged Origins::output(const Origin& origin, const std::vector<std::size_t>& channels) const {
+    const Traced& result = trace_[origin.result];
+    std::vector<int> axes = as_int(origin.product.axes_of_a(false));
+    std::ranges::copy(as_int(origin.product.axes_of_b(false)), std::back_inserter(axes));
+    Shape lengths;
+    for (const int axis : axes) lengths.push_back(result.shape[static_cast<std::size_t>(axis)]);
+    const Arranged whole = arranged(result, axes, lengths);
+    Arranged made{origin.tokens, {}, result.dtype};
+    made.shape.push_back(channels.size());
+    for (std::size_t row = 0; row < origin.rows(); ++row) {
+        for (const std::size_t channel : channels) {
+            made.all.push_back(whole.all[row * origin.channels + channel]);
+        }
+    }
+    return made;
+}
+
+}  // namespace attn

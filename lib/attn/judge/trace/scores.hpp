@@ -1,0 +1,49 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/core/steps/rotary.hpp"
+#include "attn/judge/trace/cores.hpp"
+#include "attn/judge/trace/roles.hpp"
+
+namespace attn {
+
+/// A step between the scores and the weights, in our order of axes.
+struct ScoreStep {
+    std::string step;  ///< `scores`, `scaled_scores`, ..., `weights`
+    std::size_t place;
+    Arranged numbers;
+};
+
+/// Settings that the numbers of a step give away.
+struct ScoreChanges {
+    double softcap = 0;             ///< the bound of the scores; 0 if they have none
+    std::optional<Arranged> added;  ///< a bias, cell by cell
+};
+
+/// What a program does to its scores, by the numbers: a factor scales them, cells that become -inf
+/// or one and the same number are hidden, tanh bounds them, exp of them comes before the weights;
+/// else something was added. `axes` are those of scores in our order.
+///
+/// Returns  the steps in the order of time, the weights last.
+std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
+                                       const std::vector<int>& axes, ScoreChanges& changes);
+
+/// The cells that are hidden: masked scores far below all others, or weights of 0.
+std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps);
+
+/// An earlier form of a tensor, of the same shape.
+struct Before {
+    std::size_t place = 0;
+    double factor = 1;
+    std::optional<Pairing> pairing{};
+};
+
+/// The tensor that was multiplied by one number to give this one.
+std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place);
+/// The tensor whose pairs of features were rotated to give this one: each pair keeps its length,
+/// and the features are the last axis.
+std::optional<Before> rotated_before(const std::vector<Traced>& trace, std::size_t place);
+
+}  // namespace attn
