@@ -111,7 +111,7 @@ class Recorder:
             ours, theirs = ours[index], theirs[index]
         cells = theirs[indices[-1]]
         ours[indices[-1]] = ae._bytes("", cells)[1] if hasattr(cells, "detach") else cells
-        self._alive[id(value)] = (held[0] if held else None, kept, getattr(value, "_version", 0))
+        self._alive[id(value)] = (held[0] if held else None, kept, _version(value))
         kept.order = self._tick()
 
     slice = slice
@@ -125,11 +125,10 @@ class Recorder:
         """The values of a loop; what is kept meanwhile knows in which pass it was."""
         path: List[int] = self._path()
         depth = len(path)
-        path.append(-1)
         try:
-            for value in values:
-                del path[depth + 1 :]
-                path[depth] += 1
+            for count, value in enumerate(values):
+                # A generator goes on after loops around it, or in another's place.
+                path[:] = (path + [0] * depth)[:depth] + [count]
                 yield value
         finally:
             del path[depth:]
@@ -141,7 +140,9 @@ class Recorder:
         if hasattr(function, "named_parameters") and hasattr(function, "_parameters"):
             for name, each in function.named_parameters(recurse=False):
                 self._keep(at, each, f"{at.text}.{name}")
-            if type(function).__name__ == "MultiheadAttention":
+            if type(function).__module__ == "torch.nn.modules.activation" and hasattr(
+                function, "in_proj_weight"
+            ):
                 return self._attending("MultiheadAttention", at, function)
         elif getattr(function, "__name__", "") == "scaled_dot_product_attention":
             return self._attending("scaled_dot_product_attention", at, function)
@@ -155,13 +156,16 @@ class Recorder:
             try:
                 given = ae._given(word, args, kwargs)
                 if word == "MultiheadAttention":
-                    tensors, _ = ae._multihead(function, given, result)
+                    tensors, said = ae._multihead(function, given, result)
                 else:
-                    tensors, _ = ae._attention(given, result)
-            except ae.AttnError:
+                    tensors, said = ae._attention(given, result)
+                tensors["mask"] = _hidden(tensors, said)
+            except (ae.AttnError, KeyError, TypeError):
                 return result  # what it computed is kept as the value of its line
+            tensors["heads"] = ae._numpy().array([said.get("heads", 1)])
             for name, each in tensors.items():
                 if each is not None:
+                    self._alive.pop(id(each), None)
                     self._keep(at, each, "step " + ae._STEPS.get(name, name))
             return result
 
@@ -184,7 +188,7 @@ class Recorder:
                 return None
             if getattr(value, "ndim", 0) == 0 or getattr(value, "is_meta", False):
                 return None
-            version = getattr(value, "_version", 0)
+            version = _version(value)
             held = self._alive.get(id(value))
             if held is not None and held[0]() is value and held[2] == version:
                 return held[1]
@@ -229,6 +233,28 @@ class Recorder:
                 out.write(array.tobytes())
         said["left_out"] = self.left_out
         Path(folder, "trace.json").write_text(json.dumps(said))
+
+
+def _version(value: Any) -> int:
+    """How often PyTorch changed a tensor in place."""
+    try:
+        return int(getattr(value, "_version", 0))
+    except RuntimeError:
+        return 0  # a tensor of inference mode does not count
+
+
+def _hidden(tensors: Dict[str, Any], said: Dict[str, Any]) -> Any:
+    """The cells that a call of attention hides, as an array; None if it hides none."""
+    np, mask = ae._numpy(), tensors.get("mask")
+    if said.get("mask") == "causal":
+        shape = (tensors["query"].shape[-2], tensors["key"].shape[-2])
+        return np.triu(np.ones(shape, dtype=bool), 1)
+    if mask is None:
+        return None
+    cells = np.asarray(mask.detach().cpu().float())
+    if mask.is_floating_point():
+        return cells < -1e4
+    return (cells == 0) if said.get("mask_true") == "keep" else (cells != 0)
 
 
 def _matrix(value: List[Any]) -> Any:
@@ -429,7 +455,9 @@ class _Slices(ast.NodeTransformer):
 
 
 def _as_index(node: ast.expr) -> ast.expr:
-    made = _Slices().visit(ast.parse(f"_[{ast.unparse(node)}]", mode="eval").body.slice)
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    text = ", ".join(map(ast.unparse, parts)) + ("," if isinstance(node, ast.Tuple) else "")
+    made = _Slices().visit(ast.parse(f"_[{text}]", mode="eval").body.slice)  # type: ignore
     assert isinstance(made, ast.expr)
     return made
 

@@ -26,7 +26,7 @@ endfunction()
 function(attn_lay_texts)
     set(app ${PROJECT_SOURCE_DIR}/app)
     set(reference ${app}/reference)
-    attn_lay(${app}/texts.S ${app}/tour.md ${app}/commands/probe.py ${reference}/verified.txt
+    attn_lay(${app}/texts.S ${app}/tour.md ${app}/commands/probe.py ${app}/python/attn_explain.py ${app}/python/attn_trace.py ${reference}/verified.txt
              ${reference}/words.txt ${reference}/completion.bash ${reference}/completion.zsh ${reference}/completion.fish
              ${app}/web/page/play.css ${app}/web/page/play.js ${app}/web/page/play_worker.js)
 endfunction()

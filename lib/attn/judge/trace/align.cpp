@@ -37,7 +37,7 @@ public:
     std::vector<Alignment> run() {
         std::vector<Heads> all;
         for (const Core& core : cores_in(trace_, statements_)) all.push_back(heads_of(core));
-        std::vector<Alignment> found;
+        std::vector<Alignment> found = alignments_of_calls(trace_, base_);
         for (std::size_t i = 0; i < all.size();) {
             const std::size_t count = heads_from(all, i);
             found.push_back(alignment_of(trace_, origins_,
@@ -46,6 +46,7 @@ public:
                                          base_));
             i += count;
         }
+        std::ranges::stable_sort(found, {}, &Alignment::from);
         return found;
     }
 
@@ -120,6 +121,7 @@ private:
         while (first + count < all.size()) {
             const Heads& next = all[first + count];
             const bool is_alike = next.context && next.context->shape == one.context->shape &&
+                                  next.key.numbers.shape == one.key.numbers.shape &&
                                   trace_[next.core.weights].line == trace_[one.core.weights].line &&
                                   trace_[next.core.weights].file == trace_[one.core.weights].file;
             if (!is_alike) break;

@@ -47,7 +47,7 @@ public:
             config().projection = Projection::split;
             config().weight_layout = WeightLayout::out_in;
         } else {
-            begin_at_query(said);
+            begin_at_query();
         }
         take_given(given_, said, config());
         said.mask = said.mask || config().mask.any();
@@ -180,24 +180,18 @@ private:
     }
 
     /// Without an input the walk begins at query, key and value.
-    void begin_at_query(SaidSettings& said) {
-        Ledger start;
-        for (const auto& [label, step] : made_.steps) {
-            if (step == "query" || step == "key" || step == "value") {
-                start.record(step, made_.asked.theirs[label]);
-            } else if (step == "weights" || step == "scores") {
-                start.record(step, made_.asked.theirs[label]);
-            }
-        }
-        const bool has_all = start.has("query") && start.has("key") && start.has("value");
-        if (has_all) {
-            made_.takes_projections = true;
-            take_direct_sizes(start, said, config());
-            return;
-        }
-        for (const auto& entry : start.entries())
-            config().parameters.record(entry.name, entry.tensor);
-        take_direct(start, {}, config());
+    void begin_at_query() {
+        made_.takes_projections = true;
+        WalkConfig& walk = config();
+        walk.projection = Projection::none;
+        walk.input = RandomInput{};
+        if (has_batch_) walk.batch = static_cast<std::int64_t>(samples_);
+        walk.query_len = static_cast<std::int64_t>(queries_);
+        walk.head_dim = static_cast<std::int64_t>(one_.query.numbers.shape.back());
+        if (one_.context) walk.value_dim = static_cast<std::int64_t>(one_.context->shape.back());
+        if (keys_ == queries_) return;
+        walk.memory = RandomInput{};
+        walk.key_len = static_cast<std::int64_t>(keys_);
     }
 
     // Query, key and value, and the scores.

@@ -167,6 +167,7 @@ private:
         }
         // Scores may themselves be what is called so, with no softmax between.
         if (!product) return std::nullopt;
+        take_unscaled(core, *product);
         const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
         const bool is_sure = sums_to_one(trace_[w], trace_[w].rank() - 1);
         if (!has_context && !is_sure) return std::nullopt;
@@ -184,6 +185,21 @@ private:
         core.key_axis = static_cast<std::size_t>(key_axis);
         if (!take_roles(core, *product)) return std::nullopt;
         return core;
+    }
+
+    /// A product that was scaled in the same line was there before, as it is.
+    void take_unscaled(Core& core, Product& product) const {
+        if (product.axes.factor == 1) return;
+        for (std::size_t p = core.scores; p-- > std::max(product.a, product.b);) {
+            const bool is_alike = trace_[p].shape == trace_[core.scores].shape && usable_[p];
+            if (!is_alike) continue;
+            const auto plain =
+                contraction_of(trace_[p], trace_[product.a], trace_[product.b], nullptr, false);
+            if (!plain) continue;
+            product.axes = *plain;
+            core.scores = p;
+            return;
+        }
     }
 
     bool is_softmaxed(std::size_t place, std::size_t like) const {

@@ -48,8 +48,7 @@ void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
     for (const auto& [label, step] : alignment.steps) {
         ExplainedLine& line = line_at(alignment.places.at(label));
         line.steps.push_back(step);
-        const auto row =
-            std::ranges::find(made.diagnosis.steps, label, &StepVerdict::theirs_name);
+        const auto row = std::ranges::find(made.diagnosis.steps, label, &StepVerdict::theirs_name);
         const auto skipped = std::ranges::find(made.diagnosis.skipped, label, &Skipped::name);
         if (row == made.diagnosis.steps.end()) {
             const bool is_given = alignment.takes_projections && step != "weights";

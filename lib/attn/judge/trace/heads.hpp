@@ -24,4 +24,8 @@ struct Heads {
 Alignment alignment_of(const std::vector<Traced>& trace, const Origins& origins,
                        const std::vector<Heads>& heads, const AskedWalk& base);
 
+/// The calls of attention that PyTorch computes as a whole. A trace names what goes in and what
+/// comes out `step query`, `step output`, ..., and ends each with `step heads`.
+std::vector<Alignment> alignments_of_calls(const std::vector<Traced>& trace, const AskedWalk& base);
+
 }  // namespace attn

@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "attn/core/plan/given_sizes.hpp"
+#include "attn/judge/trace/heads.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::string_view said_step = "step ";
+
+bool is_of_call(const Traced& tensor) { return tensor.name.starts_with(said_step); }
+
+Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size_t last,
+                  const AskedWalk& base) {
+    Alignment made;
+    made.asked.config = base.config;
+    made.from = first;
+    made.to = last;
+    Ledger given;
+    std::vector<std::size_t> results;
+    for (std::size_t i = first; i <= last; ++i) {
+        const std::string step = trace[i].name.substr(said_step.size());
+        const Arranged all{trace[i].shape, trace[i].all, trace[i].dtype};
+        if (step == "output" || step == "context" || step == "query" || step == "key" ||
+            step == "value") {
+            results.push_back(i);
+        } else {
+            given.record(step, all.tensor());
+            if (step == "x" || step == "memory") made.beside[i].push_back(step);
+        }
+    }
+    Ledger start;
+    for (const std::size_t i : results) {
+        const std::string step = trace[i].name.substr(said_step.size());
+        const Arranged all{trace[i].shape, trace[i].all, trace[i].dtype};
+        made.asked.theirs.record(trace[i].label, all.tensor());
+        made.steps[trace[i].label] = step;
+        made.places[trace[i].label] = i;
+        start.record(step, all.tensor());
+    }
+    SaidSettings said = base.said;
+    if (!given.has("x")) {
+        made.takes_projections = true;
+        take_direct_sizes(start, said, made.asked.config);
+    }
+    take_given(given, said, made.asked.config);
+    said.heads = said.projection = said.source = said.mask = true;
+    made.asked.said = said;
+    return made;
+}
+
+}  // namespace
+
+std::vector<Alignment> alignments_of_calls(const std::vector<Traced>& trace,
+                                           const AskedWalk& base) {
+    std::vector<Alignment> found;
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+        if (!is_of_call(trace[i])) continue;
+        std::size_t last = i;
+        const auto goes_on = [&](std::size_t next) {
+            return next < trace.size() && is_of_call(trace[next]) &&
+                   trace[next - 1].name != "step heads";
+        };
+        while (goes_on(last + 1)) ++last;
+        found.push_back(of_call(trace, i, last, base));
+        i = last;
+    }
+    return found;
+}
+
+}  // namespace attn
