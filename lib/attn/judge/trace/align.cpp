@@ -97,16 +97,17 @@ private:
             const std::optional<Before> before = scaled_before(trace_, each->place);
             if (!before) continue;
             *each = role_of(trace_, before->place, each->axes, lengths);
+            heads.changes.factor *= before->factor;
             if (heads.scores.front().step == "scores") {
                 heads.scores.front().step = "scaled_scores";
             }
         }
         const auto take = [&](Operand& role, std::optional<Operand>& rotated) {
-            const std::optional<Before> before = rotated_before(trace_, role.place);
+            const std::optional<Before> before = rotated_before(trace_, role);
             if (!before) return;
             heads.pairing = before->pairing;
             rotated = std::move(role);
-            role = role_of(trace_, before->place, rotated->axes, lengths);
+            role = role_of(trace_, before->place, before->axes, lengths);
         };
         take(heads.query, heads.rotated_query);
         take(heads.key, heads.rotated_key);
@@ -134,7 +135,7 @@ private:
                 together.insert(together.end(), part.begin(), part.end());
             }
             const std::size_t from = *all[first + count - 1].core.context;
-            if (origins_.same_numbers(together, from, trace_.size())) return count;
+            if (origins_.same_numbers(together, from, trace_.size(), false)) return count;
         }
         return 1;
     }

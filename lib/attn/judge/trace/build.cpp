@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "attn/core/plan/given_sizes.hpp"
@@ -74,6 +75,7 @@ private:
         has_batch_ = outer > 0;
         each_ = element_count(shape) / samples_ / queries_ / keys_;
         config().heads = static_cast<std::int64_t>(each_ * heads_.size());
+        made_.factor = one_.changes.factor;
         made_.from = one_.core.scores;
         made_.to = heads_.back().core.context.value_or(heads_.back().core.weights);
     }
@@ -125,7 +127,7 @@ private:
         const bool all = std::ranges::all_of(heads_, [&](const Heads& head) {
             return has_origin(head.query) && has_origin(head.key) && has_origin(head.value);
         });
-        if (!all) return false;
+        if (!all || !origins_fit()) return false;
         const Arranged x = origins_.input(*one_.query.origin);
         const Arranged memory = origins_.input(*one_.key.origin);
         if (origins_.input(*one_.value.origin).all != memory.all) return false;
@@ -136,6 +138,20 @@ private:
         project("key", &Heads::key);
         project("value", &Heads::value);
         return true;
+    }
+
+    /// True if what the origins tell of samples and heads is what the scores have.
+    bool origins_fit() const {
+        return std::ranges::all_of(heads_, [&](const Heads& head) {
+            return std::ranges::all_of(
+                std::array{&head.query, &head.key, &head.value}, [&](const Operand* each) {
+                    const Shape& shape = each->numbers.shape;
+                    const std::size_t tokens = shape[shape.size() - 2];
+                    const std::size_t channels = each->origin->channel.size();
+                    return each->origin->rows() == samples_ * tokens &&
+                           (channels == 0 || channels == each_ * shape.back());
+                });
+        });
     }
 
     void give(const std::string& name, Arranged numbers, std::size_t place) {
@@ -246,6 +262,10 @@ private:
             config().position_bias = PositionBias();
             config().position_bias->kind = PositionBias::Kind::file;
             config().position_bias->given = broadcast(std::move(bias)).tensor();
+            // T5 has a bias and no scale.
+            if (made_.factor == 1 && config().scale.by == ScaleChoice::By::head_dim) {
+                config().scale.by = ScaleChoice::By::none;
+            }
         }
     }
 

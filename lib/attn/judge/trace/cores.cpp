@@ -11,8 +11,10 @@
 namespace attn {
 namespace {
 
+/// True if no number is nan or infinite, except for hidden scores.
 bool is_finite(const Traced& tensor) {
-    return std::ranges::all_of(tensor.all, [](double number) { return std::isfinite(number); });
+    return std::ranges::all_of(
+        tensor.all, [](double number) { return std::isfinite(number) || is_hidden_score(number); });
 }
 
 /// True if all numbers are one, as of a tensor that is still to be filled.
@@ -74,7 +76,7 @@ private:
         const bool says_so = lower(statements_[w]).find("softmax") != std::string::npos ||
                              lower(tensor.name).find("softmax") != std::string::npos;
         if (says_so) points += 2;
-        if (called(tensor) == "weights") points += 2;
+        if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
         if (sums_to_one(tensor, tensor.rank() - 1)) {
             points += 3;
         } else {
@@ -107,12 +109,38 @@ private:
             for (const std::size_t b : from) {
                 if (!may_make(trace_[p], trace_[a], trace_[b])) continue;
                 const auto axes = contraction_of(trace_[p], trace_[a], trace_[b], nullptr, true);
-                if (axes && !axes->axes_of_a(false).empty() && !axes->axes_of_b(false).empty()) {
-                    return Product{a, b, *axes};
+                if (!axes || axes->axes_of_a(false).empty() || axes->axes_of_b(false).empty()) {
+                    continue;
                 }
+                Product found{a, b, *axes};
+                take_upright(p, found);
+                return found;
             }
         }
         return std::nullopt;
+    }
+
+    /// Takes operands whose features are their last axis where there are such: `k`, not `k.T`.
+    void take_upright(std::size_t p, Product& product) const {
+        for (const bool first : {true, false}) {
+            std::size_t& place = first ? product.a : product.b;
+            const std::vector<int>& axes = first ? product.axes.a : product.axes.b;
+            if (axes.back() < 0) continue;
+            const Traced& turned = trace_[place];
+            for (const std::size_t other : operands(p)) {
+                const Traced& upright = trace_[other];
+                if (upright.all.size() != turned.all.size() || upright.shape == turned.shape) {
+                    continue;
+                }
+                const auto found =
+                    first ? contraction_of(trace_[p], upright, trace_[product.b], nullptr, true)
+                          : contraction_of(trace_[p], trace_[product.a], upright, nullptr, true);
+                if (!found || (first ? found->a : found->b).back() >= 0) continue;
+                place = other;
+                product.axes = *found;
+                break;
+            }
+        }
     }
 
     /// A cheap test of sizes: a result of a sum has fewer numbers than the products that it adds.
@@ -167,7 +195,7 @@ private:
         }
         // Scores may themselves be what is called so, with no softmax between.
         if (!product) return std::nullopt;
-        take_unscaled(core, *product);
+        take_first_form(core, *product);
         const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
         const bool is_sure = sums_to_one(trace_[w], trace_[w].rank() - 1);
         if (!has_context && !is_sure) return std::nullopt;
@@ -187,16 +215,14 @@ private:
         return core;
     }
 
-    /// A product that was scaled in the same line was there before, as it is.
-    void take_unscaled(Core& core, Product& product) const {
-        if (product.axes.factor == 1) return;
-        for (std::size_t p = core.scores; p-- > std::max(product.a, product.b);) {
-            const bool is_alike = trace_[p].shape == trace_[core.scores].shape && usable_[p];
-            if (!is_alike) continue;
-            const auto plain =
-                contraction_of(trace_[p], trace_[product.a], trace_[product.b], nullptr, false);
-            if (!plain) continue;
-            product.axes = *plain;
+    /// The first form of the product: before it was scaled or masked.
+    void take_first_form(Core& core, Product& product) const {
+        for (std::size_t p = std::max(product.a, product.b) + 1; p < core.scores; ++p) {
+            if (trace_[p].shape != trace_[core.scores].shape || !usable_[p]) continue;
+            const auto first =
+                contraction_of(trace_[p], trace_[product.a], trace_[product.b], nullptr, true);
+            if (!first) continue;
+            product.axes = *first;
             core.scores = p;
             return;
         }

@@ -19,6 +19,18 @@ LineVerdict verdict_of(const StepVerdict& row, const Finding* finding) {
                                                                : LineVerdict::unknown;
 }
 
+/// True if the scores are multiplied by a number that no known mistake makes: a temperature, or a
+/// scale that is learned.
+bool has_scale_of_its_own(const Diagnosis& diagnosis) {
+    return std::ranges::any_of(diagnosis.findings, [](const Finding& each) {
+        const Mistake* const mistake = each.mistake();
+        const bool is_score = each.step.ends_with("scores");
+        return mistake == nullptr ? is_score : mistake->id.starts_with("scale-other");
+    });
+}
+
+bool says_scale(const WalkConfig& config) { return config.scale.by != ScaleChoice::By::head_dim; }
+
 /// The settings of a walk that differ from the default, as flags.
 std::string settings_text(const Plan& plan) {
     std::string text;
@@ -91,8 +103,14 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         DiagnoseOptions of_this = options;
         of_this.steps = each.steps;
         of_this.takes_projections = each.takes_projections;
-        const Plan plan = resolve(each.asked.config);
+        Plan plan = resolve(each.asked.config);
         FittingDiagnosis fitting = diagnose_as_it_fits(each.asked, plan, of_this);
+        if (has_scale_of_its_own(fitting.diagnosis) && !says_scale(base.config)) {
+            AskedWalk other = each.asked;
+            other.config.scale = {ScaleChoice::By::number, each.factor};
+            plan = resolve(other.config);
+            fitting = diagnose_as_it_fits(other, plan, of_this);
+        }
         attention.diagnosis = std::move(fitting.diagnosis);
         attention.is_open = fitting.is_open || !attention.diagnosis.open.empty();
         attention.settings = settings_text(attention.diagnosis.plan.value_or(plan));

@@ -133,6 +133,7 @@ private:
             double largest = 0;
             for (std::size_t i = 0; i < std::min<std::size_t>(cells, 8); ++i) {
                 const std::size_t flat = i * step % count;
+                if (is_hidden_score(result_.all[flat])) continue;
                 const Sum made = at(indices_of(flat, result_.shape));
                 if (std::abs(made.sum) <= largest) continue;
                 largest = std::abs(made.sum);
@@ -141,18 +142,20 @@ private:
             if (!(std::abs(factor) > 1e-6) || !std::isfinite(factor)) return false;
             if (std::abs(factor - 1) < 64 * unit_) factor = 1;
         }
-        std::size_t apart = 0;
+        std::size_t apart = 0, looked_at = 0;
         for (std::size_t i = 0; i < cells; ++i) {
             const std::size_t flat = i * step % count;
+            if (is_hidden_score(result_.all[flat])) continue;
+            ++looked_at;
             const Sum made = at(indices_of(flat, result_.shape));
             const double expected = factor * made.sum + bias_at(flat);
             const double bound =
                 unit_ * (std::abs(factor) * made.magnitude + std::abs(bias_at(flat))) * 32 + 1e-30;
             if (std::abs(result_.all[flat] - expected) <= bound) continue;
-            if (i < 8 || ++apart > cells / 50) return false;
+            if (looked_at <= 8 || ++apart > cells / 50) return false;
         }
         found_.factor = factor;
-        return true;
+        return looked_at > 2;
     }
 
     const Traced &result_, &a_, &b_;

@@ -24,9 +24,13 @@ struct Contraction {
 /// axes are summed. `bias`, if given, is added along the last axes of the result. A factor other
 /// than 1 is taken only if it may be.
 ///
+/// Hidden cells of the result, -inf or a number far below all others, count for nothing.
 /// Looks at several hundred cells, so that a tensor with one wrong cell still counts.
 std::optional<Contraction> contraction_of(const Traced& result, const Traced& a, const Traced& b,
                                           const Traced* bias, bool may_have_factor);
+
+/// True for the number of a hidden score: -inf, or less than any score is.
+inline bool is_hidden_score(double number) { return number <= -5000; }
 
 /// How far numbers of this type may differ for one product of a sum.
 double unit_of(DType dtype);

@@ -86,10 +86,11 @@ Origins::Origins(const std::vector<Traced>& trace) : trace_(trace) {
 }
 
 std::optional<std::size_t> Origins::same_numbers(const std::vector<double>& numbers,
-                                                 std::size_t from, std::size_t to) const {
+                                                 std::size_t from, std::size_t to,
+                                                 bool may_be_joined) const {
     const std::vector<double> wanted = in_order(numbers);
     for (std::size_t i = from; i < std::min(to, trace_.size()); ++i) {
-        if (sorted_[i] == wanted) return i;
+        if (sorted_[i] == wanted && (may_be_joined || !trace_[i].is_joined)) return i;
     }
     return std::nullopt;
 }

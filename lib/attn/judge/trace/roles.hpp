@@ -55,9 +55,10 @@ public:
     /// The product of `x`, or of any tensor if it is not given, with a matrix; its sum with a bias.
     std::optional<Origin> product_at(std::size_t result, std::optional<std::size_t> x) const;
 
-    /// The first tensor from `from` to before `to` with the same numbers in any order.
+    /// The first tensor from `from` to before `to` with the same numbers in any order; also of the
+    /// passes of a loop together if those may be.
     std::optional<std::size_t> same_numbers(const std::vector<double>& numbers, std::size_t from,
-                                            std::size_t to) const;
+                                            std::size_t to, bool may_be_joined = true) const;
 
     /// Parameters by (channel, feature of x) for the channels of an origin; all of them if none are
     /// said.

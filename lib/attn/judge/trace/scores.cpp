@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace attn {
 namespace {
@@ -131,6 +132,23 @@ std::optional<Arranged> added_between(const Arranged& from, const Arranged& to) 
     return is_a_row ? std::nullopt : std::optional(std::move(added));
 }
 
+/// The axes of a tensor, taken in this order and with its last axis last, that have these lengths;
+/// axes of length 1 may be missing.
+std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int>& order,
+                                        const Shape& lengths) {
+    std::vector<int> axes;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i + 1 < lengths.size(); ++i) {
+        const bool fits =
+            next < order.size() && from[static_cast<std::size_t>(order[next])] == lengths[i];
+        if (!fits && lengths[i] != 1) return std::nullopt;
+        axes.push_back(fits ? order[next++] : -1);
+    }
+    if (next != order.size()) return std::nullopt;
+    axes.push_back(static_cast<int>(from.size()) - 1);
+    return axes;
+}
+
 }  // namespace
 
 std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
@@ -139,22 +157,42 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
     Shape lengths;
     for (const int axis : axes) lengths.push_back(product.shape[static_cast<std::size_t>(axis)]);
     std::vector<ScoreStep> steps;
-    const auto take = [&](const char* step, std::size_t place) {
+    const auto drop = [&](const std::string& step) {
         std::erase_if(steps, [&](const ScoreStep& each) { return each.step == step; });
+    };
+    const auto take = [&](const char* step, std::size_t place) {
+        drop(step);
         steps.push_back({step, place, arranged(trace[place], axes, lengths)});
     };
-    const bool is_scaled = !is_about(core.product.factor, 1);
-    take(is_scaled ? "scaled_scores" : "scores", core.scores);
+    const bool is_hidden = std::ranges::any_of(product.all, is_hidden_score);
+    changes.factor = core.product.factor;
+    take(is_hidden                          ? "masked_scores"
+         : is_about(core.product.factor, 1) ? "scores"
+                                            : "scaled_scores",
+         core.scores);
+    double scaled = 1;
     std::size_t last = core.scores;
     for (std::size_t i = core.scores + 1; i < core.softmaxed; ++i) {
         const Traced &from = trace[last], &to = trace[i];
         if (from.shape != to.shape || to.dtype == DType::boolean) continue;
         if (const std::optional<double> factor = factor_between(from, to)) {
             if (is_about(*factor, 1)) continue;
-            const bool is_hidden = steps.back().step == "masked_scores";
-            // Scaled after they were masked, they are masked and scaled from here on.
-            if (is_hidden) steps.pop_back();
-            take(is_hidden ? "masked_scores" : "scaled_scores", i);
+            const std::string step = steps.back().step;
+            if (step == "capped_scores") {  // cap * tanh(scores / cap), in three lines
+                changes.softcap *= *factor;
+                if (steps.size() > 1 && is_about(scaled * *factor, 1)) {
+                    steps.erase(steps.end() - 2);
+                }
+                take("capped_scores", i);
+            } else if (step == "masked_scores") {
+                // Scaled after they were masked, they are masked and scaled from here on.
+                drop("scaled_scores");
+                take("masked_scores", i);
+            } else {
+                take("scaled_scores", i);
+            }
+            scaled = *factor;
+            changes.factor *= step == "capped_scores" ? 1 : *factor;
         } else if (is_masked(from, to)) {
             take("masked_scores", i);
         } else if (is_exponential(from, to, core.key_axis)) {
@@ -217,34 +255,58 @@ std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
 std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place) {
     for (std::size_t i = place; i-- > 0 && place - i < far_back;) {
         const std::optional<double> factor = factor_between(trace[i], trace[place]);
-        if (factor && !is_about(*factor, 1)) return Before{i, *factor};
+        // A scale makes scores smaller.
+        if (factor && *factor > 0 && *factor < 0.999) return Before{i, *factor};
     }
     return std::nullopt;
 }
 
-std::optional<Before> rotated_before(const std::vector<Traced>& trace, std::size_t place) {
-    const Traced& to = trace[place];
-    const std::size_t features = to.rank() == 0 ? 0 : to.shape.back(), half = features / 2;
+std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Operand& operand) {
+    const Arranged& to = operand.numbers;
+    const std::size_t features = to.shape.back(), half = features / 2;
     if (features < 2 || features % 2 != 0) return std::nullopt;
     const double slack = 64 * unit_of(to.dtype);
-    for (std::size_t i = place; i-- > 0 && place - i < far_back;) {
-        const Traced& from = trace[i];
-        if (from.shape != to.shape || from.all == to.all) continue;
-        for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
-            bool keeps = true;
-            for (std::size_t row = 0; row < to.all.size() && keeps; row += features) {
-                for (std::size_t pair = 0; pair < half && keeps; ++pair) {
-                    const bool apart = pairing == Pairing::half;
-                    const std::size_t a = row + (apart ? pair : 2 * pair);
-                    const std::size_t b = apart ? a + half : a + 1;
-                    const double before = std::hypot(from.all[a], from.all[b]);
-                    keeps = std::abs(std::hypot(to.all[a], to.all[b]) - before) <= slack * before;
-                }
+    const auto norms_of = [&](const std::vector<double>& all, Pairing pairing) {
+        std::vector<double> norms;
+        for (std::size_t row = 0; row < all.size(); row += features) {
+            for (std::size_t pair = 0; pair < half; ++pair) {
+                const bool is_half = pairing == Pairing::half;
+                const std::size_t first = row + (is_half ? pair : 2 * pair);
+                norms.push_back(std::hypot(all[first], all[is_half ? first + half : first + 1]));
             }
-            if (keeps) return Before{i, 1, pairing};
         }
+        return norms;
+    };
+    const auto length_of = [](const std::vector<double>& all) {
+        return std::sqrt(std::inner_product(all.begin(), all.end(), all.begin(), 0.0));
+    };
+    const double length = length_of(to.all);
+    std::optional<Before> earliest;
+    for (std::size_t i = operand.place; i-- > 0 && operand.place - i < far_back;) {
+        const Traced& from = trace[i];
+        const bool may_be = from.all.size() == to.all.size() && from.rank() >= 2 &&
+                            from.shape.back() == features &&
+                            std::abs(length_of(from.all) - length) <= 1e-3 * length;
+        if (!may_be) continue;
+        // The axes of the earlier form may come in another order.
+        std::vector<int> order(from.rank() - 1);
+        std::iota(order.begin(), order.end(), 0);
+        do {
+            const std::optional<std::vector<int>> axes = axes_in(from.shape, order, to.shape);
+            if (!axes) continue;
+            const Arranged numbers = arranged(from, *axes, to.shape);
+            if (numbers.all == to.all) break;
+            for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
+                const std::vector<double> before = norms_of(numbers.all, pairing);
+                const std::vector<double> after = norms_of(to.all, pairing);
+                const bool keeps = std::ranges::equal(before, after, [&](double a, double b) {
+                    return std::abs(a - b) <= slack * (a + length * 1e-3);
+                });
+                if (keeps) earliest = Before{i, 1, pairing, *axes};
+            }
+        } while (std::ranges::next_permutation(order).found);
     }
-    return std::nullopt;
+    return earliest;
 }
 
 }  // namespace attn

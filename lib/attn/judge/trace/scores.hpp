@@ -18,6 +18,7 @@ struct ScoreStep {
 
 /// Settings that the numbers of a step give away.
 struct ScoreChanges {
+    double factor = 1;              ///< by which the scores were multiplied in all
     double softcap = 0;             ///< the bound of the scores; 0 if they have none
     std::optional<Arranged> added;  ///< a bias, cell by cell
 };
@@ -33,17 +34,18 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
 /// The cells that are hidden: masked scores far below all others, or weights of 0.
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps);
 
-/// An earlier form of a tensor, of the same shape.
+/// An earlier form of a tensor.
 struct Before {
     std::size_t place = 0;
     double factor = 1;
     std::optional<Pairing> pairing{};
+    std::vector<int> axes{};  ///< in our order, if they are not those of the later form
 };
 
 /// The tensor that was multiplied by one number to give this one.
 std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place);
 /// The tensor whose pairs of features were rotated to give this one: each pair keeps its length,
 /// and the features are the last axis.
-std::optional<Before> rotated_before(const std::vector<Traced>& trace, std::size_t place);
+std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Operand& operand);
 
 }  // namespace attn
