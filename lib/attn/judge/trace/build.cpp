@@ -245,6 +245,10 @@ private:
                 return i < head.scores.size() && head.scores[i].step == one_.scores[i].step;
             });
             if (!all) continue;
+            if (one_.scores[i].step == "exponentials") {  // the weights tell whether they are right
+                made_.beside[one_.scores[i].place].push_back("exponentials");
+                continue;
+            }
             take(one_.scores[i].step, one_.scores[i].place,
                  together(
                      [i](const Heads& head) -> const Arranged& { return head.scores[i].numbers; }));

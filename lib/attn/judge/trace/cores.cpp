@@ -23,6 +23,16 @@ bool is_constant(const Traced& tensor) {
                                [&](double number) { return number == tensor.all.front(); });
 }
 
+/// True if the numbers are no more than two, as in a mask.
+bool has_two_values(const Traced& tensor) {
+    const double first = tensor.all.front();
+    double second = first;
+    return std::ranges::all_of(tensor.all, [&](double number) {
+        if (second == first) second = number;
+        return number == first || number == second;
+    });
+}
+
 /// The step that a variable is called as: the first that its name stands for.
 std::string called(const Traced& tensor) {
     if (!tensor.is_variable()) return {};
@@ -41,7 +51,7 @@ public:
             const bool is_float =
                 trace[i].dtype != DType::int64 && trace[i].dtype != DType::boolean;
             usable_.push_back(is_float && trace[i].rank() >= 2 && is_finite(trace[i]) &&
-                              !is_constant(trace[i]));
+                              !has_two_values(trace[i]));
         }
     }
 

@@ -1,6 +1,7 @@
 #include "attn/judge/trace/explain.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "attn/core/settings/settings.hpp"
@@ -27,6 +28,18 @@ bool has_scale_of_its_own(const Diagnosis& diagnosis) {
         const bool is_score = each.step.ends_with("scores");
         return mistake == nullptr ? is_score : mistake->id.starts_with("scale-other");
     });
+}
+
+/// A factor that is known as far as its type tells, as a multiple of 1 / sqrt(d) if it is one.
+double rounded_factor(double factor, const Plan& plan, DType dtype) {
+    const double root = std::sqrt(static_cast<double>(*plan.config.head_dim));
+    for (const double digits : {1.0, 2.0, 10.0, 100.0}) {
+        const double multiple = std::round(factor * root * digits) / digits;
+        if (multiple > 0 && std::abs(multiple / (factor * root) - 1) < 4 * epsilon(dtype)) {
+            return multiple / root;
+        }
+    }
+    return factor;
 }
 
 bool says_scale(const WalkConfig& config) { return config.scale.by != ScaleChoice::By::head_dim; }
@@ -107,7 +120,9 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         FittingDiagnosis fitting = diagnose_as_it_fits(each.asked, plan, of_this);
         if (has_scale_of_its_own(fitting.diagnosis) && !says_scale(base.config)) {
             AskedWalk other = each.asked;
-            other.config.scale = {ScaleChoice::By::number, each.factor};
+            const DType dtype = trace[each.from].dtype;
+            other.config.scale = {ScaleChoice::By::number,
+                                  rounded_factor(each.factor, plan, dtype)};
             plan = resolve(other.config);
             fitting = diagnose_as_it_fits(other, plan, of_this);
         }

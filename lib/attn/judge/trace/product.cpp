@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "attn/ground/tensor/slice.hpp"
 
@@ -125,9 +126,10 @@ private:
     bool holds() {
         constexpr std::size_t most_cells = 400;
         const std::size_t count = result_.all.size();
-        // A step without a common divisor with most sizes reaches cells of all rows and columns.
         const std::size_t cells = std::min(count, most_cells);
-        const std::size_t step = count <= most_cells ? 1 : count / most_cells * 2 + 1;
+        // A step without a common divisor reaches cells of all rows and columns.
+        std::size_t step = count <= most_cells ? 1 : count / most_cells;
+        while (std::gcd(step, count) != 1) ++step;
         double factor = 1;
         if (may_have_factor_) {
             double largest = 0;

@@ -101,7 +101,9 @@ bool is_softmax(const Traced& from, const Traced& to, std::size_t axis) {
         for (std::size_t k = 0; k < length; ++k) top = std::max(top, from.all[first + k * step]);
         for (std::size_t k = 0; k < length; ++k) sum += std::exp(from.all[first + k * step] - top);
         const double expected = std::exp(from.all[i] - top) / sum;
-        if (!(std::abs(to.all[i] - expected) <= 1e-3 * expected + 1e-6)) return false;
+        if (!(std::abs(to.all[i] - expected) <= 16 * slack_of(from, to) * (expected + 1e-3))) {
+            return false;
+        }
     }
     return true;
 }

@@ -116,7 +116,8 @@ std::vector<Traced> traced(const Ledger& file) {
     for (const auto& [place, passes] : loops) {
         for (std::size_t i = 0; i < passes.members.size(); ++i) {
             const bool is_one_axis = all[passes.members[i]].rank() < 2;
-            is_row[passes.members[i]] = i >= most_of_one_expression || is_one_axis;
+            is_row[passes.members[i]] =
+                i >= most_of_one_expression || (is_one_axis && passes.members.size() > 8);
         }
     }
     std::vector<Traced> kept;
