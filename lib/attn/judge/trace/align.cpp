@@ -91,26 +91,75 @@ private:
         return heads;
     }
 
-    /// Query and key before they were scaled, and before they were rotated.
+    /// Query and key before they were scaled, repeated for groups, and rotated.
     void take_earlier_forms(Heads& heads, const Shape& lengths) const {
         for (Operand* each : {&heads.query, &heads.key}) {
             const std::optional<Before> before = scaled_before(trace_, each->place);
             if (!before) continue;
-            *each = role_of(trace_, before->place, each->axes, lengths);
+            if (trace_[before->place].shape == trace_[each->place].shape) {
+                *each = role_of(trace_, before->place, each->axes, lengths);
+            } else {
+                each->place = before->place;
+                for (double& number : each->numbers.all) number /= before->factor;
+            }
             heads.changes.factor *= before->factor;
             if (heads.scores.front().step == "scores") {
                 heads.scores.front().step = "scaled_scores";
             }
         }
+        take_once(heads.key, heads.repeated_key);
+        if (!heads.value.axes.empty()) take_once(heads.value, heads.repeated_value);
         const auto take = [&](Operand& role, std::optional<Operand>& rotated) {
             const std::optional<Before> before = rotated_before(trace_, role);
             if (!before) return;
             heads.pairing = before->pairing;
-            rotated = std::move(role);
-            role = role_of(trace_, before->place, before->axes, lengths);
+            heads.rotated = before->rotated;
+            rotated = role;
+            role = {before->place, before->axes,
+                    arranged(trace_[before->place], before->axes, role.numbers.shape)};
         };
         take(heads.query, heads.rotated_query);
         take(heads.key, heads.rotated_key);
+    }
+
+    /// Heads that hold the same numbers were repeated: each of them once.
+    void take_once(Operand& role, std::optional<Operand>& repeated) const {
+        const Shape& shape = role.numbers.shape;
+        if (shape.size() < 3) return;
+        const std::size_t heads = shape[shape.size() - 3];
+        const std::size_t block = shape.back() * shape[shape.size() - 2];
+        const std::size_t outer = role.numbers.all.size() / block / heads;
+        const auto is_same = [&](std::size_t a, std::size_t b) {
+            for (std::size_t o = 0; o < outer; ++o) {
+                const double* const first = role.numbers.all.data() + o * heads * block;
+                if (!std::equal(first + a * block, first + (a + 1) * block, first + b * block)) {
+                    return false;
+                }
+            }
+            return true;
+        };
+        std::vector<std::size_t> once;
+        for (std::size_t h = 0; h < heads; ++h) {
+            if (std::ranges::none_of(once, [&](std::size_t known) { return is_same(known, h); })) {
+                once.push_back(h);
+            }
+        }
+        if (once.size() == heads || heads % once.size() != 0) return;
+        Operand apart = role;
+        apart.numbers.shape[shape.size() - 3] = once.size();
+        apart.numbers.all.clear();
+        for (std::size_t o = 0; o < outer; ++o) {
+            for (const std::size_t h : once) {
+                const auto first =
+                    role.numbers.all.begin() + static_cast<std::ptrdiff_t>((o * heads + h) * block);
+                apart.numbers.all.insert(apart.numbers.all.end(), first,
+                                         first + static_cast<std::ptrdiff_t>(block));
+            }
+        }
+        const auto place = origins_.same_numbers(apart.numbers.all, 0, role.place + 1);
+        if (place) apart.place = *place;
+        if (trace_[role.place].all.size() == role.numbers.all.size()) repeated = role;
+        role = std::move(apart);
     }
 
     /// How many of these are heads of one attention: some later tensor holds all their contexts,

@@ -105,23 +105,6 @@ private:
 
     // The input and its projections.
 
-    /// Heads that are copies of one another are those of a shared key: each of them once.
-    static std::vector<std::size_t> apart(const std::vector<std::size_t>& channel,
-                                          std::size_t heads) {
-        const std::size_t features = channel.size() / heads;
-        std::vector<std::vector<std::size_t>> each;
-        for (std::size_t h = 0; h < heads; ++h) {
-            const auto first = channel.begin() + static_cast<std::ptrdiff_t>(h * features);
-            const std::vector<std::size_t> one(first,
-                                               first + static_cast<std::ptrdiff_t>(features));
-            if (std::ranges::find(each, one) == each.end()) each.push_back(one);
-        }
-        if (each.size() < heads) std::ranges::sort(each);
-        std::vector<std::size_t> all;
-        for (const auto& one : each) all.insert(all.end(), one.begin(), one.end());
-        return all;
-    }
-
     bool take_projections() {
         const auto has_origin = [](const Operand& role) { return role.origin.has_value(); };
         const bool all = std::ranges::all_of(heads_, [&](const Heads& head) {
@@ -148,8 +131,10 @@ private:
                     const Shape& shape = each->numbers.shape;
                     const std::size_t tokens = shape[shape.size() - 2];
                     const std::size_t channels = each->origin->channel.size();
+                    const std::size_t heads =
+                        each->numbers.all.size() / samples_ / tokens / shape.back();
                     return each->origin->rows() == samples_ * tokens &&
-                           (channels == 0 || channels == each_ * shape.back());
+                           (channels == 0 || channels == heads * shape.back());
                 });
         });
     }
@@ -168,7 +153,7 @@ private:
         for (const Heads& head : heads_) {
             const Origin& origin = *(head.*member).origin;
             const std::vector<std::size_t> channels =
-                origin.channel.empty() ? all_channels(origin) : apart(origin.channel, each_);
+                origin.channel.empty() ? all_channels(origin) : origin.channel;
             const auto add = [](std::optional<Arranged>& all, const Arranged& more,
                                 std::size_t axis) { all = all ? beside(*all, more, axis) : more; };
             add(w, origins_.matrix(origin, channels), 0);
@@ -178,12 +163,6 @@ private:
             add(projected, made, 2);
         }
         const Operand& one = one_.*member;
-        const std::size_t width = one.numbers.shape.back();
-        const std::size_t shared = projected->shape[2] / width;
-        const auto heads = static_cast<std::size_t>(config().heads);
-        if (role == "key" && shared < heads && heads % shared == 0) {
-            config().kv_heads = static_cast<std::int64_t>(shared);
-        }
         given_.record("w_" + role, w->tensor());
         if (b) given_.record("b_" + role, b->tensor());
         const std::string step = "projected_" + role;
@@ -221,24 +200,26 @@ private:
             const Operand& one = one_.*member;
             if (one.axes.empty()) return;
             const Arranged all = together(numbers(member));
-            const std::size_t heads = all.shape[1];
-            const std::size_t shared = role == "query" || !config().kv_heads
-                                           ? heads
-                                           : static_cast<std::size_t>(*config().kv_heads);
-            if (shared == heads) {
-                take(role, one.place, all);
-                return;
+            take(role, one.place, all);
+            if (role == "key" && all.shape[1] < static_cast<std::size_t>(config().heads)) {
+                config().kv_heads = static_cast<std::int64_t>(all.shape[1]);
             }
-            take("repeated_" + role, one.place, all);
-            take_shared(role, one, all, shared);
         };
         take_role("query", &Heads::query);
         take_role("key", &Heads::key);
         take_role("value", &Heads::value);
         if (one_.pairing && !config().rotary.pairing) {
             config().rotary.pairing = one_.pairing;
-            take_rotated("query", &Heads::rotated_query);
-            take_rotated("key", &Heads::rotated_key);
+            if (one_.rotated < one_.query.numbers.shape.back()) {
+                config().rotary.dim = static_cast<std::int64_t>(one_.rotated);
+            }
+            take_later("rotated_query", &Heads::rotated_query);
+            take_later("rotated_key", &Heads::rotated_key);
+        }
+        take_later("repeated_key", &Heads::repeated_key);
+        take_later("repeated_value", &Heads::repeated_value);
+        for (const auto& [place, step] : one_.changes.beside) {
+            made_.beside[place].push_back(step);
         }
         for (std::size_t i = 0; i < one_.scores.size(); ++i) {
             const bool all = std::ranges::all_of(heads_, [&](const Heads& head) {
@@ -273,37 +254,11 @@ private:
         }
     }
 
-    void take_rotated(const std::string& role, std::optional<Operand> Heads::*member) {
+    void take_later(const std::string& step, std::optional<Operand> Heads::*member) {
         if (!(one_.*member)) return;
-        take("rotated_" + role, (one_.*member)->place,
-             together([member](const Heads& head) -> const Arranged& {
+        take(step, (one_.*member)->place, together([member](const Heads& head) -> const Arranged& {
                  return (head.*member)->numbers;
              }));
-    }
-
-    /// The key of each group before it was repeated.
-    void take_shared(const std::string& role, const Operand& one, const Arranged& repeated,
-                     std::size_t shared) {
-        const std::size_t heads = repeated.shape[1];
-        const std::vector<std::size_t>& channel = one.origin->channel;
-        const std::vector<std::size_t> once = apart(channel, heads);
-        const std::size_t features = channel.size() / heads;
-        const std::size_t block = repeated.shape[2] * repeated.shape[3];
-        Arranged numbers{
-            {samples_, shared, repeated.shape[2], repeated.shape[3]}, {}, repeated.dtype};
-        for (std::size_t b = 0; b < samples_; ++b) {
-            for (std::size_t g = 0; g < shared; ++g) {
-                std::size_t h = 0;
-                while (channel[h * features] != once[g * features]) ++h;
-                const auto first =
-                    repeated.all.begin() + static_cast<std::ptrdiff_t>((b * heads + h) * block);
-                numbers.all.insert(numbers.all.end(), first,
-                                   first + static_cast<std::ptrdiff_t>(block));
-            }
-        }
-        if (const auto place = origins_.same_numbers(numbers.all, one.origin->result, one.place)) {
-            take(role, *place, numbers);
-        }
     }
 
     // The mask.
@@ -393,14 +348,19 @@ private:
         }
         for (std::size_t i = first + 1; i < end; ++i) {
             for (const std::size_t form : forms) {
-                if (form < i && take_output(i, form, width)) return;
+                if (form >= i) continue;
+                // A bias may be added by the expression around the product.
+                for (std::size_t later = std::min(i + 2, end - 1); later >= i; --later) {
+                    if (take_output(later, form, width, later > i)) return;
+                }
             }
         }
     }
 
-    bool take_output(std::size_t place, std::size_t from, std::size_t width) {
+    bool take_output(std::size_t place, std::size_t from, std::size_t width, bool has_bias) {
         const std::optional<Origin> origin = origins_.product_at(place, from);
         if (!origin || origin->rows() != samples_ * queries_) return false;
+        if (has_bias && !origin->b) return false;
         const Arranged w = origins_.matrix(*origin, all_channels(*origin));
         if (w.shape[1] != width) return false;
         given_.record("w_output", w.tensor());

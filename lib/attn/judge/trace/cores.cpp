@@ -17,22 +17,6 @@ bool is_finite(const Traced& tensor) {
         tensor.all, [](double number) { return std::isfinite(number) || is_hidden_score(number); });
 }
 
-/// True if all numbers are one, as of a tensor that is still to be filled.
-bool is_constant(const Traced& tensor) {
-    return std::ranges::all_of(tensor.all,
-                               [&](double number) { return number == tensor.all.front(); });
-}
-
-/// True if the numbers are no more than two, as in a mask.
-bool has_two_values(const Traced& tensor) {
-    const double first = tensor.all.front();
-    double second = first;
-    return std::ranges::all_of(tensor.all, [&](double number) {
-        if (second == first) second = number;
-        return number == first || number == second;
-    });
-}
-
 /// The step that a variable is called as: the first that its name stands for.
 std::string called(const Traced& tensor) {
     if (!tensor.is_variable()) return {};
@@ -81,7 +65,7 @@ private:
     bool may_be_weights(std::size_t w) const {
         const Traced& tensor = trace_[w];
         const bool is_float = tensor.dtype != DType::int64 && tensor.dtype != DType::boolean;
-        if (tensor.rank() < 2 || !is_float || is_constant(tensor)) return false;
+        if (tensor.rank() < 2 || !is_float || has_two_values(tensor)) return false;
         int points = 0;
         const bool says_so = lower(statements_[w]).find("softmax") != std::string::npos ||
                              lower(tensor.name).find("softmax") != std::string::npos;
@@ -299,6 +283,15 @@ private:
 };
 
 }  // namespace
+
+bool has_two_values(const Traced& tensor) {
+    const double first = tensor.all.front();
+    double second = first;
+    return std::ranges::all_of(tensor.all, [&](double number) {
+        if (second == first) second = number;
+        return number == first || number == second;
+    });
+}
 
 bool sums_to_one(const Traced& tensor, std::size_t axis) {
     const Shape strides = row_strides(tensor.shape);

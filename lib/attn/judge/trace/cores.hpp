@@ -30,6 +30,9 @@ struct Core {
 std::vector<Core> cores_in(const std::vector<Traced>& trace,
                            const std::vector<std::string>& statements);
 
+/// True if the numbers are no more than two: a mask, or a tensor that is still to be filled.
+bool has_two_values(const Traced& tensor);
+
 /// Whether numbers along an axis are at least 0 and sum to 1; rows of nan do not count.
 bool sums_to_one(const Traced& tensor, std::size_t axis);
 

@@ -14,7 +14,9 @@ struct Heads {
     Core core{};
     Operand query{}, key{}, value{};
     std::optional<Operand> rotated_query{}, rotated_key{};
+    std::optional<Operand> repeated_key{}, repeated_value{};  ///< for groups of queries
     std::optional<Pairing> pairing{};
+    std::size_t rotated = 0;          ///< features
     std::vector<ScoreStep> scores{};  ///< from scores to weights
     ScoreChanges changes{};
     std::optional<Arranged> context{};

@@ -16,6 +16,10 @@ std::vector<double> in_order(std::vector<double> numbers) {
     return numbers;
 }
 
+bool is_near(double a, double b, double unit) {
+    return same_number(a, b) || std::abs(a - b) <= 8 * unit * std::abs(b);
+}
+
 /// The axes of a tensor that stand for these axes of the result (or, if negative, for these sums).
 std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<int>& wanted) {
     std::vector<int> axes;
@@ -140,12 +144,15 @@ std::optional<Origin> Origins::of(const Arranged& numbers, std::size_t before) c
     int tries = 0;
     for (std::size_t r = 0; r <= before && r < trace_.size() && tries < 8; ++r) {
         const std::vector<double>& sorted = sorted_[r];
+        const auto holds = [&](double number) {
+            const double slack = 8 * unit_of(trace_[r].dtype) * std::abs(number);
+            const auto found = std::ranges::lower_bound(sorted, number - slack);
+            return found != sorted.end() && *found <= number + slack;
+        };
+        const auto first = numbers.all.begin();
         const bool may_hold =
-            trace_[r].all.size() >= features && trace_[r].rank() >= 1 &&
-            std::ranges::all_of(
-                numbers.all.begin(), numbers.all.begin() + static_cast<std::ptrdiff_t>(features),
-                [&](double number) { return std::ranges::binary_search(sorted, number); }) &&
-            std::ranges::binary_search(sorted, numbers.all.back());
+            trace_[r].all.size() >= features && holds(numbers.all.back()) &&
+            std::all_of(first, first + static_cast<std::ptrdiff_t>(features), holds);
         if (!may_hold || r == 0) continue;
         ++tries;
         // Of a product of two matrices either may be x.
@@ -181,7 +188,8 @@ bool Origins::take_channels(Origin& origin, const Arranged& numbers) const {
                 for (std::size_t row = 0; row < rows && fits; ++row) {
                     const std::size_t at =
                         ((row / tokens * each + h) * tokens + row % tokens) * features + f;
-                    fits = same_number(made.all[row * origin.channels + m], numbers.all[at]);
+                    fits = is_near(made.all[row * origin.channels + m], numbers.all[at],
+                                   unit_of(made.dtype));
                 }
                 if (fits) found = m;
             }

@@ -176,7 +176,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
     std::size_t last = core.scores;
     for (std::size_t i = core.scores + 1; i < core.softmaxed; ++i) {
         const Traced &from = trace[last], &to = trace[i];
-        if (from.shape != to.shape || to.dtype == DType::boolean) continue;
+        if (from.shape != to.shape || has_two_values(to)) continue;
         if (const std::optional<double> factor = factor_between(from, to)) {
             if (is_about(*factor, 1)) continue;
             const std::string step = steps.back().step;
@@ -189,6 +189,8 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
             } else if (step == "masked_scores") {
                 // Scaled after they were masked, they are masked and scaled from here on.
                 drop("scaled_scores");
+                changes.beside.emplace_back(steps.back().place, "masked_scores");
+                changes.beside.emplace_back(i, "scaled_scores");
                 take("masked_scores", i);
             } else {
                 take("scaled_scores", i);
@@ -255,27 +257,50 @@ std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
 }
 
 std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place) {
+    const auto largest = [](const Traced& tensor) {
+        double most = 0;
+        for (const double number : tensor.all) most = std::max(most, std::abs(number));
+        return most;
+    };
+    const Traced& to = trace[place];
+    std::vector<double> after;
     for (std::size_t i = place; i-- > 0 && place - i < far_back;) {
-        const std::optional<double> factor = factor_between(trace[i], trace[place]);
-        // A scale makes scores smaller.
-        if (factor && *factor > 0 && *factor < 0.999) return Before{i, *factor};
+        const Traced& from = trace[i];
+        if (from.all.size() != to.all.size() || !(largest(from) > 0)) continue;
+        const double factor = largest(to) / largest(from);
+        if (!(factor > 1e-3 && factor < 0.999)) continue;  // a scale makes scores smaller
+        std::vector<double> before = from.all;
+        std::ranges::sort(before);
+        if (after.empty()) {
+            after = to.all;
+            std::ranges::sort(after);
+        }
+        const double slack = slack_of(from, to);
+        const bool is_scaled = std::ranges::equal(before, after, [&](double a, double b) {
+            return std::abs(a * factor - b) <= slack * std::abs(b);
+        });
+        if (is_scaled) return Before{i, factor};
     }
     return std::nullopt;
 }
 
 std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Operand& operand) {
     const Arranged& to = operand.numbers;
-    const std::size_t features = to.shape.back(), half = features / 2;
+    const std::size_t features = to.shape.back();
     if (features < 2 || features % 2 != 0) return std::nullopt;
     const double slack = 64 * unit_of(to.dtype);
-    const auto norms_of = [&](const std::vector<double>& all, Pairing pairing) {
+    // The length of each pair of the features that are rotated, and the others as they are.
+    const auto norms_of = [&](const std::vector<double>& all, Pairing pairing,
+                              std::size_t rotated) {
         std::vector<double> norms;
         for (std::size_t row = 0; row < all.size(); row += features) {
-            for (std::size_t pair = 0; pair < half; ++pair) {
+            for (std::size_t pair = 0; pair < rotated / 2; ++pair) {
                 const bool is_half = pairing == Pairing::half;
                 const std::size_t first = row + (is_half ? pair : 2 * pair);
-                norms.push_back(std::hypot(all[first], all[is_half ? first + half : first + 1]));
+                const std::size_t second = is_half ? first + rotated / 2 : first + 1;
+                norms.push_back(std::hypot(all[first], all[second]));
             }
+            for (std::size_t f = rotated; f < features; ++f) norms.push_back(all[row + f]);
         }
         return norms;
     };
@@ -298,13 +323,17 @@ std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Ope
             if (!axes) continue;
             const Arranged numbers = arranged(from, *axes, to.shape);
             if (numbers.all == to.all) break;
-            for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
-                const std::vector<double> before = norms_of(numbers.all, pairing);
-                const std::vector<double> after = norms_of(to.all, pairing);
-                const bool keeps = std::ranges::equal(before, after, [&](double a, double b) {
-                    return std::abs(a - b) <= slack * (a + length * 1e-3);
-                });
-                if (keeps) earliest = Before{i, 1, pairing, *axes};
+            for (std::size_t rotated = features / 4 * 2; rotated <= features;
+                 rotated += features - rotated > 0 ? features - rotated : features) {
+                for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
+                    const std::vector<double> before = norms_of(numbers.all, pairing, rotated);
+                    const std::vector<double> after = norms_of(to.all, pairing, rotated);
+                    const bool keeps =
+                        rotated > 0 && std::ranges::equal(before, after, [&](double a, double b) {
+                            return std::abs(a - b) <= slack * (std::abs(a) + length * 1e-3);
+                        });
+                    if (keeps) earliest = Before{i, 1, pairing, rotated, *axes};
+                }
             }
         } while (std::ranges::next_permutation(order).found);
     }

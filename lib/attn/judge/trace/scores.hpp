@@ -21,6 +21,8 @@ struct ScoreChanges {
     double factor = 1;              ///< by which the scores were multiplied in all
     double softcap = 0;             ///< the bound of the scores; 0 if they have none
     std::optional<Arranged> added;  ///< a bias, cell by cell
+    /// Places of steps in another order than that of the walk.
+    std::vector<std::pair<std::size_t, std::string>> beside{};
 };
 
 /// What a program does to its scores, by the numbers: a factor scales them, cells that become -inf
@@ -39,10 +41,11 @@ struct Before {
     std::size_t place = 0;
     double factor = 1;
     std::optional<Pairing> pairing{};
+    std::size_t rotated = 0;  ///< features, of all or of the first half
     std::vector<int> axes{};  ///< in our order, if they are not those of the later form
 };
 
-/// The tensor that was multiplied by one number to give this one.
+/// The tensor that was multiplied by one number less than 1 to give this one, in any order of axes.
 std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place);
 /// The tensor whose pairs of features were rotated to give this one: each pair keeps its length,
 /// and the features are the last axis.
