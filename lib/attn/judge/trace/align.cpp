@@ -63,10 +63,12 @@ private:
             axes.insert(axes.end(), {token, last});
             return axes;
         };
-        heads.query =
-            role_of(trace_, core.query, operand_axes(core.product.a, with(rest, q, -1)), lengths);
-        heads.key =
-            role_of(trace_, core.key, operand_axes(core.product.b, with(rest, k, -1)), lengths);
+        const int of_query = static_cast<int>(core.query_token);
+        const int of_key = static_cast<int>(core.key_token);
+        heads.query = role_of(trace_, core.query,
+                              operand_axes(core.product.a, with(rest, of_query, -1)), lengths);
+        heads.key = role_of(trace_, core.key, operand_axes(core.product.b, with(rest, of_key, -1)),
+                            lengths);
         heads.scores = steps_of_scores(trace_, core, with(rest, q, k), heads.changes);
         if (core.sum) {
             // The context has its own order of axes; those of the weights say which is which.
@@ -76,11 +78,14 @@ private:
             std::vector<int> outer;
             for (const int axis : rest) outer.push_back(in_context(axis));
             const int feature = static_cast<int>(core.sum->axes_of_b(false).back());
-            heads.value =
-                role_of(trace_, *core.value,
-                        operand_axes(core.sum->b, with(outer, in_context(k), feature)), lengths);
+            // Summed over the queries by mistake, its tokens are the keys.
+            const bool is_turned = in_context(k) >= 0;
+            const int summed = is_turned ? q : k, token = is_turned ? k : q;
+            heads.value = role_of(
+                trace_, *core.value,
+                operand_axes(core.sum->b, with(outer, in_context(summed), feature)), lengths);
             heads.context =
-                role_of(trace_, *core.context, with(outer, in_context(q), feature), lengths)
+                role_of(trace_, *core.context, with(outer, in_context(token), feature), lengths)
                     .numbers;
         }
         take_earlier_forms(heads, lengths);

@@ -16,7 +16,8 @@ struct Alignment {
     /// Places in the trace that are a step which the alignment itself has computed again: x . w of
     /// several steps in one.
     std::map<std::size_t, std::vector<std::string>> beside{};
-    double factor = 1;               ///< by which the scores were multiplied in all
+    std::vector<std::string> questions{};  ///< that the tensors leave to the user
+    double factor = 1;                     ///< by which the scores were multiplied in all
     std::size_t from = 0, to = 0;    ///< the first and last place of the attention in the trace
     bool takes_projections = false;  ///< it begins at query, key and value
 };

@@ -120,6 +120,9 @@ private:
         project("query", &Heads::query);
         project("key", &Heads::key);
         project("value", &Heads::value);
+        if (same_numbers(given_["w_key"], given_["w_value"])) {
+            made_.questions.emplace_back("key and value are made by the same matrix: is it meant?");
+        }
         return true;
     }
 
@@ -267,7 +270,8 @@ private:
         if (made_.asked.said.mask) return;
         const std::optional<Arranged> hidden = hidden_cells(one_.scores);
         const bool is_square = queries_ == keys_ && keys_ > 1;
-        if (is_square && (has_causal_tensor() || (hidden && is_nearly_causal(*hidden)))) {
+        const bool has_tensor = is_square && has_causal_tensor(trace_, one_.core.softmaxed, keys_);
+        if (has_tensor || (is_square && hidden && is_nearly_causal(*hidden))) {
             config().mask.causal = true;
             return;
         }
@@ -280,17 +284,6 @@ private:
         Array<bool> cells = empty_array<bool>(mask.shape);
         std::ranges::transform(mask.all, cells.data(), [](double cell) { return cell != 0; });
         config().mask.given = Tensor(mask.tensor().axes(), std::move(cells));
-    }
-
-    /// True if the program has a tensor that is a causal mask, before the weights.
-    bool has_causal_tensor() const {
-        for (std::size_t i = 0; i < one_.core.softmaxed; ++i) {
-            const Traced& each = trace_[i];
-            if (each.all.size() != keys_ * keys_ || each.shape.back() != keys_) continue;
-            const Arranged square{{keys_, keys_}, each.all, DType::float32};
-            if (is_causal(square.tensor())) return true;
-        }
-        return false;
     }
 
     /// True if the hidden cells are those after the diagonal, with it or one less, or the others.
@@ -385,6 +378,16 @@ private:
 };
 
 }  // namespace
+
+bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens) {
+    for (std::size_t i = 0; i < before; ++i) {
+        const Traced& each = trace[i];
+        if (each.all.size() != tokens * tokens || each.shape.back() != tokens) continue;
+        const Arranged square{{tokens, tokens}, each.all, DType::float32};
+        if (is_causal(square.tensor())) return true;
+    }
+    return false;
+}
 
 Alignment alignment_of(const std::vector<Traced>& trace, const Origins& origins,
                        const std::vector<Heads>& heads, const AskedWalk& base) {

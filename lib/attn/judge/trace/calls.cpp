@@ -10,6 +10,10 @@ constexpr std::string_view said_step = "step ";
 
 bool is_of_call(const Traced& tensor) { return tensor.name.starts_with(said_step); }
 
+Arranged whole(const Traced& tensor) {
+    return {tensor.is_row ? Shape{tensor.all.size()} : tensor.shape, tensor.all, tensor.dtype};
+}
+
 Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size_t last,
                   const AskedWalk& base) {
     Alignment made;
@@ -20,7 +24,7 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
     std::vector<std::size_t> results;
     for (std::size_t i = first; i <= last; ++i) {
         const std::string step = trace[i].name.substr(said_step.size());
-        const Arranged all{trace[i].shape, trace[i].all, trace[i].dtype};
+        const Arranged all = whole(trace[i]);
         if (step == "output" || step == "context" || step == "query" || step == "key" ||
             step == "value") {
             results.push_back(i);
@@ -32,18 +36,27 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
     Ledger start;
     for (const std::size_t i : results) {
         const std::string step = trace[i].name.substr(said_step.size());
-        const Arranged all{trace[i].shape, trace[i].all, trace[i].dtype};
+        const Arranged all = whole(trace[i]);
         made.asked.theirs.record(trace[i].label, all.tensor());
         made.steps[trace[i].label] = step;
         made.places[trace[i].label] = i;
         start.record(step, all.tensor());
     }
     SaidSettings said = base.said;
+    const Traced& result = trace[results.empty() ? first : results.back()];
+    const std::size_t tokens = result.shape[result.rank() - 2];
+    const Tensor* const hidden = given.find("mask");
+    const bool is_causal_call =
+        hidden == nullptr ||
+        (hidden->shape().back() == tokens && hidden->shape()[hidden->dimension() - 2] == tokens);
     if (!given.has("x")) {
         made.takes_projections = true;
         take_direct_sizes(start, said, made.asked.config);
     }
     take_given(given, said, made.asked.config);
+    if (is_causal_call && tokens > 1 && has_causal_tensor(trace, first, tokens)) {
+        made.asked.config.mask.causal = true;  // together with what is hidden
+    }
     said.heads = said.projection = said.source = said.mask = true;
     made.asked.said = said;
     return made;

@@ -67,8 +67,11 @@ private:
         const bool is_float = tensor.dtype != DType::int64 && tensor.dtype != DType::boolean;
         if (tensor.rank() < 2 || !is_float || has_two_values(tensor)) return false;
         int points = 0;
-        const bool says_so = lower(statements_[w]).find("softmax") != std::string::npos ||
-                             lower(tensor.name).find("softmax") != std::string::npos;
+        if (std::ranges::any_of(tensor.all, is_hidden_score)) return false;
+        const std::string statement = lower(trimmed(statements_[w]));
+        const bool says_so =
+            (statement.find("softmax") != std::string::npos && !statement.starts_with("def ")) ||
+            lower(tensor.name).find("softmax") != std::string::npos;
         if (says_so) points += 2;
         if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
         if (sums_to_one(tensor, tensor.rank() - 1)) {
@@ -123,9 +126,7 @@ private:
             const Traced& turned = trace_[place];
             for (const std::size_t other : operands(p)) {
                 const Traced& upright = trace_[other];
-                if (upright.all.size() != turned.all.size() || upright.shape == turned.shape) {
-                    continue;
-                }
+                if (upright.all.size() != turned.all.size() || other == place) continue;
                 const auto found =
                     first ? contraction_of(trace_[p], upright, trace_[product.b], nullptr, true)
                           : contraction_of(trace_[p], trace_[product.a], upright, nullptr, true);
@@ -199,12 +200,6 @@ private:
                 ++core.softmaxed;
             }
         }
-        // Weights and scores have one order of axes.
-        const auto key_axis =
-            has_context ? std::ranges::find_if(core.sum->a, [](int axis) { return axis < 0; }) -
-                              core.sum->a.begin()
-                        : static_cast<std::ptrdiff_t>(trace_[w].rank()) - 1;
-        core.key_axis = static_cast<std::size_t>(key_axis);
         if (!take_roles(core, *product)) return std::nullopt;
         return core;
     }
@@ -231,29 +226,39 @@ private:
         return sums && tensor.shape == trace_[like].shape;
     }
 
-    /// Decides which operand of the scores is the key: the one with the axis that is summed with
-    /// the values, unless the names of both say otherwise.
+    /// Decides which axis of the scores and which operand is the key's. Three things tell: the axis
+    /// of the softmax, the axis that is summed with the values, and the names of the operands. If
+    /// one of them is at odds with the others, that is a mistake to be found.
     bool take_roles(Core& core, Product product) const {
-        const auto has = [](const std::vector<std::size_t>& axes, std::size_t axis) {
-            return std::ranges::find(axes, axis) != axes.end();
-        };
-        if (has(product.axes.axes_of_a(false), core.key_axis)) {
-            std::swap(product.a, product.b);
-            std::swap(product.axes.a, product.axes.b);
+        const std::vector<std::size_t> of_a = product.axes.axes_of_a(false);
+        const std::vector<std::size_t> of_b = product.axes.axes_of_b(false);
+        if (of_a.empty() || of_b.empty()) return false;
+        const std::size_t first = of_a.back(), second = of_b.back();
+        const Traced &a = trace_[product.a], &b = trace_[product.b];
+        const bool is_named = is_called(a, "query") && is_called(b, "key");
+        const bool is_named_crossed = is_called(a, "key") && is_called(b, "query");
+        int votes = is_named ? 1 : is_named_crossed ? -1 : 0;  // above 0 for the second
+        const Traced& softmaxed = trace_[core.softmaxed];
+        const bool sums_first = sums_to_one(softmaxed, first);
+        const bool sums_second = sums_to_one(softmaxed, second);
+        if (sums_first != sums_second) votes += sums_second ? 1 : -1;
+        if (core.sum) {
+            const bool by_first = core.sum->a[first] < 0, by_second = core.sum->a[second] < 0;
+            if (by_first != by_second) votes += by_second ? 1 : -1;
         }
-        const std::vector<std::size_t> keys = product.axes.axes_of_b(false);
-        std::vector<std::size_t> queries = product.axes.axes_of_a(false);
-        if (!has(keys, core.key_axis)) return false;
-        core.query_axis = queries.back();
-        const bool is_crossed = is_called(trace_[product.a], "key") &&
-                                is_called(trace_[product.b], "query") && queries.size() == 1 &&
-                                keys.size() == 1;
-        if (is_crossed) {
+        if (votes == 0) votes = is_named ? 1 : is_named_crossed ? -1 : sums_first ? -1 : 1;
+        core.key_axis = votes > 0 ? second : first;
+        core.query_axis = votes > 0 ? first : second;
+        // Exchanged by their names: the query is what is called so.
+        const bool is_crossed = votes > 0 ? is_named_crossed : is_named;
+        if ((votes > 0) == is_crossed) {
             std::swap(product.a, product.b);
             std::swap(product.axes.a, product.axes.b);
         }
         core.query = product.a;
         core.key = product.b;
+        core.query_token = is_crossed ? core.key_axis : core.query_axis;
+        core.key_token = is_crossed ? core.query_axis : core.key_axis;
         core.product = product.axes;
         for (std::size_t axis = 0; axis < trace_[core.scores].rank(); ++axis) {
             if (axis != core.query_axis && axis != core.key_axis) core.rest.push_back(axis);
@@ -261,17 +266,17 @@ private:
         return true;
     }
 
-    /// Passes one by one say more than the same joined; rows of a loop are only seen joined.
+    /// Passes one by one say more than the same joined; rows of a loop say more joined.
     std::vector<Core> without_parts(std::vector<Core> found) const {
         std::vector<Core> kept;
         for (const Core& each : found) {
             const Traced& weights = trace_[each.weights];
-            const bool is_again =
-                weights.is_joined && std::ranges::any_of(found, [&](const Core& other) {
-                    const Traced& theirs = trace_[other.weights];
-                    return !theirs.is_joined && theirs.line == weights.line &&
-                           theirs.file == weights.file;
-                });
+            const bool is_again = std::ranges::any_of(found, [&](const Core& other) {
+                const Traced& theirs = trace_[other.weights];
+                const bool is_there = theirs.line == weights.line && theirs.file == weights.file;
+                return is_there && (weights.is_joined ? !theirs.is_joined && !theirs.is_row
+                                                      : weights.is_row && theirs.is_joined);
+            });
             if (!is_again) kept.push_back(each);
         }
         return kept;

@@ -18,15 +18,16 @@ struct Core {
     Contraction product;               ///< of scores, a being the query
     std::optional<Contraction> sum;    ///< of context, a being the weights
     std::size_t query_axis, key_axis;  ///< of scores and weights
-    std::vector<std::size_t> rest;     ///< the other axes of scores: batch, heads
+    /// The axes of scores that the tokens of query and key are; exchanged if the operands are.
+    std::size_t query_token, key_token;
+    std::vector<std::size_t> rest;  ///< the other axes of scores: batch, heads
 };
 
 /// The attentions of a trace, in the order of time. `statements` holds the source of the line of
 /// each tensor, empty if it is not known: a line that has the word softmax is a hint.
 ///
 /// A softmax is found by its numbers: rows that sum to 1 between a product and another one. Names
-/// and words are hints; they decide which operand is the query if its name and that of the key
-/// both say so.
+/// and words are hints.
 std::vector<Core> cores_in(const std::vector<Traced>& trace,
                            const std::vector<std::string>& statements);
 

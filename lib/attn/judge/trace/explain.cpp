@@ -56,6 +56,34 @@ std::string settings_text(const Plan& plan) {
     return text;
 }
 
+/// Moves a mistake to the line of its own step if it was found later. A step that a program leaves
+/// out has no line: its mistake belongs to the line before it, which should go on with it.
+void move_to_missing_steps(const Diagnosis& diagnosis,
+                           std::map<std::size_t, ExplainedLine>& lines) {
+    static const std::map<std::string, std::string> before{
+        {"scaled_scores", "scores"}, {"rotated_query", "query"}, {"rotated_key", "key"}};
+    for (const Finding& finding : diagnosis.findings) {
+        const Mistake* const mistake = finding.mistake();
+        if (mistake == nullptr || mistake->step == finding.step || finding.harmless) continue;
+        if (std::ranges::count(diagnosis.steps, mistake->step, &StepVerdict::name) > 0) continue;
+        const auto earlier = before.find(mistake->step);
+        ExplainedLine *told = nullptr, *own = nullptr, *last = nullptr;
+        for (auto& [place, line] : lines) {
+            if (line.finding == &finding) told = &line;
+            for (const std::string& step : line.steps) {
+                if (step == mistake->step) own = &line;
+                if (earlier != before.end() && step == earlier->second) last = &line;
+            }
+        }
+        ExplainedLine* const to = own != nullptr ? own : last;
+        if (to == nullptr || told == nullptr || to == told) continue;
+        to->finding = told->finding;
+        to->verdict = told->verdict;
+        told->finding = nullptr;
+        told->verdict = LineVerdict::follows;
+    }
+}
+
 /// Adds the lines of the steps that were judged, and of those that were not.
 void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
                ExplainedAttention& made) {
@@ -87,6 +115,7 @@ void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
         line.finding = finding == made.diagnosis.findings.end() ? nullptr : &*finding;
         line.verdict = verdict_of(*row, line.finding);
     }
+    move_to_missing_steps(made.diagnosis, lines);
     for (auto& [place, line] : lines) made.lines.push_back(std::move(line));
 }
 
@@ -127,6 +156,7 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
             fitting = diagnose_as_it_fits(other, plan, of_this);
         }
         attention.diagnosis = std::move(fitting.diagnosis);
+        std::ranges::copy(each.questions, std::back_inserter(attention.diagnosis.open));
         attention.is_open = fitting.is_open || !attention.diagnosis.open.empty();
         attention.settings = settings_text(attention.diagnosis.plan.value_or(plan));
         add_lines(each, trace, attention);

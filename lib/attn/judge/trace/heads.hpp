@@ -26,6 +26,9 @@ struct Heads {
 Alignment alignment_of(const std::vector<Traced>& trace, const Origins& origins,
                        const std::vector<Heads>& heads, const AskedWalk& base);
 
+/// True if a program has a causal mask for so many tokens, before that place in its trace.
+bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens);
+
 /// The calls of attention that PyTorch computes as a whole. A trace names what goes in and what
 /// comes out `step query`, `step output`, ..., and ends each with `step heads`.
 std::vector<Alignment> alignments_of_calls(const std::vector<Traced>& trace, const AskedWalk& base);

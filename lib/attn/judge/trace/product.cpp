@@ -196,7 +196,7 @@ std::vector<std::size_t> Contraction::axes_of_b(bool also_of_a) const {
 
 std::optional<Contraction> contraction_of(const Traced& result, const Traced& a, const Traced& b,
                                           const Traced* bias, bool may_have_factor) {
-    if (bias != nullptr && (bias->rank() == 0 || result.all.size() % bias->all.size() != 0)) {
+    if (bias != nullptr && result.all.size() % bias->all.size() != 0) {
         return std::nullopt;
     }
     return Search(result, a, b, bias, may_have_factor).run();

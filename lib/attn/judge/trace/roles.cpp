@@ -121,14 +121,13 @@ std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std:
     for (std::size_t from = x.value_or(result - 1) + 1; from-- > 0;) {
         if (!is_usable(from) || from == result) continue;
         for (std::size_t matrix = result; matrix-- > 0;) {
-            if (!is_usable(matrix) || matrix == from || trace_[matrix].rank() < 2) continue;
+            if (!is_usable(matrix) || matrix == from || trace_[matrix].is_row) continue;
             const std::size_t all = trace_[from].all.size() * trace_[matrix].all.size();
             if (all < made.all.size() || all % made.all.size() != 0) continue;
             if (auto origin = origin_of(from, matrix, std::nullopt)) return origin;
             for (std::size_t bias = result; bias-- > 0;) {
                 const Traced& b = trace_[bias];
-                const bool fits = b.rank() == 1 && is_usable(bias) && made.rank() > 0 &&
-                                  b.shape[0] == made.shape.back();
+                const bool fits = b.is_row && is_usable(bias) && b.all.size() == made.shape.back();
                 if (!fits) continue;
                 if (auto origin = origin_of(from, matrix, bias)) return origin;
             }

@@ -187,11 +187,17 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
                 }
                 take("capped_scores", i);
             } else if (step == "masked_scores") {
-                // Scaled after they were masked, they are masked and scaled from here on.
+                // Scaled after they were masked: both as if it was the other way round.
+                ScoreStep masked{"masked_scores", steps.back().place,
+                                 arranged(trace[i], axes, lengths)};
+                drop("masked_scores");
                 drop("scaled_scores");
-                changes.beside.emplace_back(steps.back().place, "masked_scores");
+                changes.factor *= *factor;
                 changes.beside.emplace_back(i, "scaled_scores");
-                take("masked_scores", i);
+                steps.push_back(std::move(masked));
+                scaled = *factor;
+                last = i;
+                continue;
             } else {
                 take("scaled_scores", i);
             }

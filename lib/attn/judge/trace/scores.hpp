@@ -21,7 +21,7 @@ struct ScoreChanges {
     double factor = 1;              ///< by which the scores were multiplied in all
     double softcap = 0;             ///< the bound of the scores; 0 if they have none
     std::optional<Arranged> added;  ///< a bias, cell by cell
-    /// Places of steps in another order than that of the walk.
+    /// Places of steps that come in another order than in the walk.
     std::vector<std::pair<std::size_t, std::string>> beside{};
 };
 

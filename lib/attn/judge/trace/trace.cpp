@@ -125,6 +125,10 @@ std::vector<Traced> traced(const Ledger& file) {
         if (!is_row[i]) kept.push_back(std::move(all[i]));
     }
     std::ranges::move(joined, std::back_inserter(kept));
+    for (Traced& each : kept) {
+        each.is_row = each.rank() == 1;
+        if (each.is_row) each.shape.insert(each.shape.begin(), 1);
+    }
     std::ranges::stable_sort(kept, {}, &Traced::time);
     return kept;
 }

@@ -17,6 +17,7 @@ struct Traced {
     Shape shape;
     DType dtype = DType::float32;
     bool is_joined = false;  ///< of the passes of a loop
+    bool is_row = false;     ///< it has one axis; its shape has a 1 in front
 
     /// True if the name is a variable, not an expression.
     bool is_variable() const;
