@@ -5,6 +5,8 @@
         lay     attn_probe_program, commands/probe.py
         lay     attn_python_module, python/attn_explain.py
         lay     attn_python_tracer, python/attn_trace.py
+        lay     attn_practice_numpy, practice_numpy.txt
+        lay     attn_practice_torch, practice_torch.txt
         lay     attn_verified, reference/verified.txt
         lay     attn_words, reference/words.txt
         lay     attn_bash_completion, reference/completion.bash

@@ -49,6 +49,8 @@ Command attentions_command();
 Command laws_command();
 Command examples_command();
 Command explain_command();
+Command practice_command();
+Command grade_command();
 Command quiz_command();
 Command bench_command();
 Command generate_command();

@@ -95,20 +95,6 @@ std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosi
     return all;
 }
 
-std::string raised_text(const Explained& explained) {
-    const RaisedLine& raised = *explained.program.raised;
-    std::string text = "line " + explained.place("", raised.line) + " raised " +
-                       attn::visible(raised.type) + ": " + attn::visible(raised.message) + "\n";
-    if (raised.line > 0 && raised.line <= explained.program.source.size()) {
-        text +=
-            "  " + attn::visible(attn::trimmed(explained.program.source[raised.line - 1])) + "\n";
-    }
-    for (const auto& [name, shape] : raised.shapes) {
-        text += "    " + attn::visible(name) + " is " + attn::shape_text(shape) + "\n";
-    }
-    return text;
-}
-
 std::string summary(const Explained& explained) {
     std::size_t wrong = 0, lines = 0;
     std::vector<std::string> places;
@@ -166,7 +152,10 @@ std::string as_text(const Explained& explained, const attn::Ink& ink) {
             text += "open: " + question + "\n";
         }
     }
-    if (explained.program.raised) text += raised_text(explained);
+    if (explained.program.raised) {
+        text += "line " + explained.place("", explained.program.raised->line) + " raised " +
+                raised_text(explained.program);
+    }
     return text + summary(explained) + "\n";
 }
 
@@ -219,13 +208,6 @@ int run_explain(const Arguments& arguments) {
     explained.program = arguments.has(flags::trace)
                             ? read_trace(std::string(arguments[flags::trace]), explained.path)
                             : traced_program(explained.path, std::string(arguments[flags::python]));
-    const std::vector<attn::Traced> trace = attn::traced(explained.program.tensors);
-    std::vector<std::string> statements;
-    for (const attn::Traced& each : trace) {
-        const bool is_there =
-            each.file.empty() && each.line > 0 && each.line <= explained.program.source.size();
-        statements.push_back(is_there ? explained.program.source[each.line - 1] : "");
-    }
     attn::AskedWalk base;
     base.config = config_of(arguments);
     base.said = said_settings(arguments);
@@ -234,7 +216,7 @@ int run_explain(const Arguments& arguments) {
     options.progress = [&progress](const std::string& step, double done) {
         progress.show(done, step);
     };
-    explained.found = attn::explain(trace, statements, base, options);
+    explained.found = explanation_of(explained.program, base, options);
     progress.clear();
     if (explained.program.left_out > 0) {
         report_note(std::to_string(explained.program.left_out) +

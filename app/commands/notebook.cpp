@@ -10,10 +10,10 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/ground/text/strings.hpp"
 #include "app/stepper/step_commands.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {

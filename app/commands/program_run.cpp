@@ -1,27 +1,29 @@
 #include "app/commands/program_run.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "app/flags/ledger_file.hpp"
-#include "attn/core/settings/parse.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/json.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
 extern "C" const char attn_python_module[], attn_python_tracer[];
-extern "C" char** environ;
 
 namespace app {
 namespace {
@@ -58,25 +60,61 @@ void write_lines(const std::string& path, const char* text) {
     if (!file.flush()) throw attn::OutputError("cannot write " + path);
 }
 
-/// Runs a command with standard output sent to standard error. Returns its exit code, or that of
-/// shells for a signal.
-int run(const std::vector<std::string>& words) {
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    pid_t process = 0;
-    const int failed =
-        posix_spawnp(&process, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) {
-        throw attn::ConfigError("cannot run " + words[0] + ": " + std::strerror(failed) +
-                                ": install Python 3 with NumPy, or pass --python PROGRAM");
+/// What a child does before it becomes the program.
+[[noreturn]] void become(const std::vector<char*>& words, const Limits& limits,
+                         const std::string& folder) {
+    setpgid(0, 0);
+    const auto bound = [](auto what, std::size_t most) {
+        const rlimit limit{most, most};
+        setrlimit(what, &limit);
+    };
+    if (limits.seconds > 0) bound(RLIMIT_CPU, limits.seconds);
+    if (limits.bytes > 0) bound(RLIMIT_AS, limits.bytes);
+    if (limits.is_trusted) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+    } else {
+        bound(RLIMIT_FSIZE, std::size_t{1} << 30);
+        bound(RLIMIT_CORE, 0);
+        static_cast<void>(unshare(CLONE_NEWUSER | CLONE_NEWNET));  // as far as it is allowed
+        const int nothing = open("/dev/null", O_RDWR);
+        for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+            dup2(nothing, stream);
+        }
+        if (chdir(folder.c_str()) != 0) _exit(126);
     }
+    execvp(words[0], words.data());
+    _exit(127);
+}
+
+/// Runs a command. Returns its exit code, or that of shells for a signal; nullopt if its time is
+/// over.
+std::optional<int> run(const std::vector<std::string>& said, const Limits& limits,
+                       const std::string& folder) {
+    std::vector<char*> words;
+    for (const std::string& word : said) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    const pid_t process = fork();
+    if (process < 0) throw attn::OutputError(std::string("cannot fork: ") + std::strerror(errno));
+    if (process == 0) become(words, limits, folder);
+    const auto start = std::chrono::steady_clock::now();
+    const auto end = start + std::chrono::seconds(2 * limits.seconds);
     int status = 0;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+    pid_t ended = 0;
+    while ((ended = waitpid(process, &status, limits.seconds > 0 ? WNOHANG : 0)) <= 0) {
+        if (ended < 0 && errno != EINTR) break;
+        if (limits.seconds == 0 || ended < 0) continue;
+        if (std::chrono::steady_clock::now() > end) {
+            kill(-process, SIGKILL);
+            waitpid(process, &status, 0);
+            return std::nullopt;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    if (!limits.is_trusted) kill(-process, SIGKILL);  // what it left running
+    if (WIFSIGNALED(status) && limits.seconds > 0 &&
+        (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)) {
+        return std::nullopt;
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -89,6 +127,7 @@ std::string text_of(const std::string& path) {
 /// Takes over what the tracer says of a program beside its tensors.
 void take_notes(const nlohmann::json& notes, TracedProgram& program) {
     program.source = notes.value("source", std::vector<std::string>());
+    program.last = notes.value("last", std::map<std::string, std::string>());
     program.left_out = notes.value("left_out", std::size_t{0});
     program.cells = notes.value("cells", std::vector<std::pair<std::size_t, std::size_t>>());
     if (!notes.contains("raised")) return;
@@ -118,26 +157,66 @@ TracedProgram read_trace(const std::string& trace, const std::string& path) {
                                    ": is no file of the tracer: " + error.what());
         }
     } else {
-        for (std::string& line : attn::split(text_of(path), '\n')) {
-            program.source.push_back(std::move(line));
-        }
+        program.source = attn::lines_of(text_of(path));
     }
     return program;
 }
 
-TracedProgram traced_program(const std::string& path, const std::string& python) {
+TracedProgram traced_program(const std::string& path, const std::string& python,
+                             const Limits& limits) {
     text_of(path);  // a file that is not there is told before Python starts
     const ScratchFolder folder;
     write_lines(folder.file("attn_explain.py"), attn_python_module);
     write_lines(folder.file("attn_trace.py"), attn_python_tracer);
-    const int code = run({python, folder.file("attn_trace.py"), folder.path(), path});
+    const std::string program = limits.is_trusted ? path : std::filesystem::absolute(path).string();
+    const std::optional<int> code =
+        run({python, folder.file("attn_trace.py"), folder.path(), program}, limits, folder.path());
     const std::string trace = folder.file("trace.safetensors");
-    if (code == 2) throw attn::InputError(attn::shown(path) + ": is no program that can be run");
-    if (code != 0 || !std::filesystem::exists(trace)) {
-        throw attn::InputError(attn::shown(path) + ": the program ended Python with code " +
-                               std::to_string(code) + " before its tensors were written");
+    if (!code) {
+        throw EndedProgram(attn::shown(path) + ": was ended after " +
+                           std::to_string(limits.seconds) + " seconds");
+    }
+    if (*code == 127) {
+        throw attn::ConfigError("cannot run " + attn::visible(python) +
+                                ": install Python 3 with NumPy, or pass --python PROGRAM");
+    }
+    if (*code == 2) throw attn::InputError(attn::shown(path) + ": is no program that can be run");
+    if (*code != 0 || !std::filesystem::exists(trace)) {
+        throw EndedProgram(attn::shown(path) + ": the program ended Python with code " +
+                           std::to_string(*code) + " before its tensors were written");
     }
     return read_trace(trace, path);
+}
+
+TracedProgram traced_text(const std::string& program, const std::string& python) {
+    const ScratchFolder folder;
+    const std::string path = folder.file("program.py");
+    write_lines(path, program.c_str());
+    return traced_program(path, python, {.is_trusted = false});
+}
+
+std::string raised_text(const TracedProgram& program) {
+    const RaisedLine& raised = *program.raised;
+    std::string text = attn::visible(raised.type) + ": " + attn::visible(raised.message) + "\n";
+    if (raised.line > 0 && raised.line <= program.source.size()) {
+        text += "  " + attn::visible(attn::trimmed(program.source[raised.line - 1])) + "\n";
+    }
+    for (const auto& [name, shape] : raised.shapes) {
+        text += "    " + attn::visible(name) + " is " + attn::shape_text(shape) + "\n";
+    }
+    return text;
+}
+
+attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
+                                 const attn::DiagnoseOptions& options) {
+    const std::vector<attn::Traced> trace = attn::traced(program.tensors);
+    std::vector<std::string> statements;
+    for (const attn::Traced& each : trace) {
+        const bool is_there =
+            each.file.empty() && each.line > 0 && each.line <= program.source.size();
+        statements.push_back(is_there ? program.source[each.line - 1] : "");
+    }
+    return attn::explain(trace, statements, base, options);
 }
 
 }  // namespace app

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "attn/core/plan/ledger.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/judge/trace/explain.hpp"
 
 namespace app {
 
@@ -25,13 +27,39 @@ struct TracedProgram {
     /// The first line of each cell of a notebook and its number, from 1.
     std::vector<std::pair<std::size_t, std::size_t>> cells{};
     std::optional<RaisedLine> raised{};
-    std::size_t left_out = 0;  ///< tensors beyond the limits of the tracer
+    std::map<std::string, std::string> last{};  ///< the tensor that each variable held last
+    std::size_t left_out = 0;                   ///< tensors beyond the limits of the tracer
+};
+
+/// What a program may take.
+struct Limits {
+    unsigned seconds = 0;    ///< of time; 0: no limit
+    std::size_t bytes = 0;   ///< of memory; 0: no limit
+    bool is_trusted = true;  ///< else it runs in a folder of its own, silent, and without a network
+                             ///< if the system allows that
+};
+
+/// A program that used up its limits, or ended Python.
+struct EndedProgram : attn::InputError {
+    using attn::InputError::InputError;
 };
 
 /// Runs a program by `python` and traces it. What it prints goes to standard error.
 ///
-/// Errors  ConfigError if Python or NumPy is missing; InputError if the program cannot be read.
-TracedProgram traced_program(const std::string& path, const std::string& python);
+/// Errors  ConfigError if Python or NumPy is missing; InputError if the program cannot be read;
+///         EndedProgram if it was ended.
+TracedProgram traced_program(const std::string& path, const std::string& python,
+                             const Limits& limits = {});
+
+/// Runs a program that is a text.
+TracedProgram traced_text(const std::string& program, const std::string& python);
+
+/// What is said of the line that raised: the line, and the shapes that met there.
+std::string raised_text(const TracedProgram& program);
+
+/// Finds the attentions of a program and judges them against the walk that `base` describes.
+attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
+                                 const attn::DiagnoseOptions& options);
 
 /// A trace in a file, with trace.json of the tracer beside it if there is one, else with the lines
 /// of `path`.

@@ -37,9 +37,10 @@ const std::vector<Flag>& command_flags() {
 }
 
 const std::vector<Flag>& topic_flags() {
-    static const std::vector<Flag> all{{flags::word, "TOPIC",
-                                        "a command, a flag, a word such as softmax, a topic such as masks, or all",
-                                        such_as(help_topics)}};
+    static const std::vector<Flag> all{
+        {flags::word, "TOPIC",
+         "a command, a flag, a word such as softmax, a topic such as masks, or all",
+         such_as(help_topics)}};
     return all;
 }
 

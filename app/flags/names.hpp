@@ -29,6 +29,7 @@ struct Key : Name {};
 namespace flags {
 
 // Asked for is whether they were said.
+inline constexpr Name torch{"--torch"};
 inline constexpr Name all{"--all"}, as_flags{"--as-flags"}, backward{"--backward"},
     bounds{"--bounds"}, causal_align{"--causal-align"}, check_gradient{"--check-gradient"},
     corrected{"--corrected"}, detail{"--detail"}, embed{"--embed"}, embed_dim{"--embed-dim"},
@@ -47,6 +48,7 @@ using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
     cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
     digits{"--digits"}, dtype{"--dtype"}, example{"--example"}, explain{"--explain"}, file{"FILE"},
+    folder{"FOLDER"},
     form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"}, given{"--given"},
     heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"}, loss{"--loss"},
     mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"}, memory{"--memory"},
@@ -70,9 +72,11 @@ inline constexpr Texts bugs{"--bug"}, learn{"--learn"}, map{"--map"}, memory_tex
 
 using Count = Key<std::size_t>;
 inline constexpr Count batch{"--batch"}, depth{"--depth"}, head_dim{"--head-dim"}, heads{"--heads"},
-    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, rounds{"--rounds"}, top{"--top"};
+    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, rounds{"--rounds"}, seconds{"--seconds"},
+    top{"--top"};
 using MaybeCount = Key<std::optional<std::size_t>>;
-inline constexpr MaybeCount columns{"--columns"}, edgeitems{"--edgeitems"}, kv_heads{"--kv-heads"},
+inline constexpr MaybeCount columns{"--columns"}, edgeitems{"--edgeitems"}, hint{"--hint"},
+    solution{"--solution"}, kv_heads{"--kv-heads"},
     likeliest{"--top"}, linewidth{"--linewidth"}, repeat{"--repeat"}, top_k{"--top-k"},
     width{"--width"}, window{"--window"};
 inline constexpr Key<std::int64_t> count{"--count"};

@@ -59,6 +59,7 @@ class Recorder:
         self.kept: List[Kept] = []
         self.places: List[Place] = []
         self.left_out = 0
+        self.bound: Dict[str, Kept] = {}  # what each variable held last
         self._bytes = self._time = 0
         self._alive: Dict[int, Tuple[Any, Kept, int]] = {}
         self._others = {int, float, bool, str, tuple, type(None), dict, list, type}
@@ -82,9 +83,12 @@ class Recorder:
         at = self.places[place]
         if type(value) is list:
             value = _matrix(value)
+        self.bound.pop(at.text, None)
         if value is None or type(value) in self._others:
             return
         kept = self._keep(at, value)
+        if kept is not None:
+            self.bound[at.text] = kept
         if kept is not None and not kept.named and at.line <= kept.line <= at.last:
             kept.name, kept.named = at.text, True
 
@@ -105,6 +109,7 @@ class Recorder:
             kept = self._keep(at, value)
             if kept is not None:
                 kept.path, kept.named = kept.path if path is None else path, True
+                self.bound[at.text] = kept
             return
         ours, theirs = kept.array, value
         for index in indices[:-1]:
@@ -213,6 +218,7 @@ class Recorder:
         header: Dict[str, Any] = {}
         place = 0
         arrays = []
+        keys: Dict[int, str] = {}
         for each in sorted(self.kept, key=lambda kept: kept.order):
             passes = "@" + ",".join(map(str, each.path)) if each.path else ""
             file = "" if each.file == main else each.file + ":"
@@ -221,6 +227,7 @@ class Recorder:
             while key in header:
                 again += 1
                 key = f"{name}#{again}"
+            keys[id(each)] = key
             size = each.array.nbytes
             offsets = [place, place + size]
             header[key] = {"dtype": each.kind, "shape": each.array.shape, "data_offsets": offsets}
@@ -232,6 +239,7 @@ class Recorder:
             for array in arrays:
                 out.write(array.tobytes())
         said["left_out"] = self.left_out
+        said["last"] = {name: keys[id(kept)] for name, kept in self.bound.items()}
         Path(folder, "trace.json").write_text(json.dumps(said))
 
 

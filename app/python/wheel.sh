@@ -13,7 +13,7 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree" "$tree.files" "$tree.record"' EXIT
 
 mkdir -p "$tree/$name.data/scripts" "$tree/$name.data/data/share/man/man1" "$tree/$name.dist-info"
-cp "$here/attn_explain.py" "$here/attn_verify.py" "$tree"
+cp "$here/attn_explain.py" "$here/attn_trace.py" "$here/attn_verify.py" "$tree"
 cp "$man"/*.1 "$tree/$name.data/data/share/man/man1"
 cp "$program" "$tree/$name.data/scripts/attn-explain"
 strip "$tree/$name.data/scripts/attn-explain"

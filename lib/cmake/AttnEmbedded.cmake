@@ -25,10 +25,16 @@ endfunction()
 # The pages of the tour, scripts of shells, a program.
 function(attn_lay_texts)
     set(app ${PROJECT_SOURCE_DIR}/app)
+    foreach(kind numpy torch)
+        file(GLOB exercises CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/practice/${kind}/*.py)
+        attn_join(practice_${kind} ${exercises})
+    endforeach()
+    add_custom_target(practice DEPENDS ${practice_numpy_text} ${practice_torch_text})
     set(reference ${app}/reference)
     attn_lay(${app}/texts.S ${app}/tour.md ${app}/commands/probe.py ${app}/python/attn_explain.py ${app}/python/attn_trace.py ${reference}/verified.txt
              ${reference}/words.txt ${reference}/completion.bash ${reference}/completion.zsh ${reference}/completion.fish
-             ${app}/web/page/play.css ${app}/web/page/play.js ${app}/web/page/play_worker.js)
+             ${app}/web/page/play.css ${app}/web/page/play.js ${app}/web/page/play_worker.js
+             ${practice_numpy_text} ${practice_torch_text})
 endfunction()
 
 # The model that needs no file.

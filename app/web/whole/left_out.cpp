@@ -33,7 +33,15 @@ TerminalGuard::TerminalGuard() = default;
 TerminalGuard::~TerminalGuard() = default;
 void TerminalGuard::watch(std::string) {}
 
-TracedProgram traced_program(const std::string&, const std::string&) { lack("explain"); }
+TracedProgram traced_program(const std::string&, const std::string&, const Limits&) {
+    lack("explain");
+}
+TracedProgram traced_text(const std::string&, const std::string&) { lack("practice"); }
+std::string raised_text(const TracedProgram&) { return {}; }
+attn::Explanation explanation_of(const TracedProgram&, const attn::AskedWalk&,
+                                 const attn::DiagnoseOptions&) {
+    lack("explain");
+}
 TracedProgram read_trace(const std::string&, const std::string&) { lack("explain"); }
 void step_on_screen(Session&, bool) { lack("the full screen of step"); }
 void watch(const Arguments&, const WalkOnce&) { lack("--watch"); }

@@ -16,6 +16,9 @@ std::string_view trimmed(std::string_view text);
 /// `text` with small letters for the capitals of ASCII.
 std::string lower(std::string_view text);
 
+/// The lines of a text, without their line ends. The last line end begins no further line.
+std::vector<std::string> lines_of(std::string_view text);
+
 /// The number that `text` spells, if it spells one that float64 can hold: `1.5`, `-2e-3`, `+4`,
 /// `nan`, `inf`.
 std::optional<double> parse_number(std::string_view text);

@@ -1,0 +1,48 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/commands/program_run.hpp"
+#include "attn/judge/trace/explain.hpp"
+
+namespace app {
+
+/// A task for a learner: a program with a hole, of data/practice.
+struct Exercise {
+    std::string name;                  ///< `04_causal_mask`
+    std::string program;               ///< with the solution
+    std::vector<std::string> answers;  ///< the variables that are judged
+    std::string flags;                 ///< of the walk that it computes
+    bool is_torch = false;
+
+    std::string title() const;
+    std::string hint() const;
+    /// The lines that solve it.
+    std::string solution() const;
+    /// The program as the learner gets it: a placeholder instead of the solution.
+    std::string task() const;
+};
+
+/// The exercises in the order in which they teach, in NumPy or in PyTorch.
+const std::vector<Exercise>& exercises(bool in_torch);
+
+/// The exercise that a file is an answer to, by its name and the library that it imports; nullptr
+/// if it is none.
+const Exercise* exercise_of(const std::string& path);
+
+/// What is said of an answer.
+struct Judgement {
+    enum class Outcome { right, wrong, not_yet, ended };
+    Outcome outcome = Outcome::right;
+    std::size_t line = 0;   ///< of the mistake; 0 if it has none
+    std::string mistake{};  ///< its id; empty if it is none that is known
+    std::string text{};     ///< in words; empty if the answer is right
+};
+
+/// Runs an answer and compares its variables with those of the solution. A wrong one is explained.
+///
+/// Errors  as traced_program, except that a program which is ended is a judgement.
+Judgement judge_answer(const Exercise& exercise, const std::string& path, const std::string& python,
+                 const Limits& limits);
+
+}  // namespace app

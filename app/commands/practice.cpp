@@ -1,0 +1,183 @@
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/diagnose_setup.hpp"
+#include "app/commands/exercises.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/terminal/messages.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace app {
+namespace {
+
+using Outcome = Judgement::Outcome;
+
+/// The exercise of a number, from 1.
+///
+/// Errors  ConfigError for a number beyond the last.
+const Exercise& numbered(const Arguments& arguments, std::size_t number) {
+    const std::vector<Exercise>& all = exercises(arguments.has(flags::torch));
+    if (number == 0 || number > all.size()) {
+        throw attn::ConfigError(
+            fmt::format("there is no exercise {}: give 1 to {}", number, all.size()));
+    }
+    return all[number - 1];
+}
+
+/// Writes the exercises that the folder does not have yet. Returns how many these are.
+std::size_t write_tasks(const Arguments& arguments, const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+        throw attn::OutputError(attn::shown(folder.string()) + ": " + error.message());
+    }
+    std::size_t written = 0;
+    attn::OutputSet set;
+    for (const Exercise& each : exercises(arguments.has(flags::torch))) {
+        const std::filesystem::path path = folder / (each.name + ".py");
+        if (std::filesystem::exists(path)) continue;
+        attn::write_file(set.file(path.string()), each.task());
+        ++written;
+    }
+    set.commit();
+    return written;
+}
+
+std::string said_of(const Exercise& exercise, const Judgement& judgement) {
+    switch (judgement.outcome) {
+        case Outcome::right:
+            return exercise.name + ": right\n";
+        case Outcome::not_yet:
+            return exercise.name + ": " + judgement.text + "\n";
+        case Outcome::ended:
+            return exercise.name + ": " + judgement.text + "\n";
+        case Outcome::wrong:
+            break;
+    }
+    const std::string place =
+        judgement.line > 0 ? ", line " + std::to_string(judgement.line) : std::string();
+    std::string text = exercise.name + ": wrong" + place + "\n";
+    for (const std::string& part : attn::wrap(attn::visible_lines(judgement.text, false), 76)) {
+        text += "  " + part + "\n";
+    }
+    return text;
+}
+
+/// The exercises of a folder in their order, with their files.
+std::vector<std::pair<const Exercise*, std::string>> files_in(const std::filesystem::path& folder) {
+    std::vector<std::pair<const Exercise*, std::string>> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        const std::string path = entry.path().string();
+        if (const Exercise* exercise = exercise_of(path)) files.emplace_back(exercise, path);
+    }
+    std::ranges::sort(files, {}, [](const auto& each) { return each.second; });
+    return files;
+}
+
+/// Judges the exercises up to the first that is not right. Returns the exit code.
+int judge_all(const std::filesystem::path& folder, const std::string& python) {
+    std::size_t right = 0;
+    const auto files = files_in(folder);
+    for (const auto& [exercise, path] : files) {
+        const Judgement judgement = judge_answer(*exercise, path, python, {.seconds = 20});
+        if (judgement.outcome == Outcome::right) {
+            ++right;
+            continue;
+        }
+        const std::string number = exercise->name.substr(0, 2);
+        StandardOutput::print(
+            fmt::format("{} of {} are right\n{}\nhint: attn-explain practice "
+                        "--hint {}\n",
+                        right, files.size(), said_of(*exercise, judgement), std::stoul(number)));
+        return judgement.outcome == Outcome::not_yet ? no_verdict : 1;
+    }
+    StandardOutput::print(fmt::format("all {} exercises are right\n", right));
+    return 0;
+}
+
+/// Judges a file whenever it was saved, until the user interrupts it.
+[[noreturn]] void watch_folder(const std::filesystem::path& folder, const std::string& python) {
+    std::map<std::string, std::filesystem::file_time_type> known;
+    for (bool is_first = true;; is_first = false) {
+        for (const auto& [exercise, path] : files_in(folder)) {
+            std::error_code gone;
+            const auto time = std::filesystem::last_write_time(path, gone);
+            if (gone || std::exchange(known[path], time) == time || is_first) continue;
+            StandardOutput::print(
+                said_of(*exercise, judge_answer(*exercise, path, python, {.seconds = 20})));
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+}
+
+int run_practice(const Arguments& arguments) {
+    if (arguments.has(flags::list)) {
+        std::string text;
+        for (const Exercise& each : exercises(arguments.has(flags::torch))) {
+            text += fmt::format("{:<20} {}\n", each.name, each.title());
+        }
+        StandardOutput::print(text);
+        return 0;
+    }
+    if (const auto number = arguments[flags::hint]) {
+        StandardOutput::print(numbered(arguments, *number).hint() + "\n");
+        return 0;
+    }
+    if (const auto number = arguments[flags::solution]) {
+        StandardOutput::print(numbered(arguments, *number).solution());
+        return 0;
+    }
+    if (!arguments.has(flags::folder)) {
+        throw attn::ConfigError(
+            "name a folder for the exercises, as in attn-explain practice "
+            "attention; --list prints what they are about");
+    }
+    const std::filesystem::path folder = std::string(arguments[flags::folder]);
+    const std::string python(arguments[flags::python]);
+    const bool is_new = !std::filesystem::is_directory(folder) || files_in(folder).empty();
+    if (is_new) {
+        const std::size_t written = write_tasks(arguments, folder);
+        StandardOutput::print(
+            fmt::format("{} exercises are in {}: open the first, write your code, and run "
+                        "this again\n",
+                        written, attn::visible(folder.string())));
+        if (!arguments.has(flags::watch)) return 0;
+    }
+    if (arguments.has(flags::watch)) watch_folder(folder, python);
+    return judge_all(folder, python);
+}
+
+const std::vector<Flag>& practice_flags() {
+    static const std::vector<Flag> all{
+        {flags::folder, "FOLDER", "where the exercises are, or are written"},
+        {flags::torch, "", "exercises in PyTorch instead of NumPy"},
+        Flag{flags::watch, "", "judge each file when it is saved"}.typed_only(),
+        {flags::list, "", "print the names of the exercises and what they are about"},
+        {flags::hint, "N", "print the hint of an exercise", integer(1, 16)},
+        {flags::solution, "N", "print the solution of an exercise", integer(1, 16)},
+        Flag{flags::python, "PROGRAM", "run the exercises with this Python"}
+            .usually("python3")
+            .typed_only(),
+    };
+    return all;
+}
+
+}  // namespace
+
+Command practice_command() {
+    return {"practice",
+            "write attention yourself, in sixteen exercises that are checked",
+            {practice_flags},
+            run_practice,
+            {{"attn-explain practice attention",
+              "Writes the exercises; run again, it judges them and names a mistake and its line."},
+             {"attn-explain practice attention --watch", "Judges each file when it is saved."}}};
+}
+
+}  // namespace app

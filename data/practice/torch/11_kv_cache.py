@@ -1,0 +1,55 @@
+# exercise: 11_kv_cache
+"""Exercise 11 of 16: one new word and a cache.
+
+While a model writes, earlier words do not change, and neither do their keys
+and values. They are kept in a cache, and only the new word is computed.
+
+past_key has shape (5, 4) and past_value has shape (5, 3): 5 words are in the
+cache. x_new, of shape (1, 8), is the new word. Compute its query, key and
+value with w_query, w_key and w_value. Append the new key and value to those
+of the past: present_key has shape (6, 4), present_value (6, 3). Then compute
+context of shape (1, 3). Divide the scores by the root of 4 before softmax.
+
+No mask is needed: the new word may see all words before it and itself. The
+last line of the program compares context with the last row of causal
+attention over all 6 words: the difference must be nearly 0. If you put the
+new word in front of the cache, context is the same, because the sum over
+keys has no order, but the cache is in the wrong order from then on: masks
+and positions no longer fit its rows. If you leave the new word out, it
+cannot see itself.
+
+Hint: Concatenate along the axis of the words: first the past, then the new
+row.
+"""
+# answer: present_key, present_value, context
+import math
+
+import torch
+
+torch.manual_seed(11)
+x_past = torch.randn(5, 8)  # 5 words of the past, 8 features
+x_new = torch.randn(1, 8)  # the new word
+w_query = torch.randn(8, 4) / math.sqrt(8)
+w_key = torch.randn(8, 4) / math.sqrt(8)
+w_value = torch.randn(8, 3) / math.sqrt(8)
+past_key = x_past @ w_key  # (5, 4)
+past_value = x_past @ w_value  # (5, 3)
+
+# your code: begin
+query = x_new @ w_query
+present_key = torch.cat([past_key, x_new @ w_key], dim=0)
+present_value = torch.cat([past_value, x_new @ w_value], dim=0)
+scores = query @ present_key.T
+scaled_scores = scores / math.sqrt(4)
+weights = torch.softmax(scaled_scores, dim=-1)
+context = weights @ present_value
+# your code: end
+
+x = torch.cat([x_past, x_new])
+full_scores = (x @ w_query) @ (x @ w_key).T / math.sqrt(4)
+hidden = torch.ones(6, 6, dtype=torch.bool).triu(1)
+full_scores = full_scores.masked_fill(hidden, float("-inf"))
+full_context = torch.softmax(full_scores, dim=-1) @ (x @ w_value)
+print(context)
+difference = (context - full_context[-1]).abs().max()
+print("difference:", round(difference.item(), 6))
