@@ -200,13 +200,14 @@ Arguments parsed(const Command& command, const Words& words) {
         throw attn::ConfigError(about_word(unexpected.word, command, words));
     }
     arguments = completed(std::move(arguments));
-    for (const Flag* positional : positionals_of(command)) {
-        if (positional->required && !arguments.has(*positional)) {
-            throw attn::ConfigError(command.name + " needs " + positional->name + ": " +
-                                    positional->whole_help());
-        }
-    }
-    return arguments;
+    std::vector<const Flag*> missing = arguments.rows();
+    std::erase_if(missing, [&](auto* flag) { return !flag->required || arguments.has(*flag); });
+    if (missing.empty()) return arguments;
+    Words names;
+    for (const Flag* flag : missing) names.push_back(flag->name);
+    throw attn::ConfigError(command.name + " needs " + listed(names, "and") +
+                            (names.size() == 1 ? ": " + missing.front()->whole_help()
+                                               : ", as in " + command.examples.front().line));
 }
 
 /// The output of --help, -h and --version, whatever else is said; nothing without them.

@@ -24,24 +24,35 @@ namespace {
 using attn::models::HeadFigures;
 using attn::models::Model;
 
+constexpr std::size_t least_tokens = 3;  // for figures
+
+/// The name of a head for a table.
+std::string name_in_table(const std::string& name, std::size_t tokens) {
+    if (!name.empty()) return name;
+    return tokens < least_tokens ? "unknown" : "mixed";
+}
+
 std::string table_of_heads(const Model& model, const std::vector<HeadFigures>& heads,
                            std::size_t tokens) {
     std::string text = fmt::format(
         "# {}: {} layers, {} heads each, over {} tokens\n"
         "# Means over the queries from the third token on: entropy of the weights in\n"
         "# bits, evenness (1: the same on all keys), distance in tokens, shares of the\n"
-        "# weights on the token itself, the previous and the first one. x even: how\n"
-        "# many times an even share the first token gets from the ninth query on, -\n"
-        "# where one of tokens 1 to 8 gets more. A name stands for more than half of\n"
-        "# the weights; first token also for 3 times an even share.\n"
-        "layer head entropy evenness distance itself previous  first x even name\n",
+        "# weights on the token itself, the previous and the first one. lift: the\n"
+        "# share of the first token divided by an even share, from the ninth query on;\n"
+        "# less: one of tokens 1 to 8 gets more; none: there are fewer than 16 tokens. A\n"
+        "# head is named after the tokens that get more than half of its weights, first\n"
+        "# token also for a lift of 3; mixed: no such tokens.\n"
+        "layer head entropy evenness distance itself previous  first   lift name\n",
         name_of(model), model.architecture.layers.size(), model.architecture.heads, tokens);
     for (const HeadFigures& head : heads) {
         text += fmt::format("{:5} {:4} {:7.3f} {:8.3f} {:8.2f} {:6.3f} {:8.3f} {:6.3f} {:>6}",
                             head.layer, head.head, head.entropy, head.evenness, head.distance,
                             head.self, head.previous, head.first,
-                            head.first_lift > 0 ? fmt::format("{:.1f}", head.first_lift) : "-");
-        text += (head.name.empty() ? "" : " " + head.name) + "\n";
+                            head.first_lift > 0 ? fmt::format("{:.1f}", head.first_lift)
+                            : tokens < 16       ? "none"
+                                                : "less");
+        text += " " + name_in_table(head.name, tokens) + "\n";
     }
     return text;
 }
@@ -169,10 +180,9 @@ std::string page_of_effects(const Model& model, const TokenIds& ids,
         found.heads, cell);
 }
 
-/// What each head does, by its figures; no names where there are too few tokens for figures.
+/// Returns the name of each head by its figures; empty if there are too few tokens for figures.
 std::vector<std::string> names_of_heads(const Model& model, const TokenIds& ids,
                                         const std::vector<attn::models::Without>& without) {
-    constexpr std::size_t least_tokens = 3;
     if (ids.size() < least_tokens) return {};
     const auto survey = attn::models::survey_heads(model, ids, without);
     std::vector<std::string> names;
@@ -194,7 +204,7 @@ std::string effects_text(const Model& model, const TokenIds& ids,
     for (const std::size_t n : order) {
         const std::string& name = names[n];
         rows.push_back({fmt::format("{}", found.heads[n].layer),
-                        fmt::format("{}", found.heads[n].head), name.empty() ? "-" : name,
+                        fmt::format("{}", found.heads[n].head), name_in_table(name, ids.size()),
                         fmt::format("{:.4f}", found.heads[n].without),
                         fmt::format("{:+.4f}", change(n))});
     }
@@ -305,10 +315,22 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                              {"duplicate", by_head(found.heads, &RepeatFigures::duplicate)}});
 }
 
-int run_heads(const Arguments& arguments) {
+constexpr const char* default_text = "Once upon a time, there was a little girl named Lily.";
+
+/// Returns the arguments with a text if the user gave the shipped model none.
+Arguments with_text(Arguments arguments) {
+    const bool is_shipped = std::ranges::count(shipped_models(), arguments[flags::model_file]) > 0;
+    if (!is_shipped || arguments.has_any({flags::text, flags::ids})) return arguments;
+    arguments.set(flags::text, default_text);
+    report_note("no --text is given: this is '" + std::string(default_text) + "'");
+    return arguments;
+}
+
+int run_heads(const Arguments& said) {
+    const std::optional<std::size_t> repeat = said[flags::repeat];
+    const Arguments arguments = repeat ? said : with_text(said);
     Model model = model_of(arguments);
     const bool effect = arguments.has(flags::effect);
-    const std::optional<std::size_t> repeat = arguments[flags::repeat];
     if (repeat && (effect || arguments.has_any({flags::text, flags::ids}))) {
         throw attn::ConfigError(
             "--repeat makes a text of its own: leave --text, --ids and --effect out");

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -314,6 +316,9 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
 int run_look(const Arguments& arguments) {
     check_output_flags(arguments);
     const std::string spec = arguments.has(flags::file) ? std::string(arguments[flags::file]) : "-";
+    if (spec == "-" && isatty(STDIN_FILENO) != 0) {
+        report_note_now("paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends them");
+    }
     std::vector<std::string> tokens;
     attn::Ledger file = attn::heads_together(tensors_in(spec, tokens));
     const bool is_idle = !arguments.has(flags::map) && drop_idle_x(file);

@@ -55,9 +55,11 @@ public:
 private:
     void say(const std::string& text) const { write_text(arguments_, text); }
 
-    /// Reads lines until one is an answer; false at the end.
+    /// Reads lines until one is an answer; on a terminal the second one, if the first is wrong.
+    /// Returns false at the end of the input.
     bool answer(const Question& question) {
         std::size_t hints = 0;
+        bool may_try_again = prompts_;
         for (std::string line;;) {
             if (prompts_) StandardOutput::print("> ");
             if (!std::getline(std::cin, line)) return false;
@@ -82,19 +84,23 @@ private:
                 say("  " + verdict.advice + "\n");
                 continue;
             }
-            ++answered_;
             const bool is_right = verdict.is == Judgement::Is::right,
-                       is_wrong = !is_right && !skips;
-            if (is_right) ++right_;
-            say((is_right   ? "Right: "
-                 : is_wrong ? "Not " + attn::visible(typed) + advice + ": it is "
-                            : "It is ") +
-                question.answer + "\n");
+                       is_wrong = !is_right && !skips,
+                       tries_again = is_wrong && std::exchange(may_try_again, false);
+            const std::string wrong = "Not " + attn::visible(typed) + advice;
+            say(tries_again ? wrong + ". Try again, or ? for the answer.\n"
+                            : (is_right   ? "Right: "
+                               : is_wrong ? wrong + ": it is "
+                                          : "It is ") +
+                                  question.answer + "\n");
             const attn::Mistake* mistake = is_wrong ? mistake_behind(question, typed) : nullptr;
             if (mistake != nullptr) {
                 say("This mistake gives that answer: " + mistake->title.visible() +
                     " (attn-explain bugs " + mistake->id + ")\n");
             }
+            if (tries_again) continue;
+            ++answered_;
+            if (is_right) ++right_;
             say(question.why);
             return true;
         }

@@ -53,10 +53,11 @@ std::string hidden_text(const attn::Hidden& hidden) {
     }
     if (!hidden.tries) return text;
     const std::size_t count = hidden.mistakes.size();
-    return text + fmt::format(" Of {} known mistakes that change these numbers, {}.",
-                              count + hidden.shown,
-                              count == 0 ? "none passes"
-                                         : std::to_string(count) + " pass: " + ids_of(hidden));
+    return text +
+           fmt::format(" Of {} known mistakes that change these numbers, {}.", count + hidden.shown,
+                       count == 0 ? "none passes"
+                                  : std::to_string(count) + (count == 1 ? " passes" : " pass") +
+                                        ": " + ids_of(hidden));
 }
 
 std::string tested_text(const Tested& tested, const attn::Ink& ink) {

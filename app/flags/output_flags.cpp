@@ -33,9 +33,8 @@ attn::WantedPart parse_wanted(const std::string& text) {
         const bool is_gradient = name == "d_" + step.name;
         if (step.name != name && !is_gradient) continue;
         const bool masked = name.find("mask") != std::string::npos;
-        if (const std::string setting = attn::setting_with(name); !setting.empty()) {
-            throw attn::ConfigError(flag + ": there is no step '" + name + "' here: add --" +
-                                    setting);
+        if (const std::string remedy = attn::remedy_for(name); !remedy.empty()) {
+            throw attn::ConfigError(flag + ": there is no step '" + name + "' here: " + remedy);
         }
         reason = is_gradient ? ": add --backward"
                  : masked    ? ": pass --mask causal or padding"

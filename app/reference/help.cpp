@@ -247,7 +247,10 @@ std::string topic_help(const std::string& word) {
     }
     const std::string here = said_here(Arguments(commands().front().tables), word);
     if (here.starts_with("--")) return topic_help(before(here, ' '));
-    throw attn::ConfigError("there is no help on '" + word + "'; see attn-explain --help");
+    std::vector<std::string> known = help_words();
+    std::ranges::copy(help_topics(), std::back_inserter(known));
+    throw attn::ConfigError("there is no help on '" + word + "'" +
+                            attn::did_you_mean(word, known, "; see attn-explain --help"));
 }
 
 std::string whole_help(const Command& command, bool with_rare) {

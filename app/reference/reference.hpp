@@ -18,6 +18,9 @@ std::string whole_help(const Command& command, bool with_rare = true);
 /// the tour; empty for a word that words.txt does not have.
 std::string word_help(const std::string& word);
 
+/// Returns the words that word_help explains.
+std::vector<std::string> help_words();
+
 /// The number of the page of the tour that is about a word of the field; empty if none is.
 std::string page_on(const std::string& word);
 

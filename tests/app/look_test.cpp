@@ -2,7 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/program.hpp"
+#include "tests/support/terminal.hpp"
 
 using program::has;
 using program::run;
@@ -230,6 +230,14 @@ TEST_SUITE("app: look") {
                   "Q = [[1, 0], [0, 2]]\nK^T = [[0, 2], [1, 2]]\n"
                   "QK^T = [[0, 2], [2, 4]]\n")
                   .exit_code == 0);
+    }
+
+    TEST_CASE("on a terminal it prints which input it waits for") {
+        Terminal terminal("attn-explain look --only weights -q");
+        terminal.wait_for("Ctrl-D");
+        terminal.type("scores = [[1, 1], [1, 1]]");
+        terminal.press("Enter C-d");
+        CHECK(has(terminal.wait_for("[ended]"), "0.5000"));
     }
 
     TEST_CASE("a mistake that decimals allow comes before a number that fits them better") {

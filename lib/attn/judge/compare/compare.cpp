@@ -305,6 +305,9 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
             if (input.chain == Chain::none || !comparison.missing.empty()) continue;
             comparison.missing = missing_of(plan, table, input.chain, left, right, comparison);
         }
+        if (const Step* missing = card_of(table, comparison.missing)) {
+            comparison.missing_title = missing->title.visible();
+        }
     }
     return comparison;
 }
@@ -349,8 +352,9 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
         const auto& names = comparison.only_left;
         const bool of_left =
             std::find(names.begin(), names.end(), comparison.missing) != names.end();
-        return text + fmt::format("first difference: {}, which only the {} has\n",
-                                  comparison.missing, of_left ? "first" : "second");
+        return text + fmt::format("first difference: {} ({}), which only the {} has\n",
+                                  comparison.missing, comparison.missing_title,
+                                  of_left ? "first" : "second");
     }
     if (!first->same_shape()) {
         return text + fmt::format("first difference: {}, in its shape\n", visible(first->name));

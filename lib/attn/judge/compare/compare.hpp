@@ -62,6 +62,7 @@ struct Comparison {
     std::vector<std::string> only_right;
     /// The step that one walk has and the other has not, where that explains the first difference.
     std::string missing;
+    std::string missing_title;  ///< what that step does
 
     /// The first step that differs, or nullptr.
     const StepComparison* first() const;
