@@ -113,7 +113,7 @@ std::string page_by_head(const std::string& words, const std::vector<Head>& head
         cells);
 }
 
-/// The walk through one layer. What is larger than `room` cells leaves all but the weights.
+/// The walk through one layer. If it has more than `room` cells, it keeps only the weights.
 attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std::size_t layer,
                             std::size_t& room) {
     Arguments walk({walk_flags, bug_flags});
@@ -174,9 +174,10 @@ std::string page_of_effects(const Model& model, const TokenIds& ids,
     };
     return page_by_head(
         if_left_out(model) +
-            fmt::format("The probability of {} after {} is {:.4f}. By how much it changes without "
-                        "each head; rest on a number for what it then is, and for the head's name.",
-                        quoted(model, found.id), quoted(model, ids.back()), found.probability),
+            fmt::format(
+                "The probability of {} after {} is {:.4f}. Each number is its change without "
+                "that head; point at it for the probability then, and for the head's name.",
+                quoted(model, found.id), quoted(model, ids.back()), found.probability),
         found.heads, cell);
 }
 
@@ -212,7 +213,7 @@ std::string effects_text(const Model& model, const TokenIds& ids,
                        name_of(model), quoted(model, found.id), quoted(model, ids.back()),
                        found.probability) +
            aligned(rows, 3) +
-           "# a head that is left out makes another model; what others make up for does not "
+           "# leaving out a head changes the model; effects that other heads compensate do not "
            "show\n";
 }
 
@@ -237,7 +238,7 @@ std::string effects_json(const Model& model, const TokenIds& ids,
            "\n";
 }
 
-/// What --effect finds.
+/// Writes the result of --effect.
 void write_effects(const Arguments& arguments, const Model& model, const TokenIds& ids) {
     const auto without = without_of(arguments, model);
     const std::optional<std::string> token = arguments[flags::chosen];
@@ -298,7 +299,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
             if_left_out(model) +
             fmt::format(
                 "{} random tokens, twice: the share of each head's weights on the token after the "
-                "same one of the first time (induction). Rest on a number for its share on that "
+                "same one of the first time (induction). Point at a number for its share on that "
                 "one.",
                 count);
         return write_text(
@@ -333,10 +334,10 @@ int run_heads(const Arguments& said) {
     const bool effect = arguments.has(flags::effect);
     if (repeat && (effect || arguments.has_any({flags::text, flags::ids}))) {
         throw attn::ConfigError(
-            "--repeat makes a text of its own: leave --text, --ids and --effect out");
+            "--repeat draws its own text: leave --text, --ids and --effect out");
     }
     if (arguments.has(flags::chosen) && !effect) {
-        throw attn::ConfigError("--token is the word of --effect: add that, or leave it out");
+        throw attn::ConfigError("--token belongs to --effect: add --effect, or leave --token out");
     }
     const std::vector<std::int64_t> ids =
         repeat ? std::vector<std::int64_t>() : prompt_of(arguments, model);
@@ -349,7 +350,7 @@ int run_heads(const Arguments& said) {
     const double gain = attn::models::gain_of_other_pairing(model, ids);
     if (gain > 0.5) {
         report_note(fmt::format(
-            "this text would be {:.1f} nats a token likelier if the other features rotated "
+            "this text would be {:.1f} nats per token likelier if the other features rotated "
             "together: the rows of w_query and w_key may not be in the order of this format "
             "(half and interleaved)",
             gain));
@@ -371,11 +372,10 @@ int run_heads(const Arguments& said) {
 const std::vector<Flag>& form_flags() {
     static const std::vector<Flag> all = grouped(
         "Heads",
-        {{flags::effect, "", "how likely the next word is without each head in turn"},
-         {flags::chosen, "TOKEN", "the word of --effect; the likeliest without it"},
+        {{flags::effect, "", "print how likely the next word is without each head"},
+         {flags::chosen, "TOKEN", "the word for --effect (default: the likeliest)"},
          {flags::repeat, "N",
-          "over N random tokens, twice: who attends to what came after the same token before "
-          "(induction), and who to that token",
+          "read N random tokens twice: who attends to the token after the earlier copy (induction)",
           integer(2, 100'000)},
          form_flag(
              "text: a table; json; html: a page with a picture of every head, which "

@@ -21,8 +21,7 @@ namespace {
 
 const std::vector<Flag>& laws_flags() {
     static const std::vector<Flag> all{
-        {flags::name, "NAME",
-         "the law to show on a walk, or a word that the list is about: softmax",
+        {flags::name, "NAME", "the law to show on a walk, or a subject to list: softmax",
          such_as(attn::shipped_law_names)},
         output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
     return all;
@@ -116,7 +115,7 @@ int run_laws(const Arguments& arguments) {
 
 Command laws_command() {
     return {"laws",
-            "list facts about attention, those on a subject, or show and prove one",
+            "list laws of attention, those on a subject, or prove one",
             {laws_flags, json_flags, walk_flags, config_flags},
             run_laws,
             {{"attn-explain laws", "Lists the laws."},

@@ -17,8 +17,8 @@
 namespace app {
 namespace {
 
-/// The cross-entropy of the word that a model says next, as the gradient that comes back to the
-/// attention of the layer that is shown.
+/// The cross-entropy of a model's next word, as the gradient at the attention of the layer that is
+/// shown.
 attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, const attn::Plan& plan,
                         const attn::StepTable& table) {
     if (!arguments.has(flags::model_file)) {

@@ -33,7 +33,7 @@ constexpr std::pair<const char*, const char*> first_month[] = {
     {"--only weights,context", "these steps only; --detail shows parameters too"},
     {"-o walk.html", "write to a file; or --format numpy, json, svg, ..."}};
 
-/// Flags that few people need, which the list of all flags leaves out unless it is asked for them.
+/// Rarely used flags, which the list of all flags leaves out unless requested.
 constexpr const char* rare =
     "--merge --no-merge --model --norm-eps --x-norm-eps --qk-norm-place --mla-query-rank "
     "--mla-absorbed --embed --theme --width --columns --linewidth --edgeitems --sci-mode --pace "
@@ -44,7 +44,7 @@ bool is_rare(const Flag& flag) {
     return flag.group == last_group || std::ranges::find(names, flag.name) != names.end();
 }
 
-/// An entry of a list: a name, and beside it what is to be said of it.
+/// An entry of a list: a name, and its description next to it.
 std::string entry(const std::string& name, const std::string& text) {
     std::string result = "  " + name;
     std::size_t used = attn::display_width(result);
@@ -215,7 +215,7 @@ std::string topic_help(const std::string& word) {
     };
     const std::string meaning = word_help(word);
     std::string text = flag_list(commands().front(), "", fits);
-    // A word among the choices of a few flags, as causal is, says these.
+    // A word in the help of a few flags, such as causal, shows these flags.
     const auto says_word = [&](const Flag& flag) {
         const std::string help = " " + attn::lower(flag.whole_help()) + " ";
         const std::size_t at = help.find(topic);
