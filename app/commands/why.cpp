@@ -189,7 +189,8 @@ std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& 
                         next.logit);
     const double cap = model.architecture.logit_softcap;
     if (cap > 0) text += fmt::format("  which is {:.4f} before the cap of {:g}\n", next.sum, cap);
-    return text + "  = what each part of the model adds to " + (other ? "it" : "the logit") + "\n";
+    return text + "  = contributions of the parts of the model to " + (other ? "it" : "the logit") +
+           "\n";
 }
 
 /// `why next[TOKEN]` and similar: the contribution of each part of a model to the logit of a token,

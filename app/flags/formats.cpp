@@ -134,7 +134,7 @@ void write_safetensors(const Document& document, OutputFile& file) {
 void write_npy(const Document& document, OutputFile& file) {
     const std::vector<attn::TensorRef> tensors = tensors_of(document, Which::shown);
     if (tensors.size() != 1) {
-        throw attn::ConfigError("npy holds one tensor and these are " +
+        throw attn::ConfigError("npy stores one tensor and these are " +
                                 std::to_string(tensors.size()) +
                                 ": name one with --only, or use npz");
     }

@@ -257,7 +257,7 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     const auto [needed, drawn, unused] = take_parameters(given, config);
     const bool has_x = std::holds_alternative<attn::Tensor>(config.input) && given.has("x");
     if (config.parameters.entries().empty() && !has_x) {
-        throw attn::InputError(label + ": holds none of the parameters of this walk, " +
+        throw attn::InputError(label + ": contains none of the parameters of this walk, " +
                                attn::some_of(needed) + ": it has " +
                                (unused.empty() ? "no array" : attn::some_of(unused)) +
                                " (--model gpt2 or bert reads the names of those models)");

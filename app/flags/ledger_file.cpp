@@ -32,8 +32,8 @@ std::vector<attn::NamedTensor> read_folder(const std::string& folder) {
                                ": check its permissions");
     }
     if (files.empty()) {
-        throw attn::InputError(folder +
-                               ": holds no .npy file: save one for each step, such as weights.npy");
+        throw attn::InputError(
+            folder + ": contains no .npy file: save one for each step, such as weights.npy");
     }
     std::sort(files.begin(), files.end());
     std::map<std::string, fs::path> origins;

@@ -193,7 +193,7 @@ Arguments as_live(const Arguments& arguments) {
 std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments) {
     // The core of a live page has neither: the page around it holds both.
     if (attn::page_core.empty() && !attn::page_js.empty()) {
-        throw attn::ConfigError("a page holds no pages with knobs: run attn-explain itself");
+        throw attn::ConfigError("a page cannot write live pages: run attn-explain itself");
     }
     std::vector<std::pair<std::string, std::string>> scripts{
         {"knobs", knobs_json(arguments).text}, {"core", attn::as_letters(attn::page_core)}};

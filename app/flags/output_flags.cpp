@@ -300,7 +300,7 @@ const std::vector<Flag>& output_flags() {
                 .or_alone()
                 .needing({[](const Arguments& said) { return !summarises(said); }, nullptr,
                           "tensors that are printed: leave --summary out"}),
-            Flag{flags::figure, "FIGURE", "what --format svg draws", one_of<attn::FigureKind>(),
+            Flag{flags::figure, "FIGURE", "the picture of --format svg", one_of<attn::FigureKind>(),
                  "matrix"}
                 .needing(a_figure),
             Flag{flags::columns, "N",

@@ -100,7 +100,7 @@ std::vector<Flag> model_rows() {
              "a mask from a file: bool, or 0 and 1, with --mask-true; other numbers are added to "
              "the scores",
              file()},
-        Flag{flags::mask_true, "WHICH", "what true means in --mask-file", one_of("keep drop")},
+        Flag{flags::mask_true, "WHICH", "meaning of true in --mask-file", one_of("keep drop")},
         setting(
             flags::causal_align, "WHERE",
             "with unequal lengths the causal mask lets the first query meet the first key, or the "

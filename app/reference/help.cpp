@@ -198,7 +198,7 @@ std::vector<std::string> help_topics() {
 std::string topic_help(const std::string& word) {
     if (word == "rules") {
         return std::string("Rules: attention in index notation\n\n") + attn::rule_grammar() +
-               "\nFiles of attentions: each line a word and what it says\n\n" +
+               "\nAttention files: each line is a word and its value\n\n" +
                attn::attention_grammar() + "\n" + topic_help("rule");
     }
     std::string topic = attn::lower(word);

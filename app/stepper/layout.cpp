@@ -154,8 +154,8 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
     } else if (session.tensor() != nullptr && session.tensor()->size() > 0) {
         const std::size_t top = rows > 3 ? rows - 3 : 1;
         text = session.why(1, top);
-        // One more term fits into the line of the rest.
-        if (text.find(" what the 1 other ") != text.npos) text = session.why(1, top + 1);
+        // A single other term fits into the line that stands for it.
+        if (text.find("   the other one\n") != text.npos) text = session.why(1, top + 1);
     }
     std::vector<std::string> lines = broken(text, columns);
     rows = std::clamp(lines.size(), rows, rows + free_rows);
