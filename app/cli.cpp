@@ -26,7 +26,7 @@ std::string shell_text(const Words& words) {
     return text;
 }
 
-/// The command line with the command at `at` moved to the front, without what it has not.
+/// Returns the command line with the command at `at` in front, without flags that it lacks.
 std::string command_first(const Words& words, std::size_t at) {
     const Arguments walk(commands().front().tables);
     const Arguments command(find_command(words[at])->tables);
@@ -41,7 +41,7 @@ std::string command_first(const Words& words, std::size_t at) {
     return "the command comes first: " + shell_text(moved);
 }
 
-/// The words with others in the place of the one at `at`, as they could be typed; nothing where
+/// The words with others instead of the one at `at`, as they could be typed; nothing if
 /// they would be refused.
 std::string with_others(const Command& command, const Words& words, std::size_t at,
                         const Words& others, std::size_t count = 1) {
@@ -102,7 +102,7 @@ std::string about_second_value(const Command& command, const Words& words, std::
                                "; did you mean " + meant + "?";
 }
 
-/// The fault of a word that no place is for, and what was probably meant.
+/// Returns the error for an unexpected word, with a guess.
 std::string about_word(const std::string& word, const Command& command, const Words& words) {
     const auto place = std::find(words.begin(), words.end(), word);
     const auto at = static_cast<std::size_t>(place - words.begin());
@@ -200,16 +200,17 @@ Arguments parsed(const Command& command, const Words& words) {
         throw attn::ConfigError(about_word(unexpected.word, command, words));
     }
     arguments = completed(std::move(arguments));
-    for (const Flag* positional : positionals_of(command)) {
-        if (positional->required && !arguments.has(*positional)) {
-            throw attn::ConfigError(command.name + " needs " + positional->name + ": " +
-                                    positional->whole_help());
-        }
-    }
-    return arguments;
+    std::vector<const Flag*> missing = arguments.rows();
+    std::erase_if(missing, [&](auto* flag) { return !flag->required || arguments.has(*flag); });
+    if (missing.empty()) return arguments;
+    Words names;
+    for (const Flag* flag : missing) names.push_back(flag->name);
+    throw attn::ConfigError(command.name + " needs " + listed(names, "and") +
+                            (names.size() == 1 ? ": " + missing.front()->whole_help()
+                                               : ", as in " + command.examples.front().line));
 }
 
-/// The output of --help, -h and --version, whatever else is said; nothing without them.
+/// Returns the output of --help, -h or --version, whatever else is typed; empty without them.
 std::string asked_help(const Command& command, const Words& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
@@ -225,7 +226,7 @@ std::string asked_help(const Command& command, const Words& words) {
     return {};
 }
 
-/// Says what is beside a request for help and is not read: another one, or a value.
+/// Reports words after a request for help that are ignored: another request, or a value.
 void note_beside_help(const Words& words) {
     const auto asks = [](const std::string& word) {
         return word == "--help" || word == "-h" || word == "--version";
@@ -267,7 +268,7 @@ int run(const Words& words) {
         release_notes();
         return exit_code;
     } catch (const attn::Error& error) {
-        // Lines after the first quote what was read: their words are no flags.
+        // Lines after the first quote the input: their words are no flags.
         std::string message = error.what();
         const std::size_t end = std::min(message.find('\n'), message.size());
         const std::string places = arguments.origins_in(message.substr(0, end));

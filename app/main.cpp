@@ -30,7 +30,7 @@ void keep_freed_memory() {
 constexpr const char* starved =
     "attn-explain: error: not enough memory: make the dimensions smaller\n";
 
-/// A library may ask for memory where it cleans up after a lack of it: then no handler is reached.
+/// A library may allocate while it handles a failed allocation: then no handler is reached.
 [[noreturn]] void end_starved() {
     try {
         if (const std::exception_ptr thrown = std::current_exception()) {

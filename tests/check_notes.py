@@ -178,7 +178,7 @@ def check(walk, name, sentence):
         return near(m[1], before.flat[place]) and near(m[2], after.flat[place])
     if m := said(rf"The largest score left{where} is {NUMBER}(?::|, first at) .*"):
         return near(m[1], walk.matrices(name)[g][~np.isneginf(walk.matrices(name)[g])].max())
-    if m := said(rf"(Where there is a choice, t|T)he largest weight{where} is {NUMBER}: .* attends "
+    if m := said(rf"(Among queries with a choice, t|T)he largest weight{where} is {NUMBER}: .* attends "
                  rf"most to .*?(?: and equally to (\d+) others?)?(?: \(an even share would be "
                  rf"{NUMBER}\))?\."):
         weights, seen = walk.matrices(name)[g], ~np.isneginf(scores[g])
@@ -186,7 +186,7 @@ def check(walk, name, sentence):
                   and np.ptp(weights[q][seen[q]]) > 1e-6]
         best = max(choice, key=lambda q: weights[q].max())
         forced = any(seen[q].sum() == 1 for q in range(len(weights)))
-        return (near(m[2], weights[best].max()) and forced == m[1].startswith("Where") and
+        return (near(m[2], weights[best].max()) and forced == m[1].startswith("Among") and
                 (m[4] is None or near(m[4], 1 / seen[best].sum())))
     if m := said(rf"The largest weight{where} is {NUMBER}(?::|, first at) .* to .*\."):
         return near(m[1], np.nanmax(walk.matrices(name)[g]))
@@ -201,7 +201,7 @@ def check(walk, name, sentence):
                    for row, see in zip(weights[0], seen)]
         return near(m[1], np.nanmax(weights[0][several]))
     if m := said(r"(Each row|The row)( that sees a key| without nan)? sums to (1|less than 1|1 at most)"
-                 rf"(?:: it shows how .*|\.|, for the sink takes the rest: that of .* sums to {NUMBER}\.)"):
+                 rf"(?:: it shows how .*|\.|, because the sink takes the rest: that of .* sums to {NUMBER}\.)"):
         weights = walk.matrices(name)
         rows = weights.reshape(-1, weights.shape[-1])
         seen = (~np.isneginf(scores)).sum(-1).reshape(-1)
@@ -245,7 +245,8 @@ def check(walk, name, sentence):
         count = 1 + (int(others[1]) if others else 0)
         outcome = walk.matrices("weights")[0][hidden]
         good = {": the sink": walk.has("sink") and bool(np.all(outcome == 0)),
-                ": as asked": walk.config["empty_row"] == "zero" and not walk.has("sink"),
+                ": the weig": walk.config["empty_row"] == "zero" and not walk.has("sink"),
+                ": such a r": walk.config["empty_row"] == "zero" and not walk.has("sink"),
                 ": softmax ": bool(np.all(np.isnan(outcome))),
                 ": all its ": bool(np.all(np.isnan(outcome)))}[rest[:10]]
         return hidden.sum() == count and good
@@ -258,7 +259,7 @@ def check(walk, name, sentence):
     if m := said(r"(\d+) of the (\d+) positions? holds? padding .*"):
         ids = array(step)
         return (ids == int(walk.config["input"]["pad_id"])).sum() == int(m[1]) and ids.size == int(m[2])
-    if said(r"It is -inf where every cell is hidden\."):
+    if said(r"It is -inf if every cell is hidden\."):
         return bool(np.isneginf(array(step)).any())
     if said(r"A nan among them makes the sum nan\."):
         return bool(np.isnan(array(step)).any())

@@ -192,7 +192,8 @@ def second_engine():
     size = lambda words: torch.zeros(words, words).numel()
     once = model.forward(model.ids("Once upon a time"))[1][1]
     before, after, _ = model.learned("Lily likes to", " play", 0.01)
-    spread = lambda features: (drawn(300, features)[0] @ drawn(300, features)[1].T).std().item()
+    deviation = lambda words, features: (drawn(words, features)[0] @ drawn(words, features)[1].T).std(unbiased=False).item()
+    spread = lambda features: deviation(300, features)
     answers = [
         banks.context[1, 0, 0], one.x[3, 0], (softmax(alike @ alike.T) @ alike)[0, 0], dog.query[3, dog.asks.index("noun")], dog.best(dog.scores[0]), mirror[3, 0],
         softmax(torch.ones(4))[0], math.sqrt(256), math.sqrt(16), dog.best(dog.weights[0, 3]), heads.best(heads.weights[1, 2]),
@@ -202,6 +203,7 @@ def second_engine():
         word_of(once[3, 3], "<s> Once upon a time"), model.forward(model.ids("Tom and"))[0][1][-1, 0],
         softmax(dog.scores * 0.25)[2, 1], model.learned("Lily likes to", " play", 0.02)[2]["wv"][0, 0], word_of(scaled.grad[2], most=False),
         softmax(one.scaled, 0)[0].sum(), one.value[3, 0]]
+    of_six = [(said, f"{deviation(6, width):.3g}" == said) for said, width in (("2.27", 4), ("7.42", 64), ("39.6", 1024))]
     # A number that is only an input, or counts what the sentence itself lists, stands alone.
     hidden_first = softmax(drawn(4, 64)[0] @ drawn(4, 64)[1].T)[0]
     prose = {
@@ -215,7 +217,7 @@ def second_engine():
         8: ["64", "64", ("8", abs(spread(64) / spread(1) - 8) < 0.8 and bool(hidden_first.max() > 0.9999)),
             ("64", abs(spread(64) / 8 - 1) < 0.1 and abs(spread(16) / 4 - 1) < 0.1), "256"],
         9: [(str(root), abs(spread(width) / root - 1) < 0.1) for root, width in ((2, 4), (8, 64), (32, 1024))]
-        + ["4", "64", "1,024", ("1", all(abs(spread(width) / math.sqrt(width) - 1) < 0.1 for width in (4, 64, 1024))), "16"],
+        + ["4", "64", "1,024", ("six", len(of_six) == 3)] + of_six + [("1", all(abs(spread(width) / math.sqrt(width) - 1) < 0.1 for width in (4, 64, 1024))), "16"],
         11: [("two", len(heads.weights) == 2), ("two", len({heads.best(head[2]) for head in heads.weights}) == 2)],
         12: ["0", ("3", torch.equal(two.merged[:, :4], two.context[0])), "4", ("7", torch.equal(two.merged[:, 4:], two.context[1])), "2"],
         13: [("0", bool((causal.weights[2, 3:] == 0).all() and (causal.weights[2, :3] > one.weights[2, :3]).all())),

@@ -49,10 +49,10 @@ const std::vector<Flag>& attentions_flags() {
         {flags::name, "NAME", "the attention to show, or a file of yours",
          such_as(attn::shipped_attention_names, Takes::Kind::file)},
         Flag{flags::forms, "",
-             "walk all its forms: what each of them makes, and how far apart they are"},
+             "walk every form of the attention, and report how far the results differ"},
         Flag{flags::fresh, "FILE",
-             "write a file to begin from, with remarks, or as NAME has it; a file that is there "
-             "stays as it is",
+             "write a file to start from: an example with remarks, or a copy of NAME; existing "
+             "files are kept",
              file()}
             .writing({".attn", "*"}),
         output_flag({".attn", ".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
@@ -76,7 +76,7 @@ void write_attentions(const Arguments& arguments) {
     write_list(arguments, text, rows);
 }
 
-/// The tensors of each form, and what their file promises of them.
+/// The tensors of each form, and the comparisons that their file lists.
 int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     const Arguments walk = with_flags(arguments, {std::string(flags::attentions), file.text});
     const attn::Plan plan = attn::resolve(config_of(walk));
@@ -143,7 +143,7 @@ void write_walk_text(const Arguments& arguments, const std::string& name) {
     std::string variants;
     if (name == attn::walk_texts().front()) {
         variants =
-            "\n# Its variants are texts of their own: attn-explain attentions standard/sink\n#\n";
+            "\n# Its variants are separate texts: attn-explain attentions standard/sink\n#\n";
         for (const std::string& each : attn::walk_texts()) {
             if (each != name) variants += "#   " + each + "\n";
         }
@@ -185,16 +185,15 @@ int run_attentions(const Arguments& arguments) {
 }  // namespace
 
 Command attentions_command() {
-    return {
-        "attentions",
-        "list attentions, show one, or compare its forms",
-        {attentions_flags, json_flags, walk_flags, config_flags},
-        run_attentions,
-        {{"attn-explain attentions", "Lists what --attention knows."},
-         {"attn-explain attentions standard", "Shows the text that the walk itself is made of."},
-         {"attn-explain attentions retention", "Shows its file."},
-         {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
-         {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"}}};
+    return {"attentions",
+            "list attentions, show one, or compare its forms",
+            {attentions_flags, json_flags, walk_flags, config_flags},
+            run_attentions,
+            {{"attn-explain attentions", "Lists the names for --attention."},
+             {"attn-explain attentions standard", "Shows the text of the ordinary walk."},
+             {"attn-explain attentions retention", "Shows its file."},
+             {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
+             {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"}}};
 }
 
 }  // namespace app

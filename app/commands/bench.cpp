@@ -44,7 +44,7 @@ std::vector<attn::BenchShape> shapes_of(const Arguments& arguments) {
         {flags::batch, flags::heads, flags::kv_heads, flags::seq_len, flags::head_dim});
     if (has_sizes && !shapes.empty()) {
         throw attn::ConfigError(
-            "--shape says all sizes: leave out --batch, --heads, --kv-heads, --seq-len and "
+            "--shape sets all sizes: leave out --batch, --heads, --kv-heads, --seq-len and "
             "--head-dim");
     }
     if (!shapes.empty()) return shapes;
@@ -53,7 +53,7 @@ std::vector<attn::BenchShape> shapes_of(const Arguments& arguments) {
     if (heads % kv_heads != 0) {
         throw attn::ConfigError("--kv-heads " + std::to_string(kv_heads) +
                                 " does not divide --heads " + std::to_string(heads) +
-                                ": each key and value head is read by as many query heads");
+                                ": each key and value head needs the same number of query heads");
     }
     for (const std::string& length : split(arguments[flags::seq_len], ',')) {
         shapes.push_back({arguments[flags::batch] * heads, parse_size("--seq-len", length),
@@ -62,7 +62,7 @@ std::vector<attn::BenchShape> shapes_of(const Arguments& arguments) {
     return shapes;
 }
 
-/// The instruction sets of the fused variant: those asked for, or the widest available.
+/// Returns the instruction sets of the fused variant: those given, or the widest available.
 std::vector<attn::InstructionSet> architectures_of(const Arguments& arguments) {
     const std::vector<attn::InstructionSet> available = attn::available_instruction_sets();
     if (!arguments.has(flags::arch)) {
@@ -161,7 +161,7 @@ bool runs_fused(const Arguments& arguments) {
 
 const std::vector<Flag>& bench_flags() {
     static const std::vector<Flag> all{
-        {flags::variants, "METHOD,METHOD", "what is timed, one or several",
+        {flags::variants, "METHOD,METHOD", "variants to time, one or several",
          some_of(words_of<attn::Variant>), "loop,vectorized,fused"},
         Flag{flags::shapes, "N,T,D",
              "batch*heads, length and head-dim: 12,1024,64; repeat for more"}
@@ -177,10 +177,11 @@ const std::vector<Flag>& bench_flags() {
          "64,128,256,512,1024"},
         {flags::head_dim, "N", "features of each head", integer(1, largest_size), "64"},
         {flags::mask, "KIND", "cells that are hidden", one_of("none causal"), "none"},
-        {flags::window, "W", "sliding window: a query sees W keys with its own",
+        {flags::window, "W", "sliding window: a query sees W keys including its own",
          integer(1, largest_size)},
         {flags::threads, "N,N", "number of threads, one or several", {}, "1"},
-        {flags::rounds, "N", "measurements, of which the median counts", integer(1, 10000), "5"},
+        {flags::rounds, "N", "number of measurements; the median is reported", integer(1, 10000),
+         "5"},
         Flag{flags::arch, "SET,SET", "instruction sets of fused",
              some_of(words_of<attn::InstructionSet>), "the widest there is"}
             .needing({runs_fused, nullptr, "--variant fused"}),

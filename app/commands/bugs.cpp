@@ -67,7 +67,7 @@ std::vector<attn::RulesBeside> rules_of(const attn::Mistake& mistake,
     return attn::rules_beside(mistake, *plan);
 }
 
-/// Mistakes under the step where they show first, in the order of the step table.
+/// Lists mistakes below the first step that they change, in the order of the step table.
 std::string list_of_mistakes(const Arguments& arguments, const std::optional<attn::Plan>& plan) {
     const std::string word = arguments[flags::id];
     std::string text;
@@ -87,11 +87,12 @@ std::string list_of_mistakes(const Arguments& arguments, const std::optional<att
         }
     }
     const auto back = about(attn::gradient_mistakes(), word);
-    if (!back.empty()) text += std::string(first ? "" : "\n") + "the way back, with --backward\n";
+    if (!back.empty())
+        text += std::string(first ? "" : "\n") + "the backward pass, with --backward\n";
     for (const attn::Mistake* entry : back) text += line_of(arguments, *entry);
     const auto harmless = about(attn::harmless_differences(), word);
     if (!harmless.empty()) {
-        text += "\nharmless differences, which diagnose tells from mistakes\n";
+        text += "\nharmless differences, which diagnose distinguishes from mistakes\n";
     }
     for (const attn::Mistake* entry : harmless) text += line_of(arguments, *entry);
     return text;
@@ -185,8 +186,8 @@ std::string json_with_rules(const attn::Mistake& mistake, const std::optional<at
     return (law ? json.with("law", law->name) : json).text;
 }
 
-/// Those of the attentions alone where some are said; else those of the catalogue, then those of
-/// the way back.
+/// Returns the mistakes of the given attentions; without any, those of the catalogue, then those of
+/// the backward pass.
 std::vector<const attn::Mistake*> all_about(const std::string& word,
                                             const std::optional<attn::Plan>& plan) {
     if (plan) return own_mistakes(plan);
@@ -203,9 +204,9 @@ std::string json_of_mistakes(const std::string& word, const std::optional<attn::
 
 const std::vector<Flag>& bugs_flags() {
     static const std::vector<Flag> all{
-        {flags::id, "ID", "the mistake to explain, or a word that the list is about: rope",
+        {flags::id, "ID", "the mistake to explain, or a subject to list: rope",
          such_as(mistake_ids)},
-        {flags::attentions, "NAME", "the mistakes that the file of an attention names",
+        {flags::attentions, "NAME", "list the mistakes in the file of an attention",
          such_as(attn::shipped_attention_names, Takes::Kind::file)}};
     return all;
 }
@@ -245,7 +246,7 @@ Command bugs_command() {
             run_bugs,
             {{"attn-explain bugs", "Lists the known mistakes."},
              {"attn-explain bugs rope", "Lists those on a subject."},
-             {"attn-explain bugs scale-missing", "Explains one, with what mends it."},
+             {"attn-explain bugs scale-missing", "Explains one, with its fix."},
              {"attn-explain bugs --attention deltanet", "Lists those of an attention."}}};
 }
 

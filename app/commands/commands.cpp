@@ -43,14 +43,14 @@ const Command* find_command(std::string_view name) {
 }
 
 const std::vector<Flag>& common_flags() {
-    static const std::vector<Flag> all =
-        grouped("Help and output",
-                {
-                    Flag{"--no-pager", "", "print long output without a pager"}.typed_only(),
-                    {"-h", "", "print the most useful flags, or how to use the command"},
-                    {"--help", "", "print all flags of the command"},
-                    {"--version", "", "print the version (and with --verified what holds it)"},
-                });
+    static const std::vector<Flag> all = grouped(
+        "Help and output",
+        {
+            Flag{"--no-pager", "", "print long output without a pager"}.typed_only(),
+            {"-h", "", "print the most useful flags, or how to use the command"},
+            {"--help", "", "print all flags of the command"},
+            {"--version", "", "print the version (and with --verified the checks of its numbers)"},
+        });
     return all;
 }
 

@@ -11,7 +11,7 @@ struct Example {
     std::string words;
 };
 
-/// One command: all that the program knows of it.
+/// One command, with everything about it.
 struct Command {
     std::string name;  ///< empty for the walk itself
     std::string help;
@@ -24,7 +24,7 @@ struct Command {
 /// All commands, the walk first.
 const std::vector<Command>& commands();
 
-/// The names of those that have one.
+/// The names of all commands except the walk.
 std::vector<std::string> command_names();
 
 /// The command of that name, or nullptr.

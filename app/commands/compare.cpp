@@ -57,7 +57,7 @@ Side side_of(const std::string& what, const Arguments& base) {
     return {read_ledger(what), base};
 }
 
-/// Says which flags change neither side.
+/// Reports the flags that change neither side.
 void note_useless(const Arguments& arguments, const Side& left, const Side& right) {
     std::vector<FlagUse> walks;
     for (const Side* side : {&left, &right}) {
@@ -75,8 +75,8 @@ void note_useless(const Arguments& arguments, const Side& left, const Side& righ
                       "a walk, and both are files");
 }
 
-/// What two models make of the word after the same tokens: the likeliest of the first, and the one
-/// whose probability changes most.
+/// Compares the next word of two models after the same tokens: the likeliest of the first, and the
+/// word whose probability changes most.
 std::string word_lines(const Side& left, const Side& right) {
     const auto file = [](const Side& side) { return side.arguments[flags::model_file]; };
     const auto is_models_own = [](const Side& side) {

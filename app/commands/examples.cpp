@@ -47,7 +47,7 @@ Command examples_command() {
             "list the walks whose features have names, or show one",
             {examples_flags, json_flags},
             run_examples,
-            {{"attn-explain examples", "Lists what --example knows."},
+            {{"attn-explain examples", "Lists the names for --example."},
              {"attn-explain examples adjective", "Shows its file: words, features, matrices."},
              {"attn-explain examples adjective -o mine.txt",
               "Writes it, for you to edit: attn-explain --example ./mine.txt walks yours."}}};

@@ -20,8 +20,8 @@ void write_hugging_face(const Model& model, const std::string& path) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored) && !std::filesystem::is_empty(path, ignored)) {
         throw attn::ConfigError("-o " + path +
-                                ": there is a folder of that name already, with files in it: name "
-                                "another, or remove it first");
+                                ": a folder of that name exists and is not empty: choose another "
+                                "name, or remove it first");
     }
     const std::string config = attn::models::config_json(model);
     const std::vector<attn::NamedTensor> tensors = attn::models::tensors_for_hugging_face(model);
@@ -39,7 +39,7 @@ void write_hugging_face(const Model& model, const std::string& path) {
     report_note(path + " has no tokenizer.json: to read it with a text, name one with --tokenizer");
 }
 
-/// One file, its matrices as float16 where `half` says so.
+/// Writes one file, with matrices in float16 if `half` is true.
 void write_gguf(const Model& model, const std::string& path, bool half) {
     const nlohmann::json metadata = attn::models::metadata_for_gguf(model, half);
     const std::vector<attn::NamedTensor> tensors = attn::models::tensors_for_gguf(model, half);
@@ -61,7 +61,8 @@ void refuse_own_file(const std::string& model, const std::string& path) {
     if (!fs::is_regular_file(path, ignored)) return;
     const fs::path folder = fs::absolute(path).parent_path();
     if (!fs::equivalent(path, model, ignored) && !fs::equivalent(folder, model, ignored)) return;
-    throw attn::ConfigError("-o " + path + " is a file of the model that is read: name another");
+    throw attn::ConfigError("-o " + path +
+                            " is a file of the model being read: choose another name");
 }
 
 int run_export(const Arguments& arguments) {
@@ -101,7 +102,7 @@ const std::vector<Flag>& export_flags() {
 
 Command export_command() {
     return {"export",
-            "write a trained model as other programs read it",
+            "write a trained model for other programs",
             {export_flags},
             run_export,
             {{"attn-explain export --model-file stories --as hf -o stories",

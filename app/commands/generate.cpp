@@ -93,7 +93,7 @@ int run_generate(const Arguments& arguments) {
     if (arguments.has(flags::bugs)) {
         if (arguments.has(flags::without)) {
             throw attn::ConfigError(
-                "--bug and --without both make another model: leave one of them out");
+                "--bug and --without both change the model: leave one of them out");
         }
         generate_with_bug(arguments, model);
         return 0;
@@ -123,21 +123,21 @@ const std::vector<Flag>& generate_flags() {
     static const std::vector<Flag> all = grouped(
         "Writing",
         {
-            {flags::tokens, "N", "tokens to write at most", integer(1, 1'000'000), "100"},
+            {flags::tokens, "N", "largest number of tokens to write", integer(1, 1'000'000), "100"},
             {flags::temperature, "X",
              "divides the logits before a token is drawn; 0: the likeliest", number(),
              "0; 1 with --top-k, --top-p or --seed"},
             {flags::top_k, "N", "draw among the N likeliest tokens", integer(1), "all"},
-            {flags::top_p, "X",
-             "draw among the likeliest tokens that have the probability X together", number(), "1"},
+            {flags::top_p, "X", "draw among the likeliest tokens whose probabilities add up to X",
+             number(), "1"},
             {flags::seed, "N", "seed of the random numbers", integer(0), "42"},
-            {flags::likeliest, "N", "a line a token, with the N likeliest and their probabilities",
-             integer(1, 1000)},
+            {flags::likeliest, "N",
+             "one line per token, with the N likeliest and their probabilities", integer(1, 1000)},
             {flags::dtype, "TYPE", "type of the arithmetic", one_of("float32 float64"),
              "float32; float64 with a mistake"},
-            {flags::bugs, "ID", "the text of the model with a mistake, beside the right one",
+            {flags::bugs, "ID", "write the text twice, without and with a mistake in the model",
              such_as(model_bugs)},
-            Flag{flags::no_notes, "", "the text alone"}.spelt("-q"),
+            Flag{flags::no_notes, "", "print only the text"}.spelt("-q"),
         });
     return all;
 }

@@ -16,7 +16,7 @@ using attn::models::Parting;
 
 namespace {
 
-/// The text of a model with a mistake, and where it and the numbers part from the right ones.
+/// The text of a model with a mistake, and the places where text and numbers first differ.
 struct Compared {
     const ModelMistake* mistake;
     WrittenText written;
@@ -52,7 +52,7 @@ std::string bug_text(const Model& model, const WrittenText& right, const Compare
                        compared.mistake->id + ": " + compared.mistake->title.visible() + ".\n" +
                        whole_text(model, compared.written) + "\n\n";
     if (compared.first_other) {
-        text += fmt::format("# The texts part at token {}: {} where it should be {}.\n",
+        text += fmt::format("# The texts differ from token {} on: {} instead of {}.\n",
                             right.prompt.size() + *compared.first_other,
                             token_at(model, compared.written, *compared.first_other),
                             token_at(model, right, *compared.first_other));
@@ -60,14 +60,14 @@ std::string bug_text(const Model& model, const WrittenText& right, const Compare
         text += fmt::format("# All {} tokens are the same.\n", right.tokens.size());
     }
     if (compared.parting) {
-        text += fmt::format(
-            "# The numbers part earlier, in {}: {:.6g} where it should be {:.6g}.\n",
-            place_of(*compared.parting), compared.parting->wrong, compared.parting->right);
+        text += fmt::format("# The numbers differ earlier, in {}: {:.6g} instead of {:.6g}.\n",
+                            place_of(*compared.parting), compared.parting->wrong,
+                            compared.parting->right);
     } else {
         text += "# No number differs.\n";
     }
     return text +
-           "# Fluent text is no test: a model can be run with a mistake and still write "
+           "# Fluent text proves nothing: a model with a mistake can still write "
            "sentences. Compare numbers.\n";
 }
 

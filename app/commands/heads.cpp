@@ -24,24 +24,35 @@ namespace {
 using attn::models::HeadFigures;
 using attn::models::Model;
 
+constexpr std::size_t least_tokens = 3;  // for figures
+
+/// The name of a head for a table.
+std::string name_in_table(const std::string& name, std::size_t tokens) {
+    if (!name.empty()) return name;
+    return tokens < least_tokens ? "unknown" : "mixed";
+}
+
 std::string table_of_heads(const Model& model, const std::vector<HeadFigures>& heads,
                            std::size_t tokens) {
     std::string text = fmt::format(
         "# {}: {} layers, {} heads each, over {} tokens\n"
         "# Means over the queries from the third token on: entropy of the weights in\n"
         "# bits, evenness (1: the same on all keys), distance in tokens, shares of the\n"
-        "# weights on the token itself, the previous and the first one. x even: how\n"
-        "# many times an even share the first token gets from the ninth query on, -\n"
-        "# where one of tokens 1 to 8 gets more. A name stands for more than half of\n"
-        "# the weights; first token also for 3 times an even share.\n"
-        "layer head entropy evenness distance itself previous  first x even name\n",
+        "# weights on the token itself, the previous and the first one. lift: the\n"
+        "# share of the first token divided by an even share, from the ninth query on;\n"
+        "# less: one of tokens 1 to 8 gets more; none: there are fewer than 16 tokens. A\n"
+        "# head is named after the tokens that get more than half of its weights, first\n"
+        "# token also for a lift of 3; mixed: no such tokens.\n"
+        "layer head entropy evenness distance itself previous  first   lift name\n",
         name_of(model), model.architecture.layers.size(), model.architecture.heads, tokens);
     for (const HeadFigures& head : heads) {
         text += fmt::format("{:5} {:4} {:7.3f} {:8.3f} {:8.2f} {:6.3f} {:8.3f} {:6.3f} {:>6}",
                             head.layer, head.head, head.entropy, head.evenness, head.distance,
                             head.self, head.previous, head.first,
-                            head.first_lift > 0 ? fmt::format("{:.1f}", head.first_lift) : "-");
-        text += (head.name.empty() ? "" : " " + head.name) + "\n";
+                            head.first_lift > 0 ? fmt::format("{:.1f}", head.first_lift)
+                            : tokens < 16       ? "none"
+                                                : "less");
+        text += " " + name_in_table(head.name, tokens) + "\n";
     }
     return text;
 }
@@ -102,7 +113,7 @@ std::string page_by_head(const std::string& words, const std::vector<Head>& head
         cells);
 }
 
-/// The walk through one layer. What is larger than `room` cells leaves all but the weights.
+/// The walk through one layer. If it has more than `room` cells, it keeps only the weights.
 attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std::size_t layer,
                             std::size_t& room) {
     Arguments walk({walk_flags, bug_flags});
@@ -163,16 +174,16 @@ std::string page_of_effects(const Model& model, const TokenIds& ids,
     };
     return page_by_head(
         if_left_out(model) +
-            fmt::format("The probability of {} after {} is {:.4f}. By how much it changes without "
-                        "each head; rest on a number for what it then is, and for the head's name.",
-                        quoted(model, found.id), quoted(model, ids.back()), found.probability),
+            fmt::format(
+                "The probability of {} after {} is {:.4f}. Each number is its change without "
+                "that head; point at it for the probability then, and for the head's name.",
+                quoted(model, found.id), quoted(model, ids.back()), found.probability),
         found.heads, cell);
 }
 
-/// What each head does, by its figures; no names where there are too few tokens for figures.
+/// Returns the name of each head by its figures; empty if there are too few tokens for figures.
 std::vector<std::string> names_of_heads(const Model& model, const TokenIds& ids,
                                         const std::vector<attn::models::Without>& without) {
-    constexpr std::size_t least_tokens = 3;
     if (ids.size() < least_tokens) return {};
     const auto survey = attn::models::survey_heads(model, ids, without);
     std::vector<std::string> names;
@@ -194,7 +205,7 @@ std::string effects_text(const Model& model, const TokenIds& ids,
     for (const std::size_t n : order) {
         const std::string& name = names[n];
         rows.push_back({fmt::format("{}", found.heads[n].layer),
-                        fmt::format("{}", found.heads[n].head), name.empty() ? "-" : name,
+                        fmt::format("{}", found.heads[n].head), name_in_table(name, ids.size()),
                         fmt::format("{:.4f}", found.heads[n].without),
                         fmt::format("{:+.4f}", change(n))});
     }
@@ -202,7 +213,7 @@ std::string effects_text(const Model& model, const TokenIds& ids,
                        name_of(model), quoted(model, found.id), quoted(model, ids.back()),
                        found.probability) +
            aligned(rows, 3) +
-           "# a head that is left out makes another model; what others make up for does not "
+           "# leaving out a head changes the model; effects that other heads compensate do not "
            "show\n";
 }
 
@@ -227,7 +238,7 @@ std::string effects_json(const Model& model, const TokenIds& ids,
            "\n";
 }
 
-/// What --effect finds.
+/// Writes the result of --effect.
 void write_effects(const Arguments& arguments, const Model& model, const TokenIds& ids) {
     const auto without = without_of(arguments, model);
     const std::optional<std::string> token = arguments[flags::chosen];
@@ -288,7 +299,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
             if_left_out(model) +
             fmt::format(
                 "{} random tokens, twice: the share of each head's weights on the token after the "
-                "same one of the first time (induction). Rest on a number for its share on that "
+                "same one of the first time (induction). Point at a number for its share on that "
                 "one.",
                 count);
         return write_text(
@@ -305,16 +316,28 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                              {"duplicate", by_head(found.heads, &RepeatFigures::duplicate)}});
 }
 
-int run_heads(const Arguments& arguments) {
+constexpr const char* default_text = "Once upon a time, there was a little girl named Lily.";
+
+/// Returns the arguments with a text if the user gave the shipped model none.
+Arguments with_text(Arguments arguments) {
+    const bool is_shipped = std::ranges::count(shipped_models(), arguments[flags::model_file]) > 0;
+    if (!is_shipped || arguments.has_any({flags::text, flags::ids})) return arguments;
+    arguments.set(flags::text, default_text);
+    report_note("no --text is given: this is '" + std::string(default_text) + "'");
+    return arguments;
+}
+
+int run_heads(const Arguments& said) {
+    const std::optional<std::size_t> repeat = said[flags::repeat];
+    const Arguments arguments = repeat ? said : with_text(said);
     Model model = model_of(arguments);
     const bool effect = arguments.has(flags::effect);
-    const std::optional<std::size_t> repeat = arguments[flags::repeat];
     if (repeat && (effect || arguments.has_any({flags::text, flags::ids}))) {
         throw attn::ConfigError(
-            "--repeat makes a text of its own: leave --text, --ids and --effect out");
+            "--repeat draws its own text: leave --text, --ids and --effect out");
     }
     if (arguments.has(flags::chosen) && !effect) {
-        throw attn::ConfigError("--token is the word of --effect: add that, or leave it out");
+        throw attn::ConfigError("--token belongs to --effect: add --effect, or leave --token out");
     }
     const std::vector<std::int64_t> ids =
         repeat ? std::vector<std::int64_t>() : prompt_of(arguments, model);
@@ -327,7 +350,7 @@ int run_heads(const Arguments& arguments) {
     const double gain = attn::models::gain_of_other_pairing(model, ids);
     if (gain > 0.5) {
         report_note(fmt::format(
-            "this text would be {:.1f} nats a token likelier if the other features rotated "
+            "this text would be {:.1f} nats per token likelier if the other features rotated "
             "together: the rows of w_query and w_key may not be in the order of this format "
             "(half and interleaved)",
             gain));
@@ -349,11 +372,10 @@ int run_heads(const Arguments& arguments) {
 const std::vector<Flag>& form_flags() {
     static const std::vector<Flag> all = grouped(
         "Heads",
-        {{flags::effect, "", "how likely the next word is without each head in turn"},
-         {flags::chosen, "TOKEN", "the word of --effect; the likeliest without it"},
+        {{flags::effect, "", "print how likely the next word is without each head"},
+         {flags::chosen, "TOKEN", "the word for --effect (default: the likeliest)"},
          {flags::repeat, "N",
-          "over N random tokens, twice: who attends to what came after the same token before "
-          "(induction), and who to that token",
+          "read N random tokens twice: who attends to the token after the earlier copy (induction)",
           integer(2, 100'000)},
          form_flag(
              "text: a table; json; html: a page with a picture of every head, which "

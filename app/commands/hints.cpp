@@ -62,7 +62,7 @@ std::string positions_of(const attn::Plan& plan) {
     constexpr std::size_t most = 12;
     const auto* tokens = std::get_if<attn::Tokens>(&plan.config.input);
     if (tokens == nullptr) {
-        return "Random vectors take the place of words: --seq-len and --batch ask for them.";
+        return "--seq-len and --batch draw random vectors in place of words.";
     }
     const std::vector<std::string>& words = plan.query_tokens.front();
     std::string text = plan.batch == 1 ? "Words" : "Words of the first sentence";

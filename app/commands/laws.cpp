@@ -21,7 +21,8 @@ namespace {
 
 const std::vector<Flag>& laws_flags() {
     static const std::vector<Flag> all{
-        {flags::name, "NAME", "the law to show on a walk", one_of(attn::shipped_law_names)},
+        {flags::name, "NAME", "the law to show on a walk, or a subject to list: softmax",
+         such_as(attn::shipped_law_names)},
         output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
     return all;
 }
@@ -90,14 +91,21 @@ int write_law(const Arguments& arguments, const attn::AttentionFile& law) {
 }
 
 int run_laws(const Arguments& arguments) {
-    if (arguments.has(flags::name))
-        return write_law(arguments, *attention_of(arguments[flags::name]));
+    const std::string word = arguments[flags::name];
+    const std::vector<std::string> names = attn::shipped_law_names();
+    if (std::ranges::count(names, word) > 0) return write_law(arguments, *attention_of(word));
     std::string text;
     std::vector<attn::JsonText> rows;
-    for (const std::string& name : attn::shipped_law_names()) {
+    for (const std::string& name : names) {
         const auto law = attention_of(name);
+        const std::string words = attn::lower(name + " " + law->title + " " + law->lesson);
+        if (words.find(attn::lower(word)) == words.npos) continue;
         text += list_entry(arguments, name, 22, law->title);
         rows.push_back({{"name", name}, {"title", law->title}, {"lesson", law->lesson}});
+    }
+    if (rows.empty()) {
+        throw attn::ConfigError("there is no law '" + word + "'" +
+                                attn::did_you_mean(word, names, ": attn-explain laws lists them"));
     }
     write_list(arguments, text, rows);
     return 0;
@@ -107,10 +115,11 @@ int run_laws(const Arguments& arguments) {
 
 Command laws_command() {
     return {"laws",
-            "list facts about attention, or show and prove one",
+            "list laws of attention, those on a subject, or prove one",
             {laws_flags, json_flags, walk_flags, config_flags},
             run_laws,
             {{"attn-explain laws", "Lists the laws."},
+             {"attn-explain laws softmax", "Lists those on a subject."},
              {"attn-explain laws key-bias", "Shows both sides of one, their difference, a proof."},
              {"attn-explain laws shift --seed 7 --seq-len 3", "The same on a walk of yours."}}};
 }

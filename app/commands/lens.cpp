@@ -18,7 +18,7 @@ using attn::models::Model;
 using attn::models::Reading;
 
 constexpr const char* what_it_is =
-    "its x put through the last norm and the output matrix; a reading, not what the layer means";
+    "its vector sent straight to the last norm and the output matrix: an interpretation";
 
 /// The first place from which on the last token is read as at the end.
 std::string settled_at(const Lens& lens) {
@@ -34,7 +34,7 @@ std::string text_of_lens(const Model& model, const Lens& lens, const TokenIds& i
     std::vector<std::vector<std::string>> rows;
     std::vector<std::string>& head = rows.emplace_back();
     head = all ? std::vector<std::string>{"after"}
-               : std::vector<std::string>{"after", "says", "p", chosen, "rank"};
+               : std::vector<std::string>{"after", "predicts", "p", chosen, "rank"};
     for (std::size_t t = 0; all && t < ids.size(); ++t) head.push_back(quoted(model, ids[t]));
     for (std::size_t n = 0; n < lens.places.size(); ++n) {
         std::vector<std::string>& row = rows.emplace_back();
@@ -49,11 +49,11 @@ std::string text_of_lens(const Model& model, const Lens& lens, const TokenIds& i
         }
     }
     std::string text =
-        fmt::format("# {}what each layer would say after {} if the model stopped there\n# ({})\n",
+        fmt::format("# {}the next token after {} if the model stopped at each layer\n# ({})\n",
                     if_left_out(model), all ? "each token" : quoted(model, ids.back()), what_it_is);
     text += aligned(rows, all ? rows[0].size() : 2);
-    return text + fmt::format("# from {} on it says what the model says{}\n", settled_at(lens),
-                              all ? " after the last token" : "");
+    return text + fmt::format("# from {} on, the prediction is the model's own{}\n",
+                              settled_at(lens), all ? " after the last token" : "");
 }
 
 attn::JsonText json_of_reading(const Model& model, const Reading& reading) {
@@ -101,8 +101,8 @@ std::string page_of_lens(const Model& model, const Lens& lens, const TokenIds& i
         "lens",
         if_left_out(model) +
             fmt::format(
-                "What each layer would say after each token if the model stopped there ({}). "
-                "Rest on a word for its probability and that of {}.",
+                "The next token after each token if the model stopped at each layer ({}). Point at "
+                "a word for its probability and that of {}.",
                 what_it_is, chosen),
         head, [&](std::size_t row) { return lens.places[row].text(); }, cells);
 }
@@ -156,13 +156,14 @@ int run_lens(const Arguments& arguments) {
 
 const std::vector<Flag>& lens_flags() {
     static const std::vector<Flag> all = grouped(
-        "Lens", {{flags::chosen, "TOKEN",
-                  "the token whose probability and rank is told; the one that the model says "
-                  "without it"},
-                 {flags::by, "WHAT", "layer: a row a layer; part: one after its attention too",
-                  one_of("layer part"), "layer"},
-                 {flags::all, "", "what it says after each token of the text, not the last alone"},
-                 form_flag("text: a table; json; html: a page in colour; npz: the numbers and x")});
+        "Lens",
+        {{flags::chosen, "TOKEN",
+          "the token whose probability and rank are printed (default: the model's own "
+          "prediction)"},
+         {flags::by, "WHAT", "layer: one row per layer; part: also one after each attention block",
+          one_of("layer part"), "layer"},
+         {flags::all, "", "show the predictions after every token of the text, not only the last"},
+         form_flag("text: a table; json; html: a page in colour; npz: the numbers and x")});
     return all;
 }
 

@@ -54,7 +54,7 @@ std::string findings_text(const Arguments& arguments,
     return text + (findings.empty() ? "\n" : "; --explain ID explains it\n");
 }
 
-/// A rule, and where it applies, its line on the walk.
+/// A rule, and its line on the walk if it applies.
 attn::JsonText rule_json(const attn::LintRule& rule, const std::string* line) {
     const attn::JsonText json{{"severity", word_of(rule.severity)}, {"id", rule.id}};
     return (line == nullptr ? json : json.with("line", *line)).with("lesson", rule.lesson);
@@ -133,7 +133,7 @@ const std::vector<Flag>& lint_flags() {
 
 Command lint_command() {
     return {"lint",
-            "name pitfalls, such as scores divided by the wrong root",
+            "report pitfalls, such as scores divided by the wrong root",
             {lint_flags, json_flags, file_flags, color_flags, bug_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_lint,

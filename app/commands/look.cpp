@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -25,7 +27,7 @@
 namespace app {
 namespace {
 
-/// A sentence on given weights of which a row does not sum to 1, as far as decimals tell.
+/// Returns a sentence if a row of given weights does not sum to 1 within the printed decimals.
 std::string rows_off(const attn::Plan& plan, const attn::Ledger& given) {
     if (attn::beginning_of(plan.config) != "weights" || plan.config.sigmoid) return "";
     const attn::Tensor& weights = given["weights"];
@@ -34,24 +36,25 @@ std::string rows_off(const attn::Plan& plan, const attn::Ledger& given) {
     attn::Shape row = attn::indices_of(off->first, weights.shape());
     row.pop_back();
     return "weights" + attn::index_text(row) + " sums to " + attn::brief(off->sum) +
-           ", and each row should sum to 1";
+           ", but each row should sum to 1";
 }
 
-/// A number of theirs that is not what the steps before it make.
+/// One of the user's numbers that does not follow from the steps before it.
 struct WrongCell {
     std::string step, name;
     attn::Shape cell;
     double theirs, ours;
-    bool harmless;  ///< the results are the same, as far as the numbers tell
+    bool harmless;  ///< the results are the same within the printed decimals
 
     std::string text() const {
         return attn::visible(name) + attn::index_text(cell) + " is " + attn::brief(theirs) +
-               (harmless ? ", and not " : ", and should be ") + attn::brief(ours) +
-               (harmless ? "; what follows is the same, as far as these decimals tell" : "");
+               (harmless ? ", not " : ", but should be ") + attn::brief(ours) +
+               (harmless ? "; later steps are the same to these decimals" : "");
     }
 };
 
-/// The cell that is furthest off in each step that does not follow from their earlier tensors.
+/// Returns the cell that is furthest off in each step that does not follow from the user's earlier
+/// tensors.
 std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis) {
     std::vector<WrongCell> cells;
     attn::Replay replay(*diagnosis.plan, diagnosis.given);
@@ -76,7 +79,7 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis) {
     return cells;
 }
 
-/// Says which cells are off, in one line at the end and beside their steps.
+/// Reports the wrong cells, in one line at the end and next to their steps.
 void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
                  attn::Document& document) {
     std::vector<std::string> said;
@@ -100,7 +103,7 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
             if (row.local == attn::Verdict::right) right.push_back(row.theirs_name);
         }
         said.push_back(right.empty()
-                           ? "nothing here follows from the rest, so nothing was judged"
+                           ? "nothing here can be computed from the rest, so nothing was judged"
                            : attn::joined(right) + (right.size() > 1 ? " follow" : " follows") +
                                  " from the rest");
     }
@@ -113,7 +116,7 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
         attn::JsonText{{"right", !document.is_wrong}, {"verdict", document.verdict}}.text;
 }
 
-/// The part of a name of several words that is known, the longest and last: `attention_weights` of
+/// Returns the longest and last part of a name that is a known step: `attention_weights` for
 /// `Causal_attention_weights`; the name itself if it is known, or if no part is.
 std::string known_part(const std::string& name) {
     if (!attn::known_steps(name).empty() || name.starts_with("matrix_")) return name;
@@ -133,7 +136,7 @@ std::string known_part(const std::string& name) {
     return name;
 }
 
-/// Whether a name stands for a tensor of tokens, which has rows.
+/// True if a name stands for a tensor of tokens, which has rows.
 bool is_of_tokens(const std::string& name, const std::string& step) {
     static const std::vector<std::string> all{
         "x", "query", "scores", "scaled_scores", "masked_scores", "weights", "output", "context"};
@@ -155,8 +158,8 @@ void take_transpose(attn::NamedTensor& named) {
     named.tensor = attn::strided(named.tensor, {shape[1], shape[0]}, {1, shape[1]});
 }
 
-/// The tensors of a file. A lone one without a name is what its numbers say. Names of rows that are
-/// tokens become `tokens`.
+/// Reads the tensors of a file. A single unnamed tensor is identified by its numbers. Row names
+/// that are tokens go to `tokens`.
 attn::Ledger tensors_in(const std::string& spec, std::vector<std::string>& tokens) {
     std::error_code ignored;
     if (std::filesystem::is_directory(spec, ignored)) return read_ledger(spec);
@@ -165,15 +168,15 @@ attn::Ledger tensors_in(const std::string& spec, std::vector<std::string>& token
         if (each.name.empty()) each.name = given_as("", each.tensor);
         if (const std::string part = known_part(each.name); !ledger.has(part)) each.name = part;
         if (each.name.empty()) {
-            throw attn::InputError(
-                attn::file_label(spec) +
-                ": holds one array without a name, and its rows do not sum to 1 as weights do: say "
-                "what it is, as in " +
-                (spec == "-" ? "scores = [[1, 2], [3, 4]]" : spec + ":scores"));
+            throw attn::InputError(attn::file_label(spec) +
+                                   ": contains one array without a name, and its rows do not sum "
+                                   "to 1 as weights do: say "
+                                   "what it is, as in " +
+                                   (spec == "-" ? "scores = [[1, 2], [3, 4]]" : spec + ":scores"));
         }
         const std::string step = given_as(each.name, each.tensor);
         if (tokens.empty() && !step.starts_with("w_")) tokens = each.row_names;
-        // Numbers of one query alone are a row of what its name says.
+        // A list of numbers is the row of a single query.
         const bool is_row = each.tensor.dimension() == 1 && !step.starts_with("b_") &&
                             is_of_tokens(each.name, step);
         if (is_row) {
@@ -192,7 +195,7 @@ std::string names_in(const attn::Ledger& file) {
     return attn::some_of(names);
 }
 
-/// Takes the tensors out that are no step of this walk, by their names or by `names`.
+/// Removes the tensors that are not steps of this walk, by their names or by `names`.
 std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<std::string>& names,
                                      attn::Ledger& theirs) {
     std::vector<attn::Skipped> left_out;
@@ -203,7 +206,7 @@ std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<s
         if (!is_step) {
             left_out.push_back({name, "this walk has no step " + steps.front()});
         } else if (std::ranges::find(names, name) != names.end()) {
-            left_out.push_back({name, "no step is known under that name"});
+            left_out.push_back({name, "no step has that name"});
         } else {
             kept.record(name, tensor);
         }
@@ -212,7 +215,7 @@ std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<s
     return left_out;
 }
 
-/// The names that say nothing and whose numbers are no step's.
+/// Returns the unknown names whose numbers match no step.
 std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
     std::vector<std::string> names;
     for (const attn::StepVerdict& row : diagnosis.steps) {
@@ -223,7 +226,7 @@ std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
     return names;
 }
 
-/// Leaves x out if nothing makes query and key of it, and the walk can begin later.
+/// Leaves x out if no matrix makes query and key from it and the walk can begin later.
 /// Returns whether it did.
 bool drop_idle_x(attn::Ledger& file) {
     std::string x;
@@ -242,8 +245,8 @@ bool drop_idle_x(attn::Ledger& file) {
     return true;
 }
 
-/// Diagnoses the tensors that are steps of this walk; those whose names say nothing only if their
-/// numbers are those of a step.
+/// Diagnoses the tensors that are steps of this walk; those with unknown names only if their
+/// numbers match a step.
 attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& options) {
     const attn::Plan plan = attn::resolve(asked.config);
     std::vector<attn::Skipped> skipped;
@@ -273,15 +276,15 @@ std::size_t right_as_they_are(const attn::Diagnosis& diagnosis) {
         }));
 }
 
-/// Whether matrices are called as those of modules or of this program, which are read as x @ W^T.
+/// True if matrices are named like those of modules or of this program, which are read as x @ W^T.
 bool are_of_modules(const attn::Ledger& file) {
     return std::ranges::any_of(file.entries(), [](const auto& entry) {
         return entry.name.find('.') != std::string::npos || entry.name == "w_query";
     });
 }
 
-/// Print has x @ W, and PyTorch x @ W^T: the numbers tell which of them square matrices are, and if
-/// they do not, their names.
+/// Papers write x @ W, PyTorch computes x @ W^T: for square matrices the numbers decide, and if
+/// they cannot, the names.
 attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk asked,
                                            const attn::DiagnoseOptions& options, bool of_modules) {
     const attn::Tensor* const matrix = asked.config.parameters.find("w_query");
@@ -308,12 +311,15 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
             best->steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });
         if (!best->has_unknown() && !has_layouts) break;
     }
-    return best ? *std::move(best) : diagnosis_of(asked, options);  // which says why
+    return best ? *std::move(best) : diagnosis_of(asked, options);  // reports the reason
 }
 
 int run_look(const Arguments& arguments) {
     check_output_flags(arguments);
     const std::string spec = arguments.has(flags::file) ? std::string(arguments[flags::file]) : "-";
+    if (spec == "-" && isatty(STDIN_FILENO) != 0) {
+        report_note_now("paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends them");
+    }
     std::vector<std::string> tokens;
     attn::Ledger file = attn::heads_together(tensors_in(spec, tokens));
     const bool is_idle = !arguments.has(flags::map) && drop_idle_x(file);
@@ -343,7 +349,7 @@ int run_look(const Arguments& arguments) {
     }
     attn::Diagnosis diagnosis =
         diagnosis_in_either_layout(arguments, asked, options, are_of_modules(file));
-    if (is_idle) diagnosis.skipped.push_back({"x", "no matrix makes query and key of it"});
+    if (is_idle) diagnosis.skipped.push_back({"x", "no matrix makes query and key from it"});
     attn::Plan& best = *diagnosis.plan;
     for (const auto& [name, tensor] : diagnosis.given.entries()) {
         const bool is_step =
@@ -375,7 +381,7 @@ int run_look(const Arguments& arguments) {
 
 const std::vector<Flag>& look_flags() {
     static const std::vector<Flag> all{
-        {flags::file, "FILE", "your tensors; - or nothing reads standard input", file()}};
+        {flags::file, "FILE", "your tensors (default: standard input, as for -)", file()}};
     return all;
 }
 
@@ -383,7 +389,7 @@ const std::vector<Flag>& look_flags() {
 
 Command look_command() {
     return {"look",
-            "see what pasted tensors are, the walk that they make, and the cell that is off",
+            "recognise pasted tensors, show their walk, and name the cell that is off",
             {look_flags, print_flags, output_flags, file_flags, json_flags, color_flags,
              config_flags, walk_flags},
             run_look,

@@ -57,7 +57,7 @@ void check_language(const Arguments& arguments, const attn::Notebook& notebook) 
 void check_stepping(const Arguments& arguments) {
     const bool steps = arguments.has(flags::step);
     if (!steps && arguments.has_any({flags::lines, flags::full_screen, flags::script})) {
-        throw attn::ConfigError("--script, --lines and --full-screen say how to step: add --step");
+        throw attn::ConfigError("--script, --lines and --full-screen set how to step: add --step");
     }
     if (steps && (!arguments.has(flags::name) ||
                   arguments.has_any({flags::format, flags::json, flags::output, flags::save_dir,
@@ -101,7 +101,7 @@ std::string flags_line(const Arguments& arguments, const attn::Notebook& noteboo
     return command_line("", typed);
 }
 
-/// Says of each section which command derives its numbers.
+/// Adds to each section the command that derives its numbers.
 void name_the_walks(const Arguments& arguments, const attn::Notebook& notebook,
                     attn::ReplayOptions replay, attn::Document& page) {
     const std::vector<attn::NotebookWalk> walks = notebook.walks(replay);
@@ -127,7 +127,7 @@ attn::Document on_one_page(const Arguments& arguments, const attn::Notebook& not
     return document;
 }
 
-/// The page; where it is corrected, or a format answers, both versions of it.
+/// The page, or both versions of it if it is corrected or the format shows derivations.
 attn::Document replayed(const Arguments& arguments, const attn::Notebook& notebook,
                         attn::ReplayOptions replay, const Format& format) {
     attn::Document document = changed_page(arguments, notebook, replay);
@@ -177,7 +177,7 @@ void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
     write_text_or_json(arguments, told, [&] { return attn::JsonText(rows).text; });
 }
 
-/// Prints what the flags select of a page.
+/// Prints the part of a page that the flags select.
 void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
                     attn::Document document, const NoteOfPart& note_of_part) {
     const attn::PrintOptions options = print_options(arguments);
@@ -264,8 +264,7 @@ const std::vector<Flag>& notebook_flags() {
         {flags::as_flags, "",
          "print for each cell the command of a plain walk that gives its numbers"},
         {flags::list_steps, "", "list its cells, as --only takes them"},
-        {flags::corrected, "",
-         "with its mistakes corrected too, both side by side where they differ"},
+        {flags::corrected, "", "also with its mistakes corrected, side by side if they differ"},
         {flags::step, "", "step through it, by keys or from a script"},
     };
     return all;
@@ -275,7 +274,7 @@ const std::vector<Flag>& notebook_flags() {
 
 Command notebook_command() {
     return {"notebook",
-            "replay a source notebook, or list them",
+            "replay a notebook, or list them",
             {notebook_flags, config_flags, step_flags, output_flags, file_flags, json_flags,
              print_flags, bug_flags, walk_flags},
             run_notebook,

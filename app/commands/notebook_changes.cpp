@@ -74,7 +74,7 @@ attn::Tensor taken(const attn::Ledger& ledger, const attn::WantedPart& part) {
     return part.sliced ? attn::slice(*step, part.indices) : *step;
 }
 
-/// Whether the numbers that a cell is made of are what they were.
+/// True if the numbers behind a cell are unchanged.
 bool is_as_before(const attn::Section& cell, const ChangedWalk& walk) {
     return std::ranges::all_of(parts_in(cell.parts), [&](const attn::WantedPart& part) {
         return attn::same_numbers(taken(walk.before, part), taken(walk.now.ledger, part));
@@ -107,7 +107,7 @@ void tell_of_step(attn::Section& cell, const ChangedWalk& walk) {
     cell.margin = told->margin;
 }
 
-/// Puts the numbers of a changed walk into a cell, and says so where they are others.
+/// Puts the numbers of a changed walk into a cell, and marks it if they differ.
 void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage language,
             const std::string& changes) {
     if (!walk.trouble.empty()) {
@@ -137,7 +137,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     cell = std::move(now);
 }
 
-/// Says of each cell that prints otherwise than in the notebook which setting of the replay did it.
+/// Marks each cell that differs from the notebook with the setting of the replay that caused it.
 void mark_replay(const Arguments& arguments, const attn::Notebook& notebook,
                  const attn::ReplayOptions& replay, attn::Document& page) {
     const std::string settings = changes_text(arguments, says_replay);
@@ -195,7 +195,7 @@ NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& note
             return step != nullptr && attn::same_numbers(taken(ledger, parts.front()),
                                                          std::get<attn::Tensor>(cell.content));
         };
-        // The page's own walks first: where these have the numbers, they need not fit others.
+        // The page's own walks first: if they have the numbers, no other walk is needed.
         for (const bool typed : {false, true}) {
             for (const bool corrected : {false, true}) {
                 attn::ReplayOptions version = replay;
@@ -226,7 +226,7 @@ attn::Document changed_page(const Arguments& arguments, const attn::Notebook& no
             said.flag->name + " - would be read by each walk of the notebook: put it into a file");
     }
 
-    // Walk again, where the settings fit.
+    // Walk again if the settings fit.
     std::map<std::string, ChangedWalk> walks;
     std::string trouble;
     for (const attn::NotebookWalk& walk : notebook.walks(replay)) {

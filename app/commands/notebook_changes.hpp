@@ -4,25 +4,25 @@
 
 namespace app {
 
-/// Whether a flag changes what a notebook computes, rather than how it is replayed or shown.
+/// True if a flag changes what a notebook computes, rather than how it is replayed or shown.
 bool changes_settings(const Arguments& arguments);
 
 /// The flags of a notebook's walk, under those that were typed.
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk);
 
-/// Says which flags have no effect in any walk of the notebook.
+/// Reports the flags that have no effect in any walk of the notebook.
 void note_useless_settings(const Arguments& arguments, const attn::Notebook& notebook,
                            const attn::ReplayOptions& replay);
 
-/// The page with the numbers that the typed settings give. What is no longer the page's says so;
-/// what these settings leave out, and walks that cannot take them, say that.
+/// Returns the page with the numbers of the typed settings. Cells that differ from the notebook are
+/// marked, and so are cells that these settings remove or do not fit.
 ///
 /// Errors  ConfigError, InputError: settings that no walk of the notebook can take.
 attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
                             const attn::ReplayOptions& replay);
 
 /// The note on a part of a cell of the page, by the walk that has its numbers: the page's own words
-/// are about the whole cell. Empty where it is not simply a part of a step.
+/// are about the whole cell. Empty if it is not simply a part of a step.
 NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& notebook,
                           const attn::ReplayOptions& replay);
 

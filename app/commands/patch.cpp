@@ -18,7 +18,7 @@ using attn::models::Carried;
 using attn::models::Model;
 using attn::models::Patching;
 
-/// What is asked: two texts of one length, and two tokens.
+/// The user's question: two texts of the same length, and two tokens.
 struct AskedPatch {
     TokenIds here, there;
     std::int64_t id = 0;
@@ -40,10 +40,10 @@ AskedPatch asked_of(const Arguments& arguments, const Model& model) {
     AskedPatch asked{prompt_of(arguments, model), prompt_of(other, model), 0, 0,
                      arguments[flags::what] == "heads"};
     if (asked.here.size() != asked.there.size()) {
-        throw attn::ConfigError(
-            fmt::format("--text has {} tokens and --from {}: {} and {}; write them with as many",
-                        asked.here.size(), asked.there.size(), cut(model, asked.here),
-                        cut(model, asked.there)));
+        throw attn::ConfigError(fmt::format(
+            "--text has {} tokens and --from {}: {} and {}; use texts with the same number",
+            asked.here.size(), asked.there.size(), cut(model, asked.here),
+            cut(model, asked.there)));
     }
     if (asked.here == asked.there) {
         throw attn::ConfigError("--text and --from are the same tokens: change a word of one");
@@ -52,7 +52,7 @@ AskedPatch asked_of(const Arguments& arguments, const Model& model) {
     const std::size_t dash = pair.find('-', 1);
     if (dash == pair.npos || dash + 1 == pair.size()) {
         throw attn::ConfigError("--token '" + pair +
-                                "' is no pair of tokens: pass --token ' she- he'");
+                                "' is not a pair of tokens: pass --token ' she- he'");
     }
     asked.id = token_of(model, pair.substr(0, dash), "--token " + pair);
     asked.other = token_of(model, pair.substr(dash + 1), "--token " + pair);
@@ -66,12 +66,13 @@ std::string share_text(double share) {
 
 std::string text_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
     std::string text = fmt::format(
-        "# {}{} minus {}: {:.3f} here, {:.3f} there; share of that way that one carried {} goes\n",
+        "# {}{} minus {}: {:.3f} here, {:.3f} there; fraction of the difference restored by "
+        "patching one {}\n",
         if_left_out(model), quoted(model, asked.id), quoted(model, asked.other), found.here,
         found.there, asked.heads ? "head" : "x");
     std::vector<std::vector<std::string>> rows;
     if (asked.heads) {
-        rows.push_back({"layer", "head", "share"});
+        rows.push_back({"layer", "head", "restored"});
         std::vector<Carried> sorted = found.carried;
         std::ranges::stable_sort(sorted, std::greater(),
                                  [](const Carried& each) { return std::abs(each.share); });
@@ -93,7 +94,7 @@ std::string text_of_patch(const Model& model, const AskedPatch& asked, const Pat
         }
     }
     return text + aligned(rows, asked.heads ? 2 : 1) +
-           "# a share says what one part carries by itself: they need not add up to 100%\n";
+           "# each fraction is for one part alone: they need not add up to 100%\n";
 }
 
 std::string json_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
@@ -133,8 +134,8 @@ std::string page_of_patch(const Model& model, const AskedPatch& asked, const Pat
     return colored_table(
         "patch",
         if_left_out(model) +
-            fmt::format("{}: {:.3f} after the text, {:.3f} after the other; the share of that way "
-                        "that one carried {} goes.",
+            fmt::format("{}: {:.3f} after the text, {:.3f} after the other; the fraction of the "
+                        "difference restored by patching one {}.",
                         words, found.here, found.there, asked.heads ? "head" : "x"),
         head, [&](std::size_t row) { return fmt::format("layer {}", row); }, cells);
 }
@@ -178,14 +179,15 @@ const std::vector<Flag>& patch_flags() {
     static const std::vector<Flag> all = grouped(
         "Patch",
         {Flag{flags::from, "TEXT",
-              "the other text, of as many tokens, that parts are taken from; its ids with --ids"}
+              "the other text, with the same number of tokens, whose parts are copied; its ids "
+              "with --ids"}
              .demanded(),
          Flag{flags::chosen, "PAIR",
-              "the two tokens whose logits are told apart, with a dash between: ' she- he'"}
+              "the two tokens whose logits are compared, joined by a dash: ' she- he'"}
              .demanded(),
          {flags::what, "WHAT",
-          "heads: what each head adds, at all tokens; layers: x of each token in front of each "
-          "layer",
+          "heads: patch the output of each head, at all tokens; layers: patch x of each token "
+          "before each layer",
           one_of("heads layers"), "heads"},
          form_flag("text: a table; json; html: a page in colour; npz: the numbers")});
     return all;

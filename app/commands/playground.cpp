@@ -31,7 +31,7 @@ std::string page_with(const std::string& packed_model) {
     page += "</style>\n<style media=\"screen and (prefers-color-scheme: dark)\">\n";
     page += attn::squeezed_style(attn::page_dark_css);
     page +=
-        "</style>\n</head>\n<body>\n<noscript><p>This page needs JavaScript, which it holds."
+        "</style>\n</head>\n<body>\n<noscript><p>This page needs JavaScript, which it contains."
         "</p></noscript>\n";
     page += held("program", attn::as_letters(attn::page_program)) +
             held("glue", attn::as_letters(attn::page_glue));
@@ -46,11 +46,10 @@ std::string page_with(const std::string& packed_model) {
 
 int run_playground(const Arguments& arguments) {
     if (attn::page_program.empty()) {
-        throw attn::ConfigError("a page holds no further page: run attn-explain itself");
+        throw attn::ConfigError("a page cannot write another page: run attn-explain itself");
     }
     if (is_to_terminal(arguments)) {
-        throw attn::ConfigError(
-            "playground writes a page of some megabytes: say where, as in -o play.html");
+        throw attn::ConfigError("playground writes a page of several megabytes: pass -o play.html");
     }
     const std::string model =
         arguments.has(flags::no_model) ? std::string() : attn::models::packed_stories();
@@ -69,11 +68,11 @@ const std::vector<Flag>& playground_flags() {
 
 Command playground_command() {
     return {"playground",
-            "write one page that holds the whole program",
+            "write one page with the whole program",
             {playground_flags},
             run_playground,
             {{"attn-explain playground -o play.html",
-              "All commands in a browser, without a network: a link holds a command."}}};
+              "All commands in a browser, without a network; links contain commands."}}};
 }
 
 }  // namespace app

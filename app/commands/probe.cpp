@@ -34,7 +34,7 @@ attn::Tensor numbers(const std::vector<std::int64_t>& values) {
     return {{"setting"}, std::move(array)};
 }
 
-/// Whether the flags say anything of the walk.
+/// True if the flags say anything of the walk.
 bool says_a_walk(const Arguments& arguments) {
     return std::ranges::any_of(walk_flags(), [&](const Flag& flag) { return arguments.has(flag); });
 }
@@ -53,7 +53,7 @@ std::string beside(const std::string& path, const std::string& ending) {
     return path.substr(0, path.size() - 3) + ending;
 }
 
-/// A program of the walk that was asked for, each step by its own lines.
+/// Returns a program of the walk, each step with its own lines.
 std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
                         attn::CodeLanguage language, const std::string& start) {
     const bool torch = language == attn::CodeLanguage::torch;
@@ -78,7 +78,7 @@ std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
         back = torch ? start.substr(2) + ".backward(p[\"" + start +
                            "\"])\ngradients = {name + \".grad\": t.grad for name, t in dict(" +
                            leaves + ").items()}\n"
-                     : "# your way back starts from p[\"" + start +
+                     : "# your backward pass starts from p[\"" + start +
                            "\"]; save its gradients as d_query, dq or q.grad\ngradients = {}\n";
     }
     const std::string all = back.empty() ? "tensors" : "{**tensors, **gradients}";
@@ -105,7 +105,7 @@ void write_program(attn::OutputSet& set, const std::string& path, const std::str
                                                          {"mine", beside(name, "_mine.npz")}}));
 }
 
-/// Whether a file is of our making, so that another in its place loses nothing.
+/// True if a file is of our making, so that another in its place loses nothing.
 bool is_probe(const std::string& path) {
     try {
         const std::vector<attn::NamedTensor> arrays = attn::read_tensors(path);
@@ -117,13 +117,13 @@ bool is_probe(const std::string& path) {
     }
 }
 
-/// Says which mistakes of such a walk its numbers do not show.
+/// Reports the mistakes that do not show in the numbers of such a walk.
 void note_what_stays_hidden(const attn::Plan& plan, const attn::Ledger& drawn) {
     std::string ids;
     for (const attn::Power::Blind& blind : attn::power(plan, drawn).blind) {
         if (blind.mistake->applies(plan)) ids += (ids.empty() ? "" : ", ") + blind.mistake->id;
     }
-    if (!ids.empty()) report_note("what does not show on this probe: " + ids);
+    if (!ids.empty()) report_note("mistakes that this probe cannot show: " + ids);
 }
 
 /// The file of the arrays: that of -o, or beside the program that goes there.
@@ -136,7 +136,8 @@ std::string file_of(const Arguments& arguments) {
         throw attn::ConfigError("a probe is a file: pass -o probe.npz");
     }
     if (as_program && output.find_first_of("\"\\\n") != output.npos) {
-        throw attn::ConfigError("-o: the name stands in a Python program: leave quotes out of it");
+        throw attn::ConfigError(
+            "-o: the name is written into a Python program: leave quotes out of it");
     }
     if (as_program != (ending_of(output) == ".py")) {
         throw attn::ConfigError(
@@ -144,18 +145,19 @@ std::string file_of(const Arguments& arguments) {
     }
     const bool is_text = isatty(STDOUT_FILENO) != 0 || said_form(arguments) == "json";
     if (output == "-" && is_text) {
-        throw attn::ConfigError("-o -: a probe is no text: pass -o probe.npz or a pipe");
+        throw attn::ConfigError("-o -: a probe is not text: pass -o probe.npz or a pipe");
     }
     if (as_program) refuse_edited(output);
     const std::string path = as_program ? beside(output, ".npz") : output;
     if (as_program && std::filesystem::exists(path) && !is_probe(path)) {
         throw attn::ConfigError("-o " + output + ": its inputs would go to " + path +
-                                ", which is there: remove that file, or choose another name");
+                                ", which exists: remove that file, or choose another name");
     }
     return path;
 }
 
-/// What the user's attention needs: the settings that no tensor shows, what was drawn, the mask.
+/// Returns the inputs of the user's attention: settings that no tensor shows, drawn tensors, the
+/// mask.
 attn::Ledger given_in(const attn::Plan& plan, const attn::Ledger& drawn) {
     attn::Ledger given;
     given.record("heads", numbers({plan.config.heads}));
@@ -169,8 +171,8 @@ attn::Ledger given_in(const attn::Plan& plan, const attn::Ledger& drawn) {
     return given;
 }
 
-/// Adds what the way back starts from, the gradient of the last step or the target that makes it;
-/// where no loss is said an uneven one, on which mistakes show. Its name.
+/// Adds the start of the backward pass: the gradient of the last step, or the target that makes it;
+/// without a loss, an uneven gradient that reveals mistakes. Returns its name.
 ///
 /// Errors  ConfigError for the loss of one cell.
 std::string add_start(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& drawn,
@@ -181,7 +183,7 @@ std::string add_start(const Arguments& arguments, const attn::Plan& plan, const 
     if (loss.kind == attn::Loss::Kind::cell) {
         throw attn::ConfigError(
             "--loss " + loss.cell +
-            ": a probe's loss is of the whole output: pass sum, mean, mse:FILE or FILE");
+            ": the loss of a probe is of the whole output: pass sum, mean, mse:FILE or FILE");
     }
     table = attn::with_gradients(std::move(table), plan, loss);
     const auto first = std::ranges::find_if(
@@ -246,8 +248,8 @@ int run_probe(const Arguments& arguments) {
     if (back && !as_program) {
         report_note(start == "target"
                         ? "the loss is the mean squared difference from target"
-                        : "let the way back start from " + start + ", as in out.backward(" + start +
-                              "), and save its gradients too, as q.grad");
+                        : "start the backward pass from " + start + ", as in out.backward(" +
+                              start + "), and save its gradients too, as q.grad");
     }
     if (said_form(arguments) == "json") StandardOutput::print(json_of(path, given));
     if (as_program) {
@@ -265,13 +267,13 @@ int run_probe(const Arguments& arguments) {
 
 const std::vector<Flag>& probe_flags() {
     static const std::vector<Flag> all{
-        Flag{flags::backward, "",
-             "a probe of a way back too: the gradient that it starts from, uneven where no --loss "
-             "is said"}
+        Flag{
+            flags::backward, "",
+            "probe the backward pass too: adds the gradient it starts from (uneven without --loss)"}
             .typed_only(),
         loss_flag().typed_only(),
         {flags::code, "LANGUAGE",
-         "write a program too, with a place for your own attention, to -o FILE.py",
+         "also write a program with a place for your own attention, to -o FILE.py",
          one_of("torch numpy")},
         output_flag({".npz", ".py"}),
     };
@@ -281,15 +283,15 @@ const std::vector<Flag>& probe_flags() {
 }  // namespace
 
 Command probe_command() {
-    return {"probe",
-            "write inputs for your own code that reveal its mistakes",
-            {probe_flags, json_flags, walk_flags},
-            run_probe,
-            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
-             {"attn-explain probe --preset mistral -o probe.npz",
-              "The same for attention as Mistral has it."},
-             {"attn-explain probe --code torch -o probe.py",
-              "The same with a PyTorch program to put your own attention into."}}};
+    return {
+        "probe",
+        "write inputs for your own code that reveal its mistakes",
+        {probe_flags, json_flags, walk_flags},
+        run_probe,
+        {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
+         {"attn-explain probe --preset mistral -o probe.npz", "The same for Mistral's attention."},
+         {"attn-explain probe --code torch -o probe.py",
+          "The same with a PyTorch program to put your own attention into."}}};
 }
 
 }  // namespace app

@@ -55,9 +55,11 @@ public:
 private:
     void say(const std::string& text) const { write_text(arguments_, text); }
 
-    /// Reads lines until one is an answer; false at the end.
+    /// Reads lines until one is an answer; on a terminal the second one, if the first is wrong.
+    /// Returns false at the end of the input.
     bool answer(const Question& question) {
         std::size_t hints = 0;
+        bool may_try_again = prompts_;
         for (std::string line;;) {
             if (prompts_) StandardOutput::print("> ");
             if (!std::getline(std::cin, line)) return false;
@@ -67,7 +69,7 @@ private:
             if (const std::string word = attn::lower(typed);
                 word.empty() || word == "hint" || word == "help") {
                 const bool is_last = hints == question.hints.size();
-                say("  hint: " + (is_last ? "skip tells the answer" : question.hints[hints++]) +
+                say("  hint: " + (is_last ? "type skip for the answer" : question.hints[hints++]) +
                     "\n");
                 continue;
             }
@@ -82,19 +84,23 @@ private:
                 say("  " + verdict.advice + "\n");
                 continue;
             }
-            ++answered_;
             const bool is_right = verdict.is == Judgement::Is::right,
-                       is_wrong = !is_right && !skips;
-            if (is_right) ++right_;
-            say((is_right   ? "Right: "
-                 : is_wrong ? "Not " + attn::visible(typed) + advice + ": it is "
-                            : "It is ") +
-                question.answer + "\n");
+                       is_wrong = !is_right && !skips,
+                       tries_again = is_wrong && std::exchange(may_try_again, false);
+            const std::string wrong = "Not " + attn::visible(typed) + advice;
+            say(tries_again ? wrong + ". Try again, or ? for the answer.\n"
+                            : (is_right   ? "Right: "
+                               : is_wrong ? wrong + ": it is "
+                                          : "It is ") +
+                                  question.answer + "\n");
             const attn::Mistake* mistake = is_wrong ? mistake_behind(question, typed) : nullptr;
             if (mistake != nullptr) {
                 say("This mistake gives that answer: " + mistake->title.visible() +
                     " (attn-explain bugs " + mistake->id + ")\n");
             }
+            if (tries_again) continue;
+            ++answered_;
+            if (is_right) ++right_;
             say(question.why);
             return true;
         }
@@ -115,13 +121,13 @@ std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
     return all;
 }
 
-/// The form that the ending of the file says, or --format.
+/// Returns the form for the ending of the file, or that of --format.
 std::string sheet_form(const Arguments& arguments, const std::string& path) {
     const std::string said = arguments.has(flags::format) ? arguments[flags::format] : "";
     for (const attn::SheetForm& form : attn::sheet_forms()) {
         if (std::ranges::find(form.endings, ending_of(path)) == form.endings.end()) continue;
         if (!said.empty() && said != form.name && path == arguments[flags::output]) {
-            throw attn::ConfigError("-o " + path + " asks for " + form.name + " and --format for " +
+            throw attn::ConfigError("-o " + path + " means " + form.name + " and --format means " +
                                     said + ": leave --format out, or give the file another ending");
         }
         return form.name;
@@ -145,9 +151,9 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
     const bool to_file = !path.empty() && path != "-";
     if (arguments.has(flags::students) && !to_file) {
         throw attn::ConfigError(
-            "--students writes a file each: pass -o sheet.md for sheet-01.md and on");
+            "--students writes one file per student: pass -o sheet.md for sheet-01.md and so on");
     }
-    if (key == "-") throw attn::ConfigError("--solutions - is no file: pass --solutions key.md");
+    if (key == "-") throw attn::ConfigError("--solutions - is not a file: pass --solutions key.md");
     const std::string form = sheet_form(arguments, path);
     const std::string key_form = key.empty() ? form : sheet_form(arguments, key);
     const auto go_into_folder = [](std::string& file, const char* name, const std::string& of) {
@@ -210,23 +216,23 @@ constexpr Need sheet{[](const Arguments& said) { return said.has(flags::sheet); 
                      "a sheet: add --sheet 10"};
 
 constexpr Need asking{[](const Arguments& said) { return !said.has(flags::sheet); }, nullptr,
-                      "questions that are asked: leave --sheet out"};
+                      "questions on the screen: leave --sheet out"};
 
 const std::vector<Flag>& quiz_flags() {
     static const std::vector<Flag> all{
-        {flags::topic, "TOPIC", "ask about one thing only", one_of(attn::quiz_topics)},
+        {flags::topic, "TOPIC", "ask about one topic only", one_of(attn::quiz_topics)},
         {flags::level, "N",
-         "ask about what is learned first (1: scores, scale, softmax, mask), then (2: heads, "
-         "shape, rope, cache) or last (3: gradient, mistake, rule, recurrence)",
+         "ask about the basics (1: scores, scale, softmax, mask), the next topics (2: heads, "
+         "shape, rope, cache) or the last (3: gradient, mistake, rule, recurrence)",
          integer(1, 3), "all"},
-        {flags::seed, "N", "ask the questions of this number again", integer(0),
-         "another each time; of sheets 42"},
-        Flag{flags::count, "N", "how many questions are asked", integer(1, 1000),
+        {flags::seed, "N", "ask the questions of this seed again", integer(0),
+         "random; 42 for sheets"},
+        Flag{flags::count, "N", "number of questions", integer(1, 1000),
              std::to_string(attn::quiz_topics().size())}
             .needing(asking),
         {flags::sheet, "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
         Flag{flags::format, "FORMAT", "form of the sheet", one_of(form_names),
-             "by the name of --output; else markdown"}
+             "from the ending of --output, else markdown"}
             .needing(sheet),
         Flag{flags::solutions, "FILE",
              "write the answers to the sheet, with their derivations, to a file", file()}
@@ -234,8 +240,8 @@ const std::vector<Flag>& quiz_flags() {
             .needing(sheet),
         Flag{
             flags::students, "N",
-            "write as many sheets, each with other numbers: sheet-01.md and on for -o sheet.md, or "
-            "in a folder for -o FOLDER",
+            "write N sheets with different numbers: sheet-01.md and so on for -o sheet.md, or into "
+            "a folder for -o FOLDER",
             integer(1, 1000)}
             .needing(sheet),
         output_flag({".md", ".html", ".tex", ".ipynb", ".txt", ".json"})};
@@ -250,7 +256,7 @@ Command quiz_command() {
         "answer questions about small walks, or print them as a sheet",
         {quiz_flags, json_flags},
         run_quiz,
-        {{"attn-explain quiz", "Asks, and says where each number comes from."},
+        {{"attn-explain quiz", "Asks questions, and derives every answer."},
          {"attn-explain quiz --topic softmax --seed 3", "The same questions on one topic again."},
          {"attn-explain quiz --sheet 10 -o sheet.md --solutions key.md",
           "A sheet for a class, and its key."}}};

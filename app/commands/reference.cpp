@@ -71,7 +71,7 @@ int run_man(const Arguments& arguments) {
         (folder.has_filename() ? folder : folder.parent_path()).parent_path();
     if (is_new && !parent.empty()) std::filesystem::create_directories(parent, failure);
     if (failure) {
-        throw attn::OutputError(folder.string() + ": cannot be made: " + failure.message());
+        throw attn::OutputError(folder.string() + ": cannot be created: " + failure.message());
     }
     // A folder of its own appears at once; beside the pages of other programs each takes its place.
     attn::OutputSet among_others;
@@ -117,7 +117,7 @@ Command man_command() {
 
 Command help_command() {
     return {"help",
-            "print how to use the program, or what there is on a subject",
+            "explain how to use the program, a command, or a word",
             {topic_flags, file_flags},
             run_help,
             {{"attn-explain help why", "Describes one command and its flags."},

@@ -42,10 +42,10 @@ std::string ids_of(const attn::Hidden& hidden) {
     return attn::some_of(ids);
 }
 
-/// What a wrong kernel can do all the same.
+/// Describes the errors that a test with this tolerance would miss.
 std::string hidden_text(const attn::Hidden& hidden) {
-    std::string text = "It passes all the same where every number is up to " +
-                       attn::brief(100 * hidden.factor) + "% off.";
+    std::string text =
+        "It still passes if every number is up to " + attn::brief(100 * hidden.factor) + "% off.";
     if (hidden.keys > 0) {
         const std::string count = hidden.dropped == 0 ? "None" : std::to_string(hidden.dropped);
         text += fmt::format(" {} of the {} keys of its heads can be left out unnoticed.", count,
@@ -53,16 +53,17 @@ std::string hidden_text(const attn::Hidden& hidden) {
     }
     if (!hidden.tries) return text;
     const std::size_t count = hidden.mistakes.size();
-    return text + fmt::format(" Of {} known mistakes that change these numbers, {}.",
-                              count + hidden.shown,
-                              count == 0 ? "none passes"
-                                         : std::to_string(count) + " pass: " + ids_of(hidden));
+    return text +
+           fmt::format(" Of {} known mistakes that change these numbers, {}.", count + hidden.shown,
+                       count == 0 ? "none passes"
+                                  : std::to_string(count) + (count == 1 ? " passes" : " pass") +
+                                        ": " + ids_of(hidden));
 }
 
 std::string tested_text(const Tested& tested, const attn::Ink& ink) {
     std::string text =
-        ink.of(ink.heading, fmt::format("{:<18}{:<22}{}", attn::dtype_name(tested.dtype),
-                                        "by itself", "from the inputs")) +
+        ink.of(ink.heading, fmt::format("{:<18}{:<22}{}", attn::dtype_name(tested.dtype), "alone",
+                                        "from the inputs")) +
         "\n" +
         ink.of(ink.heading, fmt::format("{:<18}{:<11}{:<11}{:<10}{:<10}{}", "step", "atol", "rtol",
                                         "atol", "rtol", "why")) +
@@ -73,10 +74,10 @@ std::string tested_text(const Tested& tested, const attn::Ink& ink) {
                             attn::brief(each.whole.absolute), attn::brief(each.whole.relative),
                             each.reason);
     }
-    text += fmt::format("\nA test of {}, {}:\n  {}\n  {}\n", tested.step->step,
-                        tested.by_itself ? "by itself, expected from your own tensors before it"
-                                         : "from the inputs",
-                        tested.torch(), tested.numpy());
+    text += fmt::format(
+        "\nA test of {}, {}:\n  {}\n  {}\n", tested.step->step,
+        tested.by_itself ? "alone, expected from your own tensors before it" : "from the inputs",
+        tested.torch(), tested.numpy());
     for (const std::string& line : attn::wrap(hidden_text(tested.hidden), 80)) text += line + "\n";
     return text;
 }
@@ -130,11 +131,11 @@ int run_tolerance(const Arguments& arguments) {
         std::vector<std::string> names;
         for (const attn::StepTolerance& each : tested.steps) names.push_back(each.step);
         throw attn::ConfigError("--step " + attn::visible(name) +
-                                " is no step that is computed here: choose one of " +
+                                " is not a step that is computed here: choose one of " +
                                 attn::joined(names));
     }
     tested.step = &*found;
-    // A copy has nothing to be tested by itself.
+    // A copy has nothing to be tested on its own.
     const auto is_copy = [&] { return tested.step->alone.relative == 0; };
     while (tested.by_itself && asked.empty() && is_copy() && tested.step != &tested.steps.front()) {
         --tested.step;
@@ -149,7 +150,7 @@ int run_tolerance(const Arguments& arguments) {
 
 const std::vector<Flag>& test_tolerance_flags() {
     static const std::vector<Flag> all{
-        Flag{flags::tested_step, "STEP", "the step whose test is written; the last one otherwise"}
+        Flag{flags::tested_step, "STEP", "the step to write a test for (default: the last one)"}
             .typed_only()};
     return all;
 }
@@ -158,7 +159,7 @@ const std::vector<Flag>& test_tolerance_flags() {
 
 Command tolerance_command() {
     return {"tolerance",
-            "say which atol and rtol a test of each step should use",
+            "print which atol and rtol a test of each step should use",
             {test_tolerance_flags, json_flags, file_flags, color_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_tolerance,

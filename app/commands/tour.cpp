@@ -79,7 +79,7 @@ int run_tour(const Arguments& arguments) {
         make_tour(setting);
         return 0;
     }
-    // Without a person who is asked the pages are one text.
+    // Without a reader at a terminal the pages are one text.
     std::string pages;
     setting.write = [&](const std::string& text) { pages += text; };
     {

@@ -57,8 +57,7 @@ std::shared_ptr<const attn::StepTable> shown_table(const Arguments& arguments,
         with_mistakes_hidden(*table_of(without_mistake(arguments), plan), *table));
 }
 
-/// Writes the rules of a walk: those of its steps that are computed, as they are told or, as JSON,
-/// completed.
+/// Writes the rules of the computed steps of a walk, as displayed or, in JSON, completed.
 void write_rules(const Arguments& arguments, const attn::Plan& plan, const attn::StepTable& table) {
     std::string text;
     std::vector<attn::JsonText> rows;
@@ -72,8 +71,8 @@ void write_rules(const Arguments& arguments, const attn::Plan& plan, const attn:
     write_list(arguments, text, rows);
 }
 
-/// How many rows hide every key. Where attention went block by block, the context tells: such a row
-/// is nan through and through, or zero.
+/// Returns the number of rows that hide every key. In blockwise attention they are read off the
+/// context: such a row is all nan, or all zero.
 std::size_t empty_rows(const attn::Ledger& ledger) {
     std::size_t empty = 0;
     if (const attn::Tensor* largest = ledger.find("row_max")) {
@@ -94,7 +93,7 @@ std::size_t empty_rows(const attn::Ledger& ledger) {
     return empty;
 }
 
-/// Says on standard error how many rows hide every key and what they give.
+/// Reports on standard error how many rows hide every key, and their weights.
 void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
     const bool has_softmax = plan.config.attentions.empty() || ledger.has("row_max");
     if (!plan.masks() || !has_softmax) return;
@@ -126,13 +125,12 @@ std::size_t numbers_of(const attn::Document& document) {
     return numbers;
 }
 
-/// Whether the sections need what rounding allows.
+/// True if the sections need rounding bounds.
 bool wants_bounds(const Arguments& arguments) {
     return arguments.has(flags::bounds) || arguments[flags::digits] == "certain";
 }
 
-/// Whether only what is asked for is computed. The sentences of a small walk are worth the rest of
-/// it, which takes no time.
+/// True if only the selected parts are computed. A small walk is computed whole, for its sentences.
 bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
@@ -140,14 +138,14 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
            attn::room_of(plan).bytes > small && attn::can_walk_parts(plan, given, table);
 }
 
-/// Whether what is written has a place for notes.
+/// True if the output has a place for notes.
 bool tells_notes(const Arguments& arguments) {
     const Format& format = format_of(arguments);
     const bool is_quiet = format.has_words && arguments.has(flags::no_notes);
     return arguments.has(flags::save_dir) || (format.is_text() && !is_quiet);
 }
 
-/// The type that a program prints without a note: that of the walk, where it has but one.
+/// The dtype that a program prints without a note: that of the walk, if it has only one.
 attn::DType default_dtype_of(const attn::Plan& plan) {
     return plan.dtype == plan.compute_dtype ? plan.default_dtype() : attn::DType::float32;
 }
@@ -166,7 +164,7 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
     document.config.emplace_back("changed", attn::json_string(plan.config.changes));
 }
 
-/// Errors  ConfigError where a mistake shall be hidden and there is none, or it must be named.
+/// Errors  ConfigError if a mistake shall be hidden and there is none, or it must be named.
 void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
     if (!arguments.has(flags::hide_mistake)) return;
     if (bugs_of(arguments, plan).empty()) {
@@ -176,13 +174,13 @@ void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
     for (const Name& flag : {flags::code, flags::save_config}) {
         if (!arguments.has(flag)) continue;
         throw attn::ConfigError(std::string(flag) +
-                                " says how the numbers were made and --hide-mistake does not: "
+                                " shows how the numbers were made, which --hide-mistake hides: "
                                 "leave one out");
     }
     if (format_of(arguments).is_program) {
         throw attn::ConfigError(
-            "--format python says how the numbers were made and --hide-mistake "
-            "does not: use ipynb, whose cells hold the numbers, or leave one out");
+            "--format python shows how the numbers were made, which --hide-mistake hides: use "
+            "ipynb, whose cells contain the numbers, or leave one out");
     }
 }
 
@@ -196,7 +194,8 @@ void add_lines(const Arguments& arguments, const attn::Plan& plan, const attn::S
     attn::add_code(document, plan, table, code_language(arguments, usual), options);
 }
 
-/// Says what central differences say: in a line at the end, and beside the cells that are off.
+/// Reports the check by central differences: in a line at the end, and next to the cells that are
+/// off.
 void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
     const std::optional<attn::GradientCheck> check = attn::gradient_check(ledger);
     if (!check) return;
@@ -220,8 +219,7 @@ void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
         {"kinks", kinks}}.text;
 }
 
-/// The matrices that a page leaves out where --detail does not ask for them: those of more than 1
-/// MB.
+/// The matrices that a page leaves out without --detail: those of more than 1 MB.
 std::vector<std::string> left_out_of_page(const Arguments& arguments, const attn::StepTable& table,
                                           const attn::Ledger& ledger) {
     constexpr std::size_t large = 125'000;
@@ -236,8 +234,8 @@ std::vector<std::string> left_out_of_page(const Arguments& arguments, const attn
     return left_out;
 }
 
-/// Makes a document answer on a page; what is made of a matrix that it leaves out names the command
-/// that derives it.
+/// Adds derivations to a page; cells computed from a matrix that it leaves out name the command
+/// that derives them.
 void answer(const std::vector<std::string>& left_out, const attn::Plan& plan,
             const attn::StepTable& table, const attn::Ledger& ledger, attn::Document& document) {
     std::erase_if(document.sections, [&](const attn::Section& section) {
@@ -246,7 +244,7 @@ void answer(const std::vector<std::string>& left_out, const attn::Plan& plan,
     attn::add_derivations(document, plan, table, ledger, left_out);
 }
 
-/// Says where another form of the attention makes another tensor than its file promises.
+/// Reports forms of the attention whose tensors differ although its file lists them as the same.
 void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                const attn::Ledger& ledger, attn::Document& document) {
     if (!plan.config.rules.empty() || !bugs_of(arguments, plan).empty()) return;
@@ -277,7 +275,7 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
         {"off", {off, ",\n  "}}}.text;
 }
 
-/// The document of a walk, or of those parts of it that are asked for.
+/// The document of a walk, or of the selected parts of it.
 attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
                              const attn::StepTable& table) {
     const bool hides = typed.has(flags::hide_mistake);
@@ -313,7 +311,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     if (wants_bounds(arguments)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);
     if (is_page && !is_large && !hides) answer(left_out, plan, table, ledger, document);
-    // The page of the right walk says where its cells come from.
+    // The page of the right walk derives its cells.
     for (attn::Section& section : document.sections) {
         if (hides && is_page) section.derived_by = command_line("", arguments);
     }
@@ -417,7 +415,7 @@ int run_walk(const Arguments& typed) {
     check_hidden(arguments, plan);
     note_unread_input(arguments);
     if (plan.config.projection == attn::Projection::mha && !plan.config.bias)
-        report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
+        report_note("nn.MultiheadAttention has biases that start at 0: --bias --output-bias");
     for (const Name& list : {flags::list_steps, flags::list_rules}) {
         if (!arguments.has(list)) continue;
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),

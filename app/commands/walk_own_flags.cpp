@@ -4,7 +4,7 @@
 namespace app {
 namespace {
 
-/// Whether there are numbers whose digits are marked, or in a figure cut or left out.
+/// True if there are numbers whose digits are marked, or in a figure cut or left out.
 bool has_such_digits(const Arguments& said) {
     const Format& format = format_of(said);
     const std::string which = said[flags::digits];
@@ -22,24 +22,25 @@ const std::vector<Flag>& walk_own_flags() {
         "Lists",
         {
             {flags::list_steps, "", "list the steps of this walk"},
-            {"--list-rules", "", "list their rules: this attention on one screen"},
+            {"--list-rules", "", "list the rules of the steps: this attention on one screen"},
             {flags::list_layers, "", "list the layers of the model in --model-file"},
             Flag{flags::watch, "",
-                 "walk again whenever a file that the flags name changes, and say which cells "
-                 "did; Ctrl-C ends it"}
+                 "walk again whenever a file named by a flag changes, and report the cells that "
+                 "changed; Ctrl-C ends it"}
                 .in_group("Output")
                 .typed_only(),
-            Flag{flags::bounds, "",
-                 "how far correct code may be from each number, by rounding in the step's own "
-                 "rule"}
+            Flag{
+                flags::bounds, "",
+                "print how far correct code may be from each number, by rounding in the step's own "
+                "rule"}
                 .in_group("Output")
                 .typed_only()
                 .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },
                           nullptr, "a walk whose mistake is not hidden"}),
             Flag{flags::digits, "WHICH",
                  "certain marks the printed digits that rounding could change: faint on a terminal "
-                 "and a page, elsewhere in brackets, 0.16[45]; a number says how many decimals the "
-                 "cells of a figure have, none leaves their numbers out",
+                 "and a page, elsewhere in brackets, 0.16[45]; a number sets the decimals in the "
+                 "cells of a figure, none omits them",
                  one_of("all certain none 0 1 2 3 4 5 6 7 8"), "all"}
                 .in_group("Output")
                 .typed_only()
@@ -49,12 +50,12 @@ const std::vector<Flag>& walk_own_flags() {
                           "numbers)"}),
             {flags::list_presets, "", "list the families of models that --preset knows"},
             Flag{flags::hide_mistake, "",
-                 "make the mistake of --bug but name it nowhere, for others to find: the notes are "
-                 "those of correct code"}
+                 "make the mistake of --bug but name it nowhere, as an exercise: notes describe "
+                 "correct code"}
                 .in_group("Mistakes")
                 .typed_only(),
             Flag{flags::html_compare, "FLAGS",
-                 "a second walk on the same page, with these flags on top: '--mask none'",
+                 "show a second walk on the same page, with these flags added: '--mask none'",
                  Takes{.flags = true}}
                 .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
                           "--format html"})

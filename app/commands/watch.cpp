@@ -33,7 +33,7 @@ bool comes_within(int queue, int milliseconds) {
 /// another in its place: never in between.
 class WatchedFiles {
 public:
-    /// Errors  InputError where the system watches no more files.
+    /// Errors  InputError if the system watches no more files.
     WatchedFiles() : queue_(inotify_init1(IN_CLOEXEC)) {
         if (queue_ < 0) fail("files");
     }
@@ -48,7 +48,7 @@ public:
         namespace fs = std::filesystem;
         std::error_code ignored;
         if (fs::is_directory(path, ignored)) return watch_folder(path, "");
-        // A link is watched where it is and where it leads.
+        // A link is watched itself, and so is its target.
         for (const fs::path& place : {fs::path(path), fs::canonical(path, ignored)}) {
             if (place.empty()) continue;
             const fs::path folder = place.parent_path();
@@ -91,7 +91,7 @@ private:
     std::map<int, std::set<std::string>> names_;  ///< of each folder; an empty one is any
 };
 
-/// Whether a walk would write this file, or into this folder.
+/// True if a walk would write this file, or into this folder.
 bool is_written(const Arguments& arguments, const std::filesystem::path& read) {
     return std::ranges::any_of(arguments.said(), [&](const Arguments::Said& said) {
         if (!said.flag->writes) return false;

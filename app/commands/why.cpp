@@ -30,7 +30,7 @@ using attn::models::ModelMistake;
 using attn::models::NextToken;
 
 /// Finds the cell of the walk that a cell of a notebook's page shows: `wanted` becomes that, or
-/// empty where it is made of many. Returns a line that says so; empty when the names are the same.
+/// empty if it is made from many. Returns a line about it; empty if the names are the same.
 std::string page_line(const Arguments& arguments, const attn::Walked& walk, std::string& wanted) {
     const auto& [plan, table, ledger] = walk;
     const std::optional<attn::Section> section = page_section(arguments, wanted);
@@ -81,7 +81,7 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
     if (step == "weights") {
         return "what if " + setting + ": row " + attn::row_text(ledger, cell) + "\n";
     }
-    // Only weights are a distribution, whose row says more than the cell.
+    // Weights are a distribution: the whole row is more useful than the cell.
     return "what if " + setting + ": " + attn::cell_text(cell) + " = " +
            attn::four_decimals(cell.value) + "\n";
 }
@@ -96,16 +96,17 @@ void refuse_flags_of_walks(const Arguments& arguments) {
                               flags::color, flags::config},
             [&](const Name& name) { return said.flag->is(name); });
         if (goes || said.implied) continue;
-        throw attn::ConfigError(said.flag->name +
-                                " is of a walk through one layer, and this is of the whole model: "
-                                "leave it out");
+        throw attn::ConfigError(
+            said.flag->name +
+            " applies to a walk through one layer, and this is the whole model: "
+            "leave it out");
     }
     if (arguments[flags::bugs].size() > 1) {
         throw attn::ConfigError("next[...] takes one --bug: leave the others out");
     }
 }
 
-/// What is asked of a whole model: `next[upon]`, `next[she]-next[he]`, or `lens[3][upon]`.
+/// A question about a whole model: `next[upon]`, `next[she]-next[he]`, or `lens[3][upon]`.
 struct AskedTokens {
     std::string token;
     std::string other{};  ///< empty: one token
@@ -169,7 +170,7 @@ std::string next_json(const Model& model, const NextToken& next, std::optional<s
         .text;
 }
 
-/// The lines that say what the parts are of.
+/// The lines above the parts.
 std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& asked,
                     const NextToken& next, std::optional<std::int64_t> other, double temperature) {
     const std::string word = quoted(model, next.id), last = quoted(model, ids.back());
@@ -188,11 +189,12 @@ std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& 
                         next.logit);
     const double cap = model.architecture.logit_softcap;
     if (cap > 0) text += fmt::format("  which is {:.4f} before the cap of {:g}\n", next.sum, cap);
-    return text + "  = what each part of the model adds to " + (other ? "it" : "the logit") + "\n";
+    return text + "  = contributions of the parts of the model to " + (other ? "it" : "the logit") +
+           "\n";
 }
 
-/// `why next[TOKEN]` and its like: what each part of a model adds to the logit of a token, or to
-/// the difference of two.
+/// `why next[TOKEN]` and similar: the contribution of each part of a model to the logit of a token,
+/// or to the difference of two.
 void why_next(const Arguments& arguments) {
     const std::string cell = arguments[flags::cell];
     if (!arguments.has(flags::model_file)) {
@@ -231,7 +233,7 @@ void why_next(const Arguments& arguments) {
         [&] { return next_json(model, next, other, temperature, mistake); });
 }
 
-/// The walk of a step; that of another variant where --variant fused does not keep it.
+/// The walk of a step; of another variant if --variant fused does not keep the step.
 attn::Walked walk_with(const Arguments& arguments, const std::string& step) {
     attn::Walked walk = walk_of(arguments);
     note_useless_flags(arguments, &walk.plan);
@@ -243,8 +245,8 @@ attn::Walked walk_with(const Arguments& arguments, const std::string& step) {
     return walk_of(with_flags(arguments, {"--variant", "vectorized"}));
 }
 
-/// The derivation of a cell after `of_page`, as text or JSON. Says so where --top and --depth
-/// change nothing of it.
+/// The derivation of a cell after `of_page`, as text or JSON. Reports --top and --depth
+/// if they change nothing.
 std::string derivation(const Arguments& arguments, const attn::Walked& walk,
                        const std::string& wanted, const std::string& of_page) {
     const attn::Plan& plan = walk.plan;
@@ -262,7 +264,7 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
                 if (!arguments.has(flags::what_ifs)) {
                     return attn::why_json(plan, table, ledger, cell, how);
                 }
-                throw attn::ConfigError("--what-if is for people: leave --json out");
+                throw attn::ConfigError("--what-if is not written as JSON: leave --json out");
             });
     };
     const std::string text = told(options);
@@ -277,7 +279,7 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
     return text;
 }
 
-/// How a file of blocks makes the number of a matrix; empty where it keeps numbers one by one.
+/// How a file of blocks makes the number of a matrix; empty if it keeps numbers one by one.
 std::string block_line(const Arguments& arguments, const attn::Walked& walk,
                        const std::string& wanted) {
     if (!arguments.has(flags::model_file) || !wanted.starts_with("w_")) return {};
@@ -313,7 +315,7 @@ int run_why(const Arguments& said) {
             [&]() -> std::string {
                 throw attn::ConfigError(
                     arguments[flags::cell] +
-                    " is made of many numbers: leave --json out, or ask for one");
+                    " is made from many numbers: leave --json out, or name one");
             });
         return 0;
     }
@@ -348,11 +350,11 @@ const std::vector<Flag>& why_flags() {
              such_as(step_names, Takes::Kind::cell)}
             .demanded(),
         {flags::depth, "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},
-        {flags::top, "N", "terms of a sum that are shown, the largest first", integer(1), "12"},
-        Flag{flags::temperature, "X", "divide the logits of next[...] by it", number(), "1"}
-            .needing({is_of_model, nullptr, "a token of a trained model: next[upon]"}),
+        {flags::top, "N", "number of terms of a sum to print, the largest first", integer(1), "12"},
+        Flag{flags::temperature, "X", "divide the logits of next[...] by X", number(), "1"}.needing(
+            {is_of_model, nullptr, "a token of a trained model: next[upon]"}),
         Flag{flags::what_ifs, "SETTING",
-             "the same cell under another setting, such as mask=none; of weights the row",
+             "print the same cell under another setting, such as mask=none; for weights, the row",
              such_as(settings)}
             .repeatable(),
     };

@@ -15,16 +15,16 @@ namespace app {
 
 using TokenIds = std::vector<std::int64_t>;
 
-/// A text that a model has written: what `generate` prints.
+/// A text written by a model, as `generate` prints it.
 struct WrittenText {
     TokenIds prompt;
     std::vector<attn::models::WrittenToken> tokens;
 
-    TokenIds ids() const;  ///< of what was written
+    TokenIds ids() const;  ///< of the written text
 };
 
-/// Writes texts as the flags of `generate` say, in float64 where texts are compared, so that no
-/// rounding decides between two tokens. The model is read once for all of them.
+/// Writes texts by the flags of `generate`, in float64 if texts are compared, so that rounding does
+/// not decide between two tokens. The model is read once for all of them.
 class Writer {
 public:
     using Emit = std::function<void(const attn::models::WrittenToken&)>;
@@ -55,10 +55,10 @@ std::string piece_of(const attn::models::Model& model, std::int64_t id, std::int
 std::string text_of_ids(const attn::models::Model& model, const TokenIds& ids);
 std::string whole_text(const attn::models::Model& model, const WrittenText& written);
 
-/// A token by itself: `' upon'`.
+/// A token on its own: `' upon'`.
 std::string quoted(const attn::models::Model& model, std::int64_t id);
 
-/// How many bytes at the end of a text begin a character that is not whole yet.
+/// Returns the number of bytes at the end of a text that are the start of an incomplete character.
 std::size_t unfinished(const std::string& text);
 
 /// Columns under their heads, each as wide as its longest word; numbers are to the right, from
@@ -70,7 +70,7 @@ struct ColoredCell {
     std::string text;
     double share = 0;  ///< of the scale
     attn::ScaleKind scale = attn::ScaleKind::from_zero;
-    std::string title{};  ///< shown where the mouse rests
+    std::string title{};  ///< shown on hover
 };
 std::string colored_table(const std::string& title, const std::string& words,
                           const std::vector<std::string>& head,
@@ -81,7 +81,7 @@ attn::Tensor array_of(const TokenIds& ids);
 /// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.
 void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays);
 
-/// A model and what it runs without: `stories without 4.attn`.
+/// The name of a model and its parts that are left out: `stories without 4.attn`.
 std::string name_of(const attn::models::Model& model);
 /// `stories without 4.attn: ` in front of a heading; empty for the whole model.
 std::string if_left_out(const attn::models::Model& model);

@@ -76,7 +76,7 @@ void take_streams(Arguments& typed, const TextKind& kind) {
     typed.say(read);
 }
 
-/// Errors  ConfigError for a flag that names a file or says more than how a walk is made.
+/// Errors  ConfigError for a flag that names a file or sets more than a walk.
 void check_begin(const Arguments::Said& said) {
     const bool names_file = said.flag->takes.kind == Takes::Kind::file ||
                             (said.flag->may_name_file() && names_a_file(said.text)) ||

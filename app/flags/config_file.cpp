@@ -21,7 +21,7 @@
 namespace app {
 namespace {
 
-/// Whether of the two one is meant, so that a typed one puts the other of a file aside.
+/// True if of the two one is meant, so that a typed one puts the other of a file aside.
 bool are_rivals(const Flag& a, const Flag& b) {
     const auto names = [](const Flag& one, const Flag& other) {
         return std::ranges::find(one.rivals, other.name, &Name::text) != one.rivals.end();
@@ -54,10 +54,10 @@ void check_input(const Flag& flag, const std::string& value) {
     }
 }
 
-/// Only told of a walk, and derived from the other settings.
+/// Only recorded, and derived from the other settings.
 constexpr std::array derived{"given", "changed"};
 
-/// The flag of a key: its name, or what --format json calls it.
+/// The flag of a key: its name, or its key in --format json.
 const Flag* flag_of(const Arguments& arguments, const std::string& key) {
     const Flag* recorded = nullptr;
     for (const Flag* flag : arguments.rows()) {
@@ -76,8 +76,8 @@ bool says_none(const attn::FileSetting& setting) {
     return setting.is_text && setting.values.front() == "none";
 }
 
-/// The text of a setting for its flag; nothing where it is left at its default, unless that is to
-/// win over what a preset or a model says.
+/// The text of a setting for its flag; nothing if it is left at its default, unless it must
+/// override a preset or a model.
 std::vector<Arguments::Said> texts_of(const Arguments& arguments, const Flag& flag,
                                       const attn::FileSetting& setting, bool says_defaults) {
     const std::vector<std::string>& values = setting.values;
@@ -125,7 +125,7 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
                attn::did_you_mean(setting.key, keys, ": the names are those of the flags"));
 }
 
-/// Changes by hand in a print of this program count, beside what was said.
+/// Manual changes in output of this program count, next to its recorded flags.
 void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
                   const std::string& label) {
     if (told.empty() || base.has(flags::notebook)) return;
@@ -185,7 +185,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
                                  : "--memory-text, --memory-ids or --memory") +
                        " too, or use what --save-config writes");
         }
-        // The output of a walk says nothing to a command that prints other things.
+        // Output flags of a walk have no meaning for a command that prints other things.
         const Arguments walk({output_flags, print_flags, bug_flags, notebook_walk_flags});
         const bool is_walks = flag_of(walk, setting.key) != nullptr;
         if (is_walks && flag_of(typed, setting.key) == nullptr) continue;

@@ -9,17 +9,17 @@ namespace app {
 /// --config and --save-config, for every command that walks.
 const std::vector<Flag>& config_flags();
 
-/// Puts settings under what was typed, which puts aside their alternatives: another source of x,
-/// and what was said of theirs. `implied` ones are neither printed nor saved.
+/// Adds settings below the typed flags, which override them and their alternatives, such as another
+/// source of x. `implied` ones are neither printed nor saved.
 void put_settings_under(Arguments& typed, Arguments base, bool implied = false);
 
 /// The typed flags, over the settings of the file that --config names, if there is one.
 ///
 /// Errors  InputError naming the file, and the line of a setting that no flag has, that its flag
-///         refuses, or that a record does not hold.
+///         refuses, or that a record lacks.
 Arguments with_config(Arguments typed);
 
-/// The flags that were said, typed or from a file: `{"heads": "2"}`, or with a setting in each
+/// The given flags, typed or from a file: `{"heads": "2"}`, or with a setting in each
 /// line.
 std::string settings_json(const Arguments& arguments, std::string_view line = "\n  ");
 
@@ -37,7 +37,7 @@ std::vector<std::string> preset_names();
 /// The typed flags, with those of the family that --preset names under it.
 Arguments with_preset(Arguments typed);
 
-/// Writes a few lines for each family: name, what its attention has, and its flags.
+/// Writes a few lines for each family: name, properties of its attention, and its flags.
 void write_presets(const Arguments& arguments);
 
 /// The settings of the walk that a probe is made for, as the comment of its archive holds them;

@@ -25,7 +25,7 @@ std::string taken_by(const Flag& flag) {
 
 [[noreturn]] void refuse(const std::string& message) { throw attn::ConfigError(message); }
 
-/// Checks one text against what its flag takes.
+/// Checks one text against the values of its flag.
 void check(const Flag& flag, const std::string& text) {
     const Takes& takes = flag.takes;
     if (text.empty() && flag.may_stand_alone) return;
@@ -163,7 +163,7 @@ Arguments Arguments::narrowed_to(std::vector<FlagTable> tables) const {
 }
 
 std::vector<Arguments::Said> Arguments::in_order() const {
-    // A default of the walk may change what a model or a notebook says.
+    // A default of the walk may override a model or a notebook.
     const bool says_defaults = has_any({flags::model_file, flags::notebook});
     std::vector<Said> ordered;
     for (const Flag* flag : rows()) {
@@ -215,7 +215,7 @@ std::string Arguments::origins_in(std::string_view message) const {
 
 namespace {
 
-/// Checks the texts against their rows, in the order in which they were said.
+/// Checks the texts against their rows, in the order of the command line.
 void check_all(const std::vector<Arguments::Said>& all) {
     for (auto said = all.begin(); said != all.end(); ++said) {
         const Flag& flag = *said->flag;
@@ -331,7 +331,7 @@ UnexpectedWord::UnexpectedWord(const std::string& said)
 void Arguments::parse(const std::vector<std::string>& words, bool flags_alone) {
     const TypedWords typed = read_words(*this, words, flags_alone);
     if (typed.trouble < words.size()) {
-        // What is wrong with the words before it is said first.
+        // Errors in the words before it are reported first.
         const auto place = words.begin() + static_cast<std::ptrdiff_t>(typed.trouble);
         Arguments(tables_).parse({words.begin(), place}, flags_alone);
         const std::string next = words.end() - place > 1 ? place[1] : "";

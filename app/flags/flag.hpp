@@ -25,54 +25,55 @@ struct Need {
     std::string_view what{};  ///< `a mask: add --mask causal`
 };
 
-/// Properties of a flag for those who do not go by its name.
+/// Properties of a flag for code that does not ask for it by name.
 enum Trait : unsigned {
-    says_x = 1,          ///< says where x comes from: of these one is meant
-    says_memory = 2,     ///< the same of memory
-    of_model = 4,        ///< decided by the model of --model-file, so that no flag may
-    of_draws = 8,        ///< without an effect where nothing is drawn
-    of_arithmetic = 16,  ///< how numbers are computed or named, not what they are of
+    says_x = 1,          ///< sets the source of x; only one of these can be given
+    says_memory = 2,     ///< the same for memory
+    of_model = 4,        ///< decided by the model of --model-file, so flags must not set it
+    of_draws = 8,        ///< without effect if nothing is drawn
+    of_arithmetic = 16,  ///< how numbers are computed or named, not which numbers
     of_replay = 32,      ///< other numbers in the same lines of a notebook
     or_file = 64,        ///< takes a file as well as its words or its number
-    of_output = 128,     ///< where and how output is shown, which makes no number
-    of_source = 256,     ///< read with the source of x that it is, or is of
+    of_output = 128,     ///< where and how output is shown; changes no number
+    of_source = 256,     ///< read together with the source of x
     of_pages = 512,      ///< set by walks of notebooks and in files of settings, never typed
 };
 
-/// One flag, or one positional argument: all that the program knows of it. Parsing, messages, help,
+/// One flag or positional argument, with everything about it. Parsing, messages, help,
 /// completions, man pages and, for the settings of a walk, the configuration and its record in JSON
 /// are made from this row.
 struct Flag {
     std::string name;   ///< `--heads`; of a positional argument `CELL`
-    std::string value;  ///< what stands for its value: `N`; empty for a flag that stands alone
-    std::string help;   ///< can be understood without its neighbours
+    std::string value;  ///< placeholder of its value: `N`; empty for a flag without one
+    std::string help;   ///< understandable without the help of other flags
     Takes takes{};
-    std::string usual{};            ///< the default, as it could be typed, or in words
+    std::string usual{};            ///< the default, as typed or in words
     std::string letter{};           ///< `-o`
-    std::string group = "Options";  ///< the heading that it is under in help
+    std::string group = "Options";  ///< its heading in help
     unsigned traits = 0;            ///< of Trait
-    /// Others that are meant instead: a typed one puts those of a file aside.
+    /// Alternatives: if one is typed, those from a file are ignored.
     std::vector<Name> rivals{};
     bool repeats = false;
     bool required = false;
     /// Its value, if any, follows an equals sign: `--heatmap=row`. Whole numbers may also be the
     /// next word.
     bool may_stand_alone = false;
-    /// It writes, watches, performs or decides what passes: no file of settings says so, as whoever
-    /// reads a file of others asks for none of it.
+    /// It writes, watches, performs or decides a verdict, so files of settings must not set it:
+    /// they may come from others.
     bool never_in_files = false;
     Need need{};
     bool writes = false;  ///< it names a file or folder that is written
-    /// How the name of that file may end, `*` for what no format has; empty for the forms that
-    /// --format and --json offer beside text.
+    /// Allowed endings of that file's name, `*` for any other; empty for the forms that --format
+    /// and
+    /// --json offer besides text.
     std::vector<std::string_view> endings{};
 
-    std::string key{};                       ///< what records of walks call it
-    const attn::Setting* setting = nullptr;  ///< of a walk, that it says
-    /// How it is taken over where the program reads a file for it; else as its setting says.
+    std::string key{};                       ///< its key in records of walks
+    const attn::Setting* setting = nullptr;  ///< the setting of a walk that it sets
+    /// Sets the configuration if the program reads a file for it; otherwise its setting does.
     void (*set)(attn::WalkConfig&, const Flag&, const std::string& text) = nullptr;
 
-    // A row is written as its first three members and what else is to be said of it.
+    // A row is written as its first three members and the calls below.
     Flag&& taking(Takes what) && { return takes = what, std::move(*this); }
     Flag&& usually(const std::string& text) && { return usual = text, std::move(*this); }
     Flag&& spelt(const std::string& short_name) && { return letter = short_name, std::move(*this); }
@@ -94,7 +95,7 @@ struct Flag {
     Flag&& or_alone() && { return may_stand_alone = true, std::move(*this); }
     Flag&& in_group(const std::string& heading) && { return group = heading, std::move(*this); }
 
-    /// Whether it says how a walk is made by itself, and takes that over from a text.
+    /// True if the flag alone sets part of the configuration from its text.
     bool sets() const {
         const bool by_setting = setting != nullptr && setting->set != nullptr;
         return (set != nullptr || by_setting) && !is(of_source);
@@ -109,7 +110,7 @@ struct Flag {
     bool may_name_file() const { return takes.kind == Takes::Kind::file || is(or_file); }
     bool is_positional() const { return !name.starts_with('-'); }
     bool takes_value() const { return !value.empty(); }
-    /// Whether the word after it is its value.
+    /// True if the word after it is its value.
     bool takes_next_word() const { return takes_value() && !may_stand_alone; }
     /// The value as help shows it after the name: ` N`, `[=SCALE]`.
     std::string value_text() const {
@@ -127,12 +128,12 @@ struct Flag {
 /// The rows of several flags. They live as long as the program.
 using FlagTable = const std::vector<Flag>& (*)();
 
-/// `--kv-heads 2` for `--gqa 2`, `--preset llama3` for `llama3`: what is said here for what others
-/// call so, with the value that was typed where it fits; nothing where nobody does.
+/// Returns this program's flag for a name from other programs: `--kv-heads 2` for `--gqa 2`,
+/// `--preset llama3` for `llama3`, with the typed value if it fits. Empty for unknown names.
 std::string said_here(const Arguments& arguments, const std::string& word,
                       const std::string& next = {});
 
-/// A word that begins like a flag and is none of the command.
+/// A word that looks like a flag but is not one of the command.
 struct UnknownFlag : attn::ConfigError {
     UnknownFlag(const std::string& said, const std::string& meant);
     std::string name;
@@ -154,11 +155,11 @@ class Arguments {
 public:
     explicit Arguments(std::vector<FlagTable> tables) : tables_(std::move(tables)) {}
 
-    /// Reads words as they are typed, flags alone or a whole command line. What is said here takes
-    /// the place of what was said before.
+    /// Reads words as they are typed, flags alone or a whole command line. Later values replace
+    /// earlier ones.
     ///
-    /// Errors  ConfigError for the first word that does not fit, naming the flag, what it takes and
-    ///         what was probably meant.
+    /// Errors  ConfigError for the first word that does not fit, naming the flag, its values and a
+    ///         guess.
     void parse(const std::vector<std::string>& words, bool flags_alone = false);
 
     struct Said {
@@ -166,18 +167,18 @@ public:
         std::string text;
         bool implied = false;
     };
-    /// The same for what needs no reading: flags of these tables, each with its text.
+    /// The same for flags of these tables that are already parsed, each with its text.
     /// Errors  ConfigError for the first text that does not fit.
     void say(const std::vector<Said>& flags);
 
-    /// Whether it was said; false of flags that the command has not.
+    /// True if it was given; false for flags that the command does not have.
     bool has(const Name& name) const;
     bool has(const Flag& flag) const;
     bool has_any(const std::vector<Name>& names) const;
-    /// Whether such a flag was said.
+    /// True if such a flag was given.
     bool has(Trait trait) const;
-    /// What it says: what was said, else the default; of an optional one nothing unless it was
-    /// said; of a list all that was said by a flag that can be repeated.
+    /// Returns the given value, else the default; for an optional, nullopt unless it was given; for
+    /// a list, all values of a flag that can be repeated.
     template <class T>
     T operator[](const Key<T>& key) const {
         if constexpr (std::is_same_v<T, std::vector<std::string>>) {
@@ -195,27 +196,28 @@ public:
     void forget(const Flag& flag);
     void forget_any(const std::vector<Name>& names);
 
-    /// Where what a flag says was read, if it was not typed.
+    /// The place that a value was read from, if it was not typed.
     struct Origin {
         std::string file;      ///< or `--preset llama3`
-        std::size_t line = 0;  ///< from 1; 0 where there are none
+        std::size_t line = 0;  ///< from 1; 0 if there are none
     };
     void came_from(const Flag& flag, Origin origin) { origins_[&flag] = std::move(origin); }
     const Origin* origin(const Flag& flag) const;
-    /// Whether the person said it, and not another flag.
+    /// True if the user gave it, and no other flag implied it.
     bool is_typed(const Flag& flag) const;
-    /// Leaves what was typed alone.
+    /// Forgets values that were not typed.
     void forget_origins();
-    /// Where the settings that a message names were read: ` (heads: c.json:2)`, or nothing.
+    /// Returns where the settings named in a message were read, ` (heads: c.json:2)`, or an empty
+    /// text.
     std::string origins_in(std::string_view message) const;
 
-    /// The flags of other tables that are said here, for another command.
+    /// Returns the given flags of other tables, for another command.
     Arguments narrowed_to(std::vector<FlagTable> tables) const;
-    /// The flags that were said and not implied, in the order of help and without defaults: one
-    /// walk has one list, however it was typed.
+    /// Returns the given flags that are not implied, in the order of help and without defaults: the
+    /// same list for the same walk, however it was typed.
     std::vector<Said> in_order() const;
-    /// Takes over what `base` says by flags that have said nothing here; `implied` by another flag,
-    /// which says it all again.
+    /// Takes values from `base` for flags that have none here; `implied` if another flag implies
+    /// them.
     void put_under(const Arguments& base, bool implied = false);
     void drop_implied();
 
@@ -240,20 +242,20 @@ private:
     std::vector<const Flag*> off_{};  ///< settings that were switched off: `--bias=false`
 };
 
-/// A walk that flags are given for; without a plan nothing is said of what depends on it.
+/// A walk that flags are given for; without a plan, needs that depend on it are not checked.
 struct FlagUse {
     const Arguments& arguments;
     const attn::Plan* plan;
 };
 
-/// Says on standard error which flags were given and have no effect in any of the walks, and what
-/// they need. All are of one command.
+/// Reports on standard error the flags that have no effect in any of the walks, and what they need.
+/// All walks are of one command.
 void note_useless_flags(const std::vector<FlagUse>& uses);
 inline void note_useless_flags(const Arguments& arguments, const attn::Plan* plan) {
     note_useless_flags({{arguments, plan}});
 }
 
-/// Says so of every flag but those that are used, where only a list is printed.
+/// Does so for every flag that is not used if only a list is printed.
 void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used,
                        const std::string& what);
 
@@ -262,16 +264,16 @@ void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used
 /// The same: the flag takes no value.
 [[noreturn]] void refuse_value(const Flag& flag, const std::string& text);
 
-/// The group that help shows last: what makes every digit of a notebook again.
+/// The group that help shows last: flags that reproduce every digit of a notebook.
 constexpr const char* last_group = "Numbers of a notebook, bit by bit";
 
-/// The rows of one group, but for those that have one.
+/// The rows of one group, except for those that have one.
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
 
-/// A command line as CLI11 reads it, which nothing has checked.
+/// A command line as read by CLI11, not yet checked.
 struct TypedWords {
-    std::vector<Arguments::Said> said;  ///< as typed; without a flag what no place is for
-    std::size_t trouble;  ///< the place of the first word that is no flag or lacks its value
+    std::vector<Arguments::Said> said;  ///< as typed; without a flag for unexpected words
+    std::size_t trouble;  ///< index of the first word that is no flag or lacks its value
 };
 
 /// Reads words by CLI11 and the rows of these arguments: `--name VALUE`, `--name=VALUE`, `-o FILE`,
@@ -285,7 +287,7 @@ std::vector<std::string> step_names();
 std::vector<std::string> mistake_ids();
 std::vector<std::string> shipped_models();
 
-/// Shorthands for what a row takes.
+/// Shorthands for the values of a row.
 inline Takes integer(std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                      std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
     return {Takes::Kind::integer, least, most};

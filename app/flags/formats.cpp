@@ -29,7 +29,7 @@ void render_ipynb(const Document& document, const TextChoices& choices, const Si
     attn::render_ipynb(document, choices.program_form, choices.options, sink);
 }
 
-/// A program: lines, and beside what each prints what it should print.
+/// A program: lines, each printed next to the expected output.
 void render_program(const Document& document, const TextChoices& choices, const Sink& sink) {
     const attn::ContentForm form = [&](const attn::Section& section) {
         std::string text = "print(" + attn::printed_expression(section) + ")";
@@ -134,7 +134,7 @@ void write_safetensors(const Document& document, OutputFile& file) {
 void write_npy(const Document& document, OutputFile& file) {
     const std::vector<attn::TensorRef> tensors = tensors_of(document, Which::shown);
     if (tensors.size() != 1) {
-        throw attn::ConfigError("npy holds one tensor and these are " +
+        throw attn::ConfigError("npy stores one tensor and these are " +
                                 std::to_string(tensors.size()) +
                                 ": name one with --only, or use npz");
     }

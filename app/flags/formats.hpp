@@ -13,13 +13,14 @@ namespace app {
 /// Settings of the forms for people, beside the document.
 struct TextChoices {
     attn::TextForm form = attn::TextForm::torch;
-    attn::TextForm program_form = attn::TextForm::torch;  ///< what the lines of --code would print
+    attn::TextForm program_form =
+        attn::TextForm::torch;  ///< the printed form of the lines of --code
     attn::PrintOptions options;
     attn::Words words = attn::Words::all;
     attn::FigureChoices figure;
 };
 
-/// One of the forms that --format names: all that the program knows of it. Text is rendered piece
+/// One of the forms that --format names, with everything about it. Text is rendered piece
 /// by piece, binary data is written to a file (which may be standard output); each format does one
 /// of the two.
 struct Format {
@@ -37,16 +38,16 @@ struct Format {
     bool has_rules = false;       ///< the completed rule of each step has a place in it
     bool runs = false;            ///< it is a program
     bool has_colors = false;      ///< --theme and the scales of --heatmap change its colours
-    bool has_figures = false;     ///< --figure says what it draws
-    bool answers = false;         ///< it says where each cell comes from, and can show two walks
+    bool has_figures = false;     ///< --figure selects the picture
+    bool answers = false;         ///< it derives each cell, and can show two walks
 
     bool is_program = false;  ///< lines that print the tensors, which are comments
     bool is_text() const { return render != nullptr; }
-    /// Whether people can read it on a terminal.
+    /// True if people can read it on a terminal.
     bool is_for_terminals() const {
         return is_text() && !answers && !has_figures && (!runs || is_program);
     }
-    /// Whether it keeps the sections that are not printed: their lines, or their cells.
+    /// True if it keeps the sections that are not printed: their lines, or their cells.
     bool keeps_all() const { return runs || answers; }
 };
 
@@ -59,15 +60,15 @@ std::vector<std::string> format_names();
 const Format& find_format(std::string_view name);
 
 /// The document with the lines of sections that are not printed above the next one that is, as a
-/// format shows them; nothing where it is that already: a document may be large.
+/// format shows them; nothing if it is that already: a document may be large.
 std::optional<attn::Document> with_gathered_code(const Format& format,
                                                  const attn::Document& document);
 
-/// The ending of a file's name, `.npz`, in small letters: a dot and what begins with a
+/// The ending of a file's name, `.npz`, in lower case: a dot and text that begins with a
 /// letter; empty without one.
 std::string ending_of(std::string_view path);
 
-/// The format that a file name asks for by its ending; nullptr when it asks for none.
+/// Returns the format for the ending of a file name; nullptr if there is none.
 const Format* format_of_file(std::string_view path);
 
 }  // namespace app

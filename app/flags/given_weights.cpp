@@ -21,7 +21,7 @@ void contradict(const std::string& flag, const std::string& model, const std::st
                             ": leave " + flag.substr(0, flag.find(' ')) + " out");
 }
 
-/// Reads one layer of a model and sets what its family decides.
+/// Reads one layer of a model and applies the settings of its family.
 std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::WalkConfig& config) {
     const std::string model = arguments[flags::model];
     const std::string weights = arguments[flags::weights];
@@ -56,7 +56,7 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     return parameters;
 }
 
-/// Whether rows hold shares that sum to 1, as far as printed decimals tell.
+/// True if rows hold shares that sum to 1, as far as printed decimals tell.
 bool sums_to_one(const attn::Tensor& tensor) {
     bool has_shares = tensor.dimension() > 0 && tensor.shape().back() > 0;
     attn::each_number(tensor, [&](std::size_t, double cell) { has_shares &= cell >= 0; });
@@ -69,7 +69,7 @@ bool hides_cells(const attn::Tensor& tensor) {
     return hides;
 }
 
-/// Whether a walk may be given that step.
+/// True if a walk may be given that step.
 bool may_be_given(const std::string& step) {
     const attn::StepTable& table = attn::step_table();
     const auto card = std::ranges::find(table, step, &attn::Step::name);
@@ -143,7 +143,7 @@ attn::Ledger by_our_names(const Arguments& arguments, const attn::Ledger& file,
     return named;
 }
 
-/// Says what a walk that begins after query and key assumes, and which flags come too late for it.
+/// Reports the assumptions of a walk that begins after query and key, and flags that come too late.
 void note_beginning(const Arguments& arguments, attn::WalkConfig& config,
                     std::vector<std::string>& notes) {
     const std::string beginning = attn::beginning_of(config);
@@ -174,11 +174,11 @@ struct WalkParameters {
     std::vector<std::string> unused{};  ///< the file has them, and the walk has not
 };
 
-/// Takes what this walk has.
+/// Takes the tensors of this walk.
 WalkParameters take_parameters(const attn::Ledger& given, attn::WalkConfig& config) {
     attn::WalkConfig with_all = config;
     for (const auto& [name, tensor] : given.entries()) {
-        // Only who asks for earlier keys reads them, though a walk's file may hold them.
+        // Earlier keys are read only on request, even if the file of a walk contains them.
         const bool asked = config.past || !name.starts_with("past_");
         if (!name.empty() && asked) with_all.parameters.record(name, tensor);
     }
@@ -257,7 +257,7 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     const auto [needed, drawn, unused] = take_parameters(given, config);
     const bool has_x = std::holds_alternative<attn::Tensor>(config.input) && given.has("x");
     if (config.parameters.entries().empty() && !has_x) {
-        throw attn::InputError(label + ": holds none of the parameters of this walk, " +
+        throw attn::InputError(label + ": contains none of the parameters of this walk, " +
                                attn::some_of(needed) + ": it has " +
                                (unused.empty() ? "no array" : attn::some_of(unused)) +
                                " (--model gpt2 or bert reads the names of those models)");

@@ -17,8 +17,8 @@
 namespace app {
 namespace {
 
-/// The cross-entropy of the word that a model says next, as the gradient that comes back to the
-/// attention of the layer that is shown.
+/// The cross-entropy of a model's next word, as the gradient at the attention of the layer that is
+/// shown.
 attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, const attn::Plan& plan,
                         const attn::StepTable& table) {
     if (!arguments.has(flags::model_file)) {
@@ -77,7 +77,7 @@ attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
 Flag loss_flag() {
     return Flag{
         flags::loss, "LOSS",
-        "what the gradients are of: sum or mean of the last step, a cell as 'weights[0,1]', "
+        "the loss of the gradients: sum or mean of the last step, a cell as 'weights[0,1]', "
         "mse:FILE, FILE with the gradient of the last step, or cross-entropy:WORD of the "
         "next word of a trained model"}
         .usually("sum")

@@ -7,7 +7,7 @@ namespace {
 using attn::Plan;
 using attn::WalkConfig;
 
-/// Whether x or memory comes from tokens, or from those of a text.
+/// True if x or memory comes from tokens, or from those of a text.
 template <bool of_text>
 bool has_tokens(const Plan& plan) {
     const auto is_it = [](const attn::Source& source) {
@@ -51,11 +51,10 @@ std::vector<Flag> input_rows() {
              "names of the tokens or rows of x, in their order: the,cat,_ (_ leaves the id or "
              "number); ';' between sequences"}
             .being(of_arithmetic),
-        setting(
-            flags::vocab, "HOW",
-            "where the vector of a word comes from: words, a draw from a seed made of the word; "
-            "text, one table of random rows in alphabetical order; or a file, one word and its "
-            "numbers per line")
+        setting(flags::vocab, "HOW",
+                "source of the vector of a word: words, a draw from a seed made of the word; "
+                "text, one table of random rows in alphabetical order; or a file, one word and its "
+                "numbers per line")
             .being(of_model | of_source)
             .needing({nullptr, has_tokens<true>, text}),
         setting(flags::vocab_size, "N", "rows of the embedding table").being(of_model | of_source),

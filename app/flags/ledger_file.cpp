@@ -32,8 +32,8 @@ std::vector<attn::NamedTensor> read_folder(const std::string& folder) {
                                ": check its permissions");
     }
     if (files.empty()) {
-        throw attn::InputError(folder +
-                               ": holds no .npy file: save one for each step, such as weights.npy");
+        throw attn::InputError(
+            folder + ": contains no .npy file: save one for each step, such as weights.npy");
     }
     std::sort(files.begin(), files.end());
     std::map<std::string, fs::path> origins;
@@ -68,7 +68,7 @@ attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed) {
     for (attn::NamedTensor& each : read_arrays(spec, takes_unnamed)) {
         if (each.name.empty()) {
             throw attn::InputError(
-                spec + ": holds one array without a name: say which step it is, as in " + spec +
+                spec + ": contains one array without a name: say which step it is, as in " + spec +
                 ":weights");
         }
         ledger.record(each.name, std::move(each.tensor));

@@ -10,10 +10,10 @@ namespace app {
 
 /// Reads the steps that a file holds under their names, one of them alone (`FILE:NAME`, which also
 /// names the array of a file that has no names), or those of a folder of .npy files, whose names
-/// may begin with a number (`03_query.npy`). What was left out is a note. A lone array without a
-/// name has that of its file, where such are taken.
+/// may begin with a number (`03_query.npy`). Reports arrays that were left out. A single unnamed
+/// array takes the name of its file, if that is allowed.
 ///
-/// Shapes  those of the file, with axes axis0, axis1, ... where it names none.
+/// Shapes  those of the file, with axes axis0, axis1, ... if it names none.
 /// Errors  InputError naming the file; also for a folder that has a step twice.
 attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed = false);
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::array<Name, 3> inputs{flags::text, flags::ids, flags::seq_len};
 
-/// A flag that has a field on a live page; what an empty field says where a model decides, nothing
-/// where such a page has no field for it.
+/// A flag with a field on a live page, and the placeholder of the field if a model decides it;
+/// nullopt if pages of a model have no such field.
 struct Knob {
     Name name;
     const char* with_model = "";
@@ -57,7 +57,7 @@ constexpr std::array refusals{
             "leave it out",
             "stories"}};
 
-/// The field of the flag, if the page has one: of the inputs for the one that is said, by default a
+/// The field of the flag, if the page has one; among inputs, that of the given one, by default a
 /// text.
 const Knob* knob_of(const Arguments& arguments, const Flag& flag) {
     const auto is_it = [&](const auto& each) { return flag.is(each); };
@@ -89,7 +89,7 @@ attn::JsonText knob_json(const Arguments& arguments, const Flag& flag, const Kno
     return arguments.has(flag) ? json.with("said", arguments.text(flag), ",") : json;
 }
 
-/// The mistake of the flags, where every layer of the model can make it.
+/// The mistake of the flags, if every layer of the model can make it.
 std::optional<attn::models::ModelMistake> mistake_in(const Arguments& arguments,
                                                      const attn::models::Model& model) {
     const std::vector<std::string>& bugs = arguments[flags::bugs];
@@ -101,8 +101,8 @@ std::optional<attn::models::ModelMistake> mistake_in(const Arguments& arguments,
     return mistake;
 }
 
-/// The next words of the flags' model after their text: the likeliest tokens, what each part of it
-/// adds to their logits, and the mistake that every layer makes.
+/// The next words of the flags' model after their text: the likeliest tokens, the contribution
+/// of each part to their logits, and the mistake of every layer.
 attn::JsonText next_json(const Arguments& arguments) {
     constexpr std::size_t shown = 6;
     const attn::models::Model model = model_of(arguments);
@@ -129,14 +129,14 @@ attn::JsonText next_json(const Arguments& arguments) {
     return {tokens, ",\n"};
 }
 
-/// Whether a flag says where the walk goes, not what it is.
+/// True if a flag sets the output of the walk, not the walk.
 bool is_apart(const Flag& flag) {
     return flag.never_in_files || flag.is(of_output) || flag.is_positional() ||
            flag.is(flags::preset);
 }
 
-/// The flags that the page can turn, and the words of all others. A page of a model asks its core
-/// for what comes next too, as only live pages do.
+/// The flags that the page can turn, and the words of all others. A page of a model also asks its
+/// core for the next token, as only live pages do.
 attn::JsonText knobs_json(const Arguments& arguments) {
     std::vector<std::string> words{"--format=html"};
     if (arguments.has(flags::model_file)) words.emplace_back("--live");
@@ -193,7 +193,7 @@ Arguments as_live(const Arguments& arguments) {
 std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments) {
     // The core of a live page has neither: the page around it holds both.
     if (attn::page_core.empty() && !attn::page_js.empty()) {
-        throw attn::ConfigError("a page holds no pages with knobs: run attn-explain itself");
+        throw attn::ConfigError("a page cannot write live pages: run attn-explain itself");
     }
     std::vector<std::pair<std::string, std::string>> scripts{
         {"knobs", knobs_json(arguments).text}, {"core", attn::as_letters(attn::page_core)}};

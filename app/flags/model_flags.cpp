@@ -91,7 +91,7 @@ void give_inputs(const ModelRun& run, std::size_t layer, WalkConfig& config) {
     if (layer > 0 || rows.normed) give("x", run.inputs[layer]);
 }
 
-/// Puts back what flags say of the attention of a layer.
+/// Restores the settings of a layer's attention that flags set.
 void keep_typed(const Arguments& arguments, const WalkConfig& typed, WalkConfig& config) {
     if (arguments.has(flags::scale)) config.scale = typed.scale;
     if (arguments.has(flags::mask)) config.mask = typed.mask;
@@ -117,8 +117,8 @@ void set_layer(const Arguments& arguments, const ModelRun& run, std::size_t laye
     attn::models::give_parameters(run.model, layer, config);
 }
 
-/// Says which flags made it another walk than the model's own, and keeps that one. What was typed
-/// and is not what the walk has now contradicts the model.
+/// Records the flags that changed the walk from the model's own, and keeps the latter. A typed
+/// value that the walk does not have now contradicts the model.
 void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer,
               const WalkConfig& typed, WalkConfig& config) {
     auto own = std::make_shared<WalkConfig>();
@@ -128,7 +128,7 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
     set_layer(Arguments(arguments.tables()), run, layer, *own);
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (!flag->sets() && !flag->is(flags::mask_file)) continue;
-        // A step that a rule makes says so itself.
+        // A step made by a rule shows that itself.
         if (flag->is(of_arithmetic) || flag->is(of_draws) || flag->is(flags::rules)) continue;
         if (flag->setting != nullptr && flag->setting->text != nullptr) {
             const auto now = flag->setting->text(config);
@@ -160,7 +160,7 @@ std::string first_piece(const attn::models::Model& model, const std::string& wor
            asked + "; ";
 }
 
-/// Says where the tokenizer beside a file cuts a text into other tokens than the file's own.
+/// Reports if the tokenizer next to a file cuts a text into other tokens than the file's own.
 void note_other_tokens(const Model& model, const std::string& text,
                        const std::vector<std::int64_t>& ids) {
     if (model.other_tokenizer == nullptr) return;

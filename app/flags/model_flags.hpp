@@ -13,21 +13,21 @@ namespace app {
 /// Which model, and which tokens it is given: for the commands that run one.
 const std::vector<Flag>& model_flags();
 
-/// What a run does without, and how much memory it may take.
+/// Flags for parts to leave out, and for the memory limit.
 const std::vector<Flag>& run_flags();
 Flag without_flag();
 
 /// The model that the flags name.  Errors  InputError naming the file.
 attn::models::Model model_of(const Arguments& arguments);
 
-/// The parts of --without.  Errors  ConfigError for what is no part of the model.
+/// The parts of --without.  Errors  ConfigError for unknown parts of the model.
 std::vector<attn::models::Without> without_of(const Arguments& arguments,
                                               const attn::models::Model& model);
 
-/// Says what a run over so many tokens takes where that is much, and shows on a terminal how far it
-/// has come. By default all layers run, one in memory at a time.
+/// Reports the cost of a run over n tokens if it is high, and shows progress on a terminal. By
+/// default all layers run, one in memory at a time.
 ///
-/// Errors  ConfigError for more memory than --memory says, or than is free without it.
+/// Errors  ConfigError if it needs more memory than --memory allows, or than is free.
 struct Run {
     std::size_t tokens = 1;
     std::optional<std::size_t> layers{};
@@ -46,7 +46,7 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
 
 /// The id of a token, by its text with or without the blank in front, or by its number.
 ///
-/// Errors  ConfigError naming what `asked` for it.
+/// Errors  ConfigError naming `asked`, the flag or cell with the token.
 std::int64_t token_of(const attn::models::Model& model, const std::string& word,
                       const std::string& asked);
 

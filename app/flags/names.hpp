@@ -14,21 +14,21 @@ enum class Theme;
 
 namespace app {
 
-/// What a flag or a positional argument is called.
+/// The name of a flag or a positional argument.
 struct Name {
     std::string_view text;
     operator std::string() const { return std::string(text); }
 };
 
-/// The same with the type of what it says: of an optional one nothing where it was not said, of
-/// others the default.
+/// The same with the type of its value: an optional is empty if the flag was not given, others have
+/// the default.
 template <class T>
 struct Key : Name {};
 
-/// The flags that the program asks for. Their rows begin with these names.
+/// The flags that the program reads by name. Their rows begin with these names.
 namespace flags {
 
-// Asked for is whether they were said.
+// Only their presence is read.
 inline constexpr Name torch{"--torch"};
 inline constexpr Name all{"--all"}, as_flags{"--as-flags"}, backward{"--backward"},
     bounds{"--bounds"}, causal_align{"--causal-align"}, check_gradient{"--check-gradient"},

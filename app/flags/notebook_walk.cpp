@@ -28,8 +28,7 @@ const attn::Document& page_of(const attn::Notebook& notebook, bool corrected) {
     return page->second;
 }
 
-/// Whether the walk is meant without the notebook's mistakes: so it is, too, where none can be
-/// made.
+/// True if the walk is without the notebook's mistakes, or none of them can be made.
 bool is_corrected(const Arguments& arguments) {
     return arguments.find(flags::bugs) == nullptr || arguments.has(flags::corrected);
 }
@@ -112,7 +111,7 @@ std::string index_text(const std::vector<attn::AxisPart>& part,
 }
 
 /// The cell of a tensor that is made of parts side by side, one number of each: the same count from
-/// the first one of its part on. Empty where it is made otherwise.
+/// the first one of its part on. Empty if it is made otherwise.
 std::string cell_of_parts(const std::vector<attn::WantedPart>& parts, const attn::Ledger& ledger,
                           const attn::Tensor& made, std::vector<std::size_t> indices) {
     std::vector<attn::Shape> shapes;
@@ -168,7 +167,7 @@ const std::vector<Flag>& notebook_walk_flags() {
 }
 
 std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk) {
-    // Without a source the program walks through a sentence, where the library draws x.
+    // Without a source the program walks through a sentence, while the library draws x.
     const auto* drawn = std::get_if<attn::RandomInput>(&walk.config.input);
     std::vector<Arguments::Said> said;
     for (const Flag& flag : walk_flags()) {

@@ -22,7 +22,7 @@ attn::WantedPart parse_wanted(const std::string& text) {
     return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2), true};
 }
 
-/// Says that a walk has no such step: one that another walk would have, or a slip of the finger.
+/// Reports that a walk has no such step: one that another walk has, or a typing error.
 [[noreturn]] void refuse_step(const std::string& flag, const std::string& name,
                               const std::vector<std::string>& names) {
     std::string all;
@@ -33,9 +33,8 @@ attn::WantedPart parse_wanted(const std::string& text) {
         const bool is_gradient = name == "d_" + step.name;
         if (step.name != name && !is_gradient) continue;
         const bool masked = name.find("mask") != std::string::npos;
-        if (const std::string setting = attn::setting_with(name); !setting.empty()) {
-            throw attn::ConfigError(flag + ": there is no step '" + name + "' here: add --" +
-                                    setting);
+        if (const std::string remedy = attn::remedy_for(name); !remedy.empty()) {
+            throw attn::ConfigError(flag + ": there is no step '" + name + "' here: " + remedy);
         }
         reason = is_gradient ? ": add --backward"
                  : masked    ? ": pass --mask causal or padding"
@@ -55,7 +54,7 @@ std::size_t section_index(const attn::Document& document, const std::string& fla
     refuse_step(flag, name, names);
 }
 
-/// Whether the section is of that name, or is what becomes of it in a corrected notebook.
+/// True if the section has that name, or is its corrected version in a notebook.
 bool shows(const attn::Section& section, const std::string& name) {
     return section.name == name || section.name == name + "_corrected";
 }
@@ -70,15 +69,15 @@ std::string index_function(const std::string& indices) {
     return "grad_fn=<" + last + "Backward0>";
 }
 
-/// Says in the words of a section that it is a part.
+/// Adds the slice to title and expression of a section.
 void name_the_part(attn::Section& section, const std::string& indices) {
     section.title += ", [" + indices + "]";
     section.expression =
         (section.expression.empty() ? section.name : section.expression) + "[" + indices + "]";
 }
 
-/// The indices with each word of the input as the number of its place, the first where there are
-/// several. What is no word stays as it is.
+/// Returns the indices with each word of the input replaced by its first position. Other indices
+/// stay as they are.
 std::string without_words(const attn::Document& document, const attn::Section& section,
                           const attn::Tensor& tensor, const std::string& indices) {
     std::vector<std::string> parts = split(indices, ',');
@@ -113,7 +112,7 @@ std::string without_words(const attn::Document& document, const attn::Section& s
     return attn::joined(parts, ",");
 }
 
-/// Leaves a part of a section, which says so.
+/// Reduces a section to a part, and marks it.
 void cut_out(const attn::Document& document, attn::Section& section, const std::string& words,
              const NoteOfPart& note_of_part) {
     const auto* tensor = std::get_if<attn::Tensor>(&section.content);
@@ -210,7 +209,7 @@ std::vector<std::string> shadings() {
     return all;
 }
 
-// --- what flags need
+// --- needs of flags
 
 bool summarises(const Arguments& arguments) { return arguments.has(flags::summary); }
 template <bool Format::*member>
@@ -301,7 +300,7 @@ const std::vector<Flag>& output_flags() {
                 .or_alone()
                 .needing({[](const Arguments& said) { return !summarises(said); }, nullptr,
                           "tensors that are printed: leave --summary out"}),
-            Flag{flags::figure, "FIGURE", "what --format svg draws", one_of<attn::FigureKind>(),
+            Flag{flags::figure, "FIGURE", "the picture of --format svg", one_of<attn::FigureKind>(),
                  "matrix"}
                 .needing(a_figure),
             Flag{flags::columns, "N",

@@ -11,10 +11,10 @@
 
 namespace app {
 
-/// The flags that say which steps are shown and how their numbers are printed.
+/// The flags for the steps to show and the form of their numbers.
 const std::vector<Flag>& print_flags();
 
-/// The flags that say in which format a document goes where.
+/// The flags for the format and place of a document.
 const std::vector<Flag>& output_flags();
 
 /// -o and --json, for every command; -o of a command whose files end otherwise.
@@ -24,13 +24,13 @@ const std::vector<Flag>& json_flags();
 
 /// --color, for every command whose words mean something.
 const std::vector<Flag>& color_flags();
-/// The file of --output; empty where standard output is meant.
+/// The file of --output; empty if standard output is meant.
 std::string output_file(const Arguments& arguments);
-/// Whether standard output is where the output goes, and a terminal.
+/// True if standard output is where the output goes, and a terminal.
 bool is_to_terminal(const Arguments& arguments);
 /// How words are set apart where the output goes.
 attn::Ink ink_of(const Arguments& arguments);
-/// Whether a word on what to try next is welcome: on a terminal, among other words.
+/// True if a word on what to try next is welcome: on a terminal, among other words.
 bool takes_hints(const Arguments& arguments);
 
 /// Writes a text to --output, or to standard output.
@@ -39,18 +39,18 @@ void write_text(const Arguments& arguments, const std::string& text);
 /// The row of --format where numbers of a model are told as a text, a page or arrays.
 Flag form_flag(const std::string& help);
 
-/// The name of the form that --json, --format or the name of the output file asks for; empty where
+/// The name of the form that --json, --format or the name of the output file asks for; empty if
 /// none does, or text is meant.
 std::string said_form(const Arguments& arguments);
 
-/// What a command says, by one of its two printers: as text, or as JSON where --json, --format or
-/// the name of the file asks for that.
+/// Prints the result of a command by one of two printers: as text, or as JSON if --json, --format
+/// or the name of the file selects that.
 ///
-/// Errors  ConfigError where --format, or the file of a walk, says a third.
+/// Errors  ConfigError if --format, or the file of a walk, says a third.
 using Printer = std::function<std::string()>;
 std::string as_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json);
 void write_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json);
-/// The same of a list, which is an object each in JSON.
+/// The same for a list, with one object per entry in JSON.
 void write_list(const Arguments& arguments, const std::string& text,
                 const std::vector<attn::JsonText>& rows);
 
@@ -91,7 +91,7 @@ inline attn::CodeLanguage language_of(attn::TextForm form) {
     return form == attn::TextForm::numpy ? attn::CodeLanguage::numpy : attn::CodeLanguage::torch;
 }
 
-/// Whether the sections need the lines that make them: --code, or a format that runs.
+/// True if the sections need the lines that make them: --code, or a format that runs.
 bool wants_code(const Arguments& arguments);
 
 /// The language of --code; without it the one that is usual for the tensors.
@@ -123,7 +123,7 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
                                  const std::vector<attn::WantedPart>& wanted,
                                  std::vector<attn::WalkPart> parts);
 
-/// The note of the part of a section that a slice takes; empty where nobody knows.
+/// The note on the part of a section in a slice; empty if there is none.
 using NoteOfPart =
     std::function<std::string(const attn::Section&, const std::vector<attn::AxisPart>&)>;
 
@@ -134,7 +134,7 @@ using NoteOfPart =
 void select_sections(const Arguments& arguments, attn::Document& document,
                      const NoteOfPart& note_of_part, bool keep_all = false);
 
-/// Says of a section that its numbers are others than they were, and why.
+/// Marks a section whose numbers have changed, and gives the reason.
 inline void mark_changed(attn::Section& section, const std::string& why) {
     section.changed = true;
     section.margin = why + (section.margin.empty() ? attn::Prose() : " " + section.margin);
@@ -154,7 +154,7 @@ std::string listed(const std::vector<std::string_view>& endings);
 /// without defaults and places of output: one walk has one line, however it was typed.
 std::string command_line(const std::string& command, const Arguments& arguments);
 
-/// The columns of the terminal that the output goes to; nothing where it goes to none.
+/// The columns of the terminal that the output goes to; nothing if it goes to none.
 std::optional<std::size_t> terminal_columns(const Arguments& arguments);
 
 /// Writes the names and titles of sections, one a line, or as JSON; `others` says how those are
@@ -170,7 +170,7 @@ std::string list_entry(const Arguments& arguments, std::string name, std::size_t
 /// The flag of live pages.
 Flag live_flag();
 
-/// Whether the page of these flags shall be live.
+/// True if the page of these flags shall be live.
 bool is_live(const Arguments& arguments);
 
 /// The walk of a live page: by loops, whose digits its core gives too, unless another way is said.

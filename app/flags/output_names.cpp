@@ -8,7 +8,7 @@
 namespace app {
 namespace {
 
-/// Endings that nothing here writes, what comes closest, and what makes the one of the other.
+/// Endings that no format has, the closest one, and the tool that converts it.
 struct Foreign {
     std::vector<std::string_view> endings;
     std::string_view write;

@@ -35,7 +35,7 @@ std::vector<Flag> position_rows() {
             "add a row for its position to each token: of a learned table (GPT-2, BERT), or the "
             "sines and cosines of the first Transformer"),
         setting("--positions", "N,N",
-                "where the tokens stand: 7,8,9; after a semicolon those of the memory")
+                "positions of the tokens: 7,8,9; after a semicolon those of the memory")
             .needing(
                 {nullptr, counts, "positions: add --rope half or --position-embedding learned"}),
         setting(

@@ -17,8 +17,9 @@ struct Preset {
     std::string_view line;  ///< of settings
 };
 
-// Small sizes that keep what matters: how many heads share keys, which part of a head rotates, and
-// widths that are not equal by chance. Numbers that do not depend on the size are the family's own.
+// Small sizes that keep the essentials: how many heads share keys, which part of a head rotates,
+// and widths that are not equal by chance. Numbers that do not depend on the size are the family's
+// own.
 constexpr Preset presets[] = {
     {"gpt2", "one weight for query, key and value, learned positions, causal",
      "projection fused, heads 3, head-dim 4, bias, output-projection, output-bias, mask causal, "

@@ -14,15 +14,15 @@ constexpr const char* guard = "\x01";
 
 bool is_short(const std::string& word) { return word.starts_with("-") && !word.starts_with("--"); }
 
-/// Whether the word is a flag of a walk that needs no word after it: a line of flags in itself.
+/// True if the word is a flag of a walk that needs no word after it: a line of flags in itself.
 bool is_line(const Arguments& rows, const std::string& word) {
     const Flag* flag = rows.named_by(word);
     return flag != nullptr && makes_walk(*flag) &&
            (!flag->takes_next_word() || word.find('=') != word.npos);
 }
 
-/// The places of the words that look like flags and are lines of flags: after --html-compare, and
-/// where compare's A and B are, as far as other words lack.
+/// The positions of words that are whole lines of flags: the value of --html-compare, and compare's
+/// A and B if other words for them are missing.
 std::set<std::size_t> lines_in(const Arguments& rows, const std::vector<std::string>& words,
                                bool flags_alone) {
     auto lacking = std::ranges::count_if(
@@ -100,7 +100,7 @@ std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::s
 
 TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words,
                       bool flags_alone) {
-    // Tell CLI11 no more than the names: all that is checked and said of a flag is in its row.
+    // Tell CLI11 only the names: checks and help of a flag are in its row.
     CLI::App cli;
     cli.set_help_flag();
     cli.allow_extras();

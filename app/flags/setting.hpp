@@ -26,11 +26,11 @@ std::vector<Flag> number_rows();
 std::vector<Flag> variant_rows();
 std::vector<Flag> attention_rows();
 
-/// Whether two walks start from other numbers. Of large walks it is taken for granted.
+/// True if two walks start from other numbers. Of large walks it is taken for granted.
 bool start_apart(const attn::Plan& a, const attn::Plan& b);
 
-/// Whether a walk starts from other numbers than with the default of a setting; that itself is not
-/// asked.
+/// True if a walk starts from other numbers than with the default of a setting; the setting itself
+/// is not read.
 template <auto member>
 bool changes_draws(const attn::Plan& plan) {
     attn::Plan usual = plan;

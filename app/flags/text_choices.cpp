@@ -49,7 +49,7 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.figure.width = arguments[flags::width].value_or(0);
     if (is_live(arguments)) choices.figure.live = live_scripts(arguments);
     choices.figure.embedded = arguments.has(flags::embed);
-    // Numbers side by side are compared: one form without exponents, unless another is asked for.
+    // Numbers side by side are compared: one form without exponents, unless another is set.
     choices.figure.options = choices.options;
     if (choices.options.sci_mode == attn::SciMode::automatic) {
         choices.figure.options.sci_mode = attn::SciMode::off;
@@ -83,7 +83,7 @@ Shading shading(const Arguments& arguments) {
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
     for (const auto& [flag, text, implied] : arguments.in_order()) {
-        // The flags of --config and --preset are here themselves; where output goes makes
+        // The flags of --config and --preset are included themselves; where output goes makes
         // nothing.
         if (flag->never_in_files || flag->is(of_output) || flag->is(flags::preset)) continue;
         if (!flag->is_positional()) line += " " + flag->name;

@@ -94,7 +94,8 @@ std::vector<Flag> variant_rows() {
             "dropout as in training: set numbers to 0 with probability P, and divide the others "
             "by 1 - P"),
         setting("--dropout-place", "WHERE",
-                "what dropout falls on: the weights, the context (after the product with the "
+                "the tensor that dropout falls on: the weights, the context (after the product "
+                "with the "
                 "values) or the output of the output projection")
             .needing(dropout),
         setting("--dropout-seed", "N",

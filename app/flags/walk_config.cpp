@@ -19,8 +19,8 @@
 namespace app {
 namespace {
 
-/// The lines of a file that are not empty, without remarks where `#` begins one; `each` is what a
-/// line holds.  Errors  InputError for a file without any, or that is not UTF-8.
+/// The lines of a file that are not empty, without remarks after `#`; `each` names the content
+/// of a line.  Errors  InputError for a file without any, or that is not UTF-8.
 std::vector<std::string> read_lines(const std::string& path, const std::string& each,
                                     bool has_remarks) {
     constexpr std::size_t largest_text = std::size_t{1} << 26;  // far above any text one reads
@@ -46,13 +46,13 @@ std::vector<std::string> read_lines(const std::string& path, const std::string& 
     return lines;
 }
 
-/// The number of --pad-id, where it says one.
+/// The number of --pad-id, if it is one.
 void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
     if (!arguments.has(flags::pad_id)) return;
     tokens.pad_id = parse_pad_id(flags::pad_id.text, arguments[flags::pad_id]);
 }
 
-/// The one such source that was said, or nothing.  Errors  ConfigError when two were.
+/// The one given source of that kind, or nullptr.  Errors  ConfigError if two are given.
 std::string only_one(const Arguments& arguments, Trait kind) {
     std::string used;
     for (const Flag& flag : walk_flags()) {
@@ -236,7 +236,7 @@ void check_standard_input(const Arguments& arguments) {
     }
 }
 
-/// Whether a mask holds 0 and -inf alone.
+/// True if a mask holds 0 and -inf alone.
 bool holds_infinity(const attn::Tensor& mask) {
     bool holds = true;
     attn::each_number(
@@ -251,7 +251,7 @@ void set_mask(const attn::Tensor& read, bool (*hides)(double), attn::WalkConfig&
     config.mask.given = attn::Tensor(read.axes(), std::move(hidden));
 }
 
-/// Reads the mask that --mask-file names; --mask-true says what true (or 1) means in it, keep or
+/// Reads the mask that --mask-file names; --mask-true sets the meaning of true (or 1), keep or
 /// drop.
 void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     const std::string spec = arguments[flags::mask_file];
@@ -281,7 +281,7 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     }
 }
 
-/// Whether of the steps with a cell for each query and key no tensor is asked for, but slices.
+/// True if only slices of the steps with a cell for each query and key are selected.
 bool asks_for_parts(const Arguments& arguments) {
     if (arguments.has_any({flags::list_steps, flags::list_rules})) return true;
     if (!arguments.has(flags::only)) return false;
@@ -421,7 +421,7 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
     std::vector<std::string> bugs;
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (!flag->is(flags::bug) || text == "none") continue;
-        // A notebook's own mistake goes where a setting leaves it nothing to spoil.
+        // A notebook's own mistake is dropped if a setting makes it impossible.
         if (!implied || attn::find_mistake(text, plan).applies(plan)) bugs.push_back(text);
     }
     return bugs;
@@ -430,7 +430,7 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
 std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments,
                                                 const attn::Plan& plan) {
     std::vector<std::string> bugs = bugs_of(arguments, plan);
-    std::vector<std::string> back;  // those of the way back
+    std::vector<std::string> back;  // those of the backward pass
     std::erase_if(bugs, [&](const std::string& id) {
         const bool is_back = attn::find_gradient_mistake(id) != nullptr;
         if (is_back) back.push_back(id);

@@ -18,7 +18,7 @@ using attn::WalkConfig;
 bool has_projection(const Plan& plan) { return plan.config.projection != Projection::none; }
 bool has_matrix(const Plan& plan) { return has_projection(plan) || plan.config.output_projection; }
 bool masks(const Plan& plan) { return plan.masks(); }
-/// Whether a kind of mask goes by the positions of queries, and these could be others.
+/// True if a kind of mask goes by the positions of queries, and these could be others.
 bool aligns(const Plan& plan) {
     const auto goes_by_position = [&](const attn::MaskKind& kind) {
         return kind.condition != nullptr && kind.chosen(plan.config.mask);
@@ -100,7 +100,7 @@ std::vector<Flag> model_rows() {
              "a mask from a file: bool, or 0 and 1, with --mask-true; other numbers are added to "
              "the scores",
              file()},
-        Flag{flags::mask_true, "WHICH", "what true means in --mask-file", one_of("keep drop")},
+        Flag{flags::mask_true, "WHICH", "meaning of true in --mask-file", one_of("keep drop")},
         setting(
             flags::causal_align, "WHERE",
             "with unequal lengths the causal mask lets the first query meet the first key, or the "

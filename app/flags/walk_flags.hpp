@@ -42,45 +42,46 @@ struct OffRow {
 /// The first row of the last axis whose sum is further than `near` from 1.
 std::optional<OffRow> row_off_one(const attn::Tensor& tensor, double near);
 
-/// The step that a tensor of that name is given as, by its name and, where programs call scores and
-/// weights alike, by its numbers; empty if there is none. Without a name, weights whose rows sum to
-/// 1.
+/// Returns the step for a tensor of that name, by its name or, since programs may give scores and
+/// weights the same name, by its numbers; empty if there is none. Without a name, weights whose
+/// rows sum to 1.
 std::string given_as(const std::string& name, const attn::Tensor& tensor);
 
-/// Which names of a file --map says are which steps.
-/// Errors  ConfigError for a name that the file has not.
+/// Returns the steps for names of a file, from --map.
+/// Errors  ConfigError for a name that the file lacks.
 std::map<std::string, std::string> mapped_names(const Arguments& arguments,
                                                 const attn::Ledger& file);
 
 std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments, const attn::Plan& plan);
 
-/// Whether a flag says which walk is made, not what becomes of it: so a line of flags may say it.
+/// True if a flag describes the walk, not its output, so that it may be in a line of flags.
 bool makes_walk(const Flag& flag);
 
-/// What was said, and under it what --config, --preset and --notebook say: every line of flags is
-/// made complete here.
+/// Returns the given flags over those of --config, --preset and --notebook: every line of flags is
+/// completed here.
 ///
-/// Errors  InputError for the file of --config; ConfigError for what it or the others say.
+/// Errors  InputError for the file of --config; ConfigError for its settings and those of the
+/// others.
 Arguments completed(Arguments said);
 
-/// `arguments` with a line of flags on top (`--scale`, `none`), which says how a walk is made.
+/// `arguments` with more flags of a walk on top (`--scale`, `none`).
 ///
 /// Errors  as above, and ConfigError for the words and for flags of the whole command.
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words);
 
 /// The configuration that the flags describe; reads the files they name. The model of --model-file
-/// need not be read and run again where it has been: it is `run`.
+/// is not read and run again if it is given as `run`.
 ///
 /// Errors  ConfigError naming the flag; InputError naming the file.
 attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nullptr);
 
 /// The attention of a name that the program knows, of a file, or of a text of several lines.
 ///
-/// Errors  ConfigError for a name that nobody has, InputError for the file.
+/// Errors  ConfigError for an unknown name, InputError for the file.
 std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said);
-/// What --attention says, those of files as their texts.
+/// The values of --attention, with files replaced by their texts.
 std::vector<std::string> attentions_of(const Arguments& arguments);
-/// `typed`, and under it what the attention files begin from.
+/// `typed` over the settings that the attention files begin from.
 Arguments with_attentions(Arguments typed);
 
 /// Reads the example of a name that the program knows, of a file, or of a text of several lines.
@@ -94,7 +95,7 @@ std::string example_text(const std::string& said);
 /// `typed`, with the flags of the example under it.
 Arguments with_example(Arguments typed);
 
-/// The rule that --rule says, or those of a file.  Errors  InputError for a file.
+/// The rule of --rule, or those of its file.  Errors  InputError for a file.
 std::vector<std::string> rules_in(const std::string& said);
 
 /// The walk that the flags describe, made.  Errors  as config_of and table_of.
@@ -104,8 +105,8 @@ attn::Walked walk_of(const Arguments& arguments, const ModelRun* run = nullptr);
 constexpr const char* default_sentence = "Life is short, eat dessert first";
 
 /// Reads the parameters that --weights names into the configuration, which must have its sources
-/// and its model already, and sets what they tell of the model and no flag has said. Says on
-/// standard error which parameters are drawn instead, and which names were not used.
+/// and its model already, and sets the properties of the model that follow from them
+/// and no flag sets. Reports parameters that are drawn instead, and unused names.
 ///
 /// Errors  ConfigError for flags that contradict the file; InputError for the file.
 void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
@@ -121,7 +122,7 @@ void set_model_layer(const Arguments& arguments, const ModelRun* run, attn::Walk
 /// Writes a line, or an object, for each layer of the model.
 void write_layers(const Arguments& arguments);
 
-/// Says on standard error which flags made it another walk than that of the trained model.
+/// Reports on standard error the flags that changed the walk of the trained model.
 void note_changes(const attn::Plan& plan);
 
 /// Every effective setting of a plan, defaults filled in, each with its value as JSON text, and the
@@ -131,7 +132,7 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
                                                                 const attn::Plan& plan);
 
 /// Takes a mask of numbers to add to the scores, as PyTorch does: -inf or a number far below 0
-/// where a key may not be seen, or any other. One of 0 and -inf hides the same keys if it is a
+/// if a key is hidden, or any other number. One of 0 and -inf hides the same keys if it is a
 /// mask, which shows them; only gradients tell the two apart. Returns false for zeros and ones,
 /// which may mean either.
 ///
@@ -143,13 +144,13 @@ bool take_added_mask(const attn::Tensor& mask, bool is_for_gradients, attn::Walk
 /// Errors  ConfigError with --variant fused.
 void require_all_steps(const attn::WalkConfig& config, const std::string& who);
 
-/// The rows of --backward and its kin; that of --loss, and what it says.
+/// The rows of --backward and related flags; that of --loss, and its value.
 std::vector<Flag> gradient_flags();
 Flag loss_flag();
 attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
                    const attn::StepTable& table);
 
-/// The table with the way back that --backward asks for; the table itself without it.
+/// The table with the backward pass that --backward asks for; the table itself without it.
 ///
 /// Errors  InputError for a file that cannot be read, and as attn::with_gradients.
 attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,

@@ -59,7 +59,7 @@ void write_to(const std::string& path, const attn::Document& document, const For
     file.commit();
 }
 
-/// Writes the shown sections as labelled grids, shaded where the output takes colours.
+/// Writes the shown sections as labelled grids, shaded if the output takes colours.
 void render_heatmap(const Arguments& arguments, const attn::Document& document,
                     const TextChoices& choices, const attn::Sink& sink) {
     const std::size_t columns =

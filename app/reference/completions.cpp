@@ -3,7 +3,7 @@
 #include "app/reference/reference.hpp"
 #include "attn/ground/text/strings.hpp"
 
-// The scripts around what the flags say, laid into the program by texts.S.
+// The templates of the scripts, embedded by texts.S.
 extern "C" const char attn_bash_completion[], attn_zsh_completion[], attn_fish_completion[];
 
 namespace app {
@@ -13,7 +13,7 @@ std::string bash_quoted(const std::string& text) { return "'" + text + "'"; }
 
 using Kind = Takes::Kind;
 
-/// How the shells offer what a value can be; `{}` stands for its words.
+/// How the shells offer the values of a flag; `{}` stands for its words.
 struct Offer {
     const char *bash, *zsh, *fish;
     const char* between = " ";  ///< bash
@@ -80,7 +80,7 @@ std::string action(const Takes& takes) {
     return with_words(offer_of(takes).zsh, escaped(attn::joined(takes.words(), " "), ":"));
 }
 
-/// How zsh is told where the value is: `--mask causal` and `--mask=causal`, `-o FILE` and
+/// How zsh specifies the place of the value: `--mask causal` and `--mask=causal`, `-o FILE` and
 /// `-oFILE`.
 std::string with_value(const std::string& name) { return name + (name[1] == '-' ? "=" : "+"); }
 
@@ -112,7 +112,7 @@ std::string arguments(const Command& command) {
 /// A string in single quotes.
 std::string fish_quoted(const std::string& text) { return "'" + escaped(text, "'\\") + "'"; }
 
-/// What can be there, as flags of `complete`.
+/// The possible values, as flags of `complete`.
 std::string fish_offer(const Takes& takes) {
     return with_words(offer_of(takes).fish, escaped(attn::joined(takes.words(), " "), "'\\"));
 }
@@ -142,7 +142,7 @@ std::string zsh_completion() {
 }
 
 std::string fish_completion() {
-    // Only the first word is a command; later ones are values, even where they look like one.
+    // Only the first word is a command; later ones are values, even if they look like one.
     std::string text = attn_fish_completion;
     for (const Command& command : commands()) {
         const bool walk = command.name.empty();

@@ -33,7 +33,7 @@ constexpr std::pair<const char*, const char*> first_month[] = {
     {"--only weights,context", "these steps only; --detail shows parameters too"},
     {"-o walk.html", "write to a file; or --format numpy, json, svg, ..."}};
 
-/// Flags that few people need, which the list of all flags leaves out unless it is asked for them.
+/// Rarely used flags, which the list of all flags leaves out unless requested.
 constexpr const char* rare =
     "--merge --no-merge --model --norm-eps --x-norm-eps --qk-norm-place --mla-query-rank "
     "--mla-absorbed --embed --theme --width --columns --linewidth --edgeitems --sci-mode --pace "
@@ -44,7 +44,7 @@ bool is_rare(const Flag& flag) {
     return flag.group == last_group || std::ranges::find(names, flag.name) != names.end();
 }
 
-/// An entry of a list: a name, and beside it what is to be said of it.
+/// An entry of a list: a name, and its description next to it.
 std::string entry(const std::string& name, const std::string& text) {
     std::string result = "  " + name;
     std::size_t used = attn::display_width(result);
@@ -198,7 +198,7 @@ std::vector<std::string> help_topics() {
 std::string topic_help(const std::string& word) {
     if (word == "rules") {
         return std::string("Rules: attention in index notation\n\n") + attn::rule_grammar() +
-               "\nFiles of attentions: each line a word and what it says\n\n" +
+               "\nAttention files: each line is a word and its value\n\n" +
                attn::attention_grammar() + "\n" + topic_help("rule");
     }
     std::string topic = attn::lower(word);
@@ -215,7 +215,7 @@ std::string topic_help(const std::string& word) {
     };
     const std::string meaning = word_help(word);
     std::string text = flag_list(commands().front(), "", fits);
-    // A word among the choices of a few flags, as causal is, says these.
+    // A word in the help of a few flags, such as causal, shows these flags.
     const auto says_word = [&](const Flag& flag) {
         const std::string help = " " + attn::lower(flag.whole_help()) + " ";
         const std::size_t at = help.find(topic);
@@ -247,7 +247,10 @@ std::string topic_help(const std::string& word) {
     }
     const std::string here = said_here(Arguments(commands().front().tables), word);
     if (here.starts_with("--")) return topic_help(before(here, ' '));
-    throw attn::ConfigError("there is no help on '" + word + "'; see attn-explain --help");
+    std::vector<std::string> known = help_words();
+    std::ranges::copy(help_topics(), std::back_inserter(known));
+    throw attn::ConfigError("there is no help on '" + word + "'" +
+                            attn::did_you_mean(word, known, "; see attn-explain --help"));
 }
 
 std::string whole_help(const Command& command, bool with_rare) {

@@ -49,7 +49,7 @@ std::string upper(std::string text) {
     return text;
 }
 
-/// An entry of a list: its name, ready for roff, and what is to be said of it.
+/// An entry of a list: its name, ready for roff, and its description.
 std::string item(const std::string& name, const std::string& text) {
     return ".TP\n" + name + "\n" + paragraph(text);
 }

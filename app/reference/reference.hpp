@@ -6,8 +6,8 @@
 
 namespace app {
 
-/// How to use a command: what it does, its arguments and examples; of the walk the flags that carry
-/// a first month, on one screen.
+/// Returns the purpose, arguments and examples of a command; for the walk, the flags for beginners
+/// on one screen.
 std::string short_help(const Command& command);
 
 /// Describes all of the command's own flags, in lines of at most 80 columns. Leaves out the rare
@@ -15,15 +15,17 @@ std::string short_help(const Command& command);
 std::string whole_help(const Command& command, bool with_rare = true);
 
 /// Explains a word of the field in three sentences, with a formula, a command to try and a page of
-/// the tour; empty for a word that words.txt does not have.
+/// the tour; empty for a word that is not in words.txt.
 std::string word_help(const std::string& word);
+
+/// Returns the words that word_help explains.
+std::vector<std::string> help_words();
 
 /// The number of the page of the tour that is about a word of the field; empty if none is.
 std::string page_on(const std::string& word);
 
-/// The meaning of a word, and the commands and flags that it stands for: a topic such as masks,
-/// part of a name, or a flag.
-/// Errors  ConfigError where there are none.
+/// Returns the meaning of a word, and the commands and flags on that subject: a topic such as
+/// masks, part of a name, or a flag. Errors  ConfigError if there are none.
 std::string topic_help(const std::string& word);
 /// Commands and topics that help proposes.
 std::vector<std::string> help_topics();
@@ -40,14 +42,14 @@ std::string fish_completion();
 
 // Pieces of them.
 std::vector<const Flag*> flags_of(const Command& command);
-/// Those that its own help describes: of another command not those of a walk.
+/// The flags in its own help: for other commands, without those of a walk.
 std::vector<const Flag*> own_flags_of(const Command& command);
-/// Where the others are described; empty where there are none.
+/// The command that describes the other flags; empty if there are none.
 std::string about_other_flags(const Command& command);
 std::vector<const Flag*> positionals_of(const Command& command);
 /// The groups of its own flags, in their order.
 std::vector<std::string> groups_of(const Command& command);
-/// `NAME`, or `[NAME]` where it can be left out.
+/// `NAME`, or `[NAME]` if it can be left out.
 std::string placeholder(const Flag& positional);
 /// `text` with a backslash before each of these characters.
 std::string escaped(const std::string& text, const std::string& characters);

@@ -44,9 +44,14 @@ std::vector<Word> read_words() {
     return all;
 }
 
+const std::vector<Word>& all_words() {
+    static const std::vector<Word> all = read_words();
+    return all;
+}
+
 /// Returns the entry of a word, in the singular too; nullptr if there is none.
 const Word* find_word(const std::string& word) {
-    static const std::vector<Word> all = read_words();
+    const std::vector<Word>& all = all_words();
     const auto parted = [](const std::string& name) {
         return attn::replaced_all(attn::lower(name), {{"-", " "}, {"_", " "}});
     };
@@ -59,6 +64,14 @@ const Word* find_word(const std::string& word) {
 }
 
 }  // namespace
+
+std::vector<std::string> help_words() {
+    std::vector<std::string> names;
+    for (const Word& each : all_words()) {
+        std::ranges::copy(each.names, std::back_inserter(names));
+    }
+    return names;
+}
 
 std::string page_on(const std::string& word) {
     const Word* found = find_word(word);

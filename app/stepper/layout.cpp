@@ -74,7 +74,7 @@ std::size_t place_in(const std::vector<std::size_t>& listed, std::size_t step) {
     return static_cast<std::size_t>(std::ranges::find(listed, step) - listed.begin());
 }
 
-/// The steps on the left of a screen. Their shapes are listed where the tensor leaves room for
+/// The steps on the left of a screen. Their shapes are listed if the tensor leaves room for
 /// them.
 class StepList {
 public:
@@ -96,7 +96,7 @@ public:
 
     std::size_t columns() const { return columns_; }
 
-    /// The steps around the one looked at; dots are where there are more.
+    /// The steps around the one looked at; dots stand for more steps.
     std::vector<Line> lines(std::size_t rows) const {
         std::vector<Line> lines;
         std::size_t first = place_ > rows / 2 ? place_ - rows / 2 : 0;
@@ -154,8 +154,8 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
     } else if (session.tensor() != nullptr && session.tensor()->size() > 0) {
         const std::size_t top = rows > 3 ? rows - 3 : 1;
         text = session.why(1, top);
-        // One term fits where it would be summed up.
-        if (text.find(" what the 1 other ") != text.npos) text = session.why(1, top + 1);
+        // A single other term fits into the line that stands for it.
+        if (text.find("   the other one\n") != text.npos) text = session.why(1, top + 1);
     }
     std::vector<std::string> lines = broken(text, columns);
     rows = std::clamp(lines.size(), rows, rows + free_rows);
@@ -243,7 +243,7 @@ Frame draw_step(const Session& session, const ScreenState& state, TensorPane& pa
     tensor.resize(tensor.size() - (why.size() - parts.why));
     parts.tensor -= why.size() - parts.why;
 
-    // Above: what this step is.
+    // Above: the step.
     add(attn::fitted(title_of(session), columns, false), {.bold = true, .reverse = true});
     if (parts.formula > 0) add(attn::cut_to(" " + section.formula, columns));
     const bool cut = note.size() > parts.note;
@@ -262,7 +262,7 @@ Frame draw_step(const Session& session, const ScreenState& state, TensorPane& pa
         frame.lines.push_back(std::move(line));
     }
 
-    // Below: where the number comes from.
+    // Below: the derivation of the number.
     if (parts.why > 0) {
         std::string rule;
         for (std::size_t i = 0; i < columns; ++i) rule += "─";
@@ -287,7 +287,7 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
     columns = std::max<std::size_t>(columns, 4);
     Frame frame = state.page.empty() ? draw_step(session, state, pane, rows, columns, shaded)
                                      : draw_page(state, rows, columns);
-    // Tokens, names and typed text may hold what would disturb the terminal.
+    // Tokens, names and typed text may contain control characters.
     for (Line& line : frame.lines) {
         for (Span& span : line) span.text = attn::visible_labels(span.text);
     }

@@ -65,7 +65,7 @@ public:
     /// in the tensor. Ranges stand for axes that it cuts.
     std::string caption(const Session& session) const;
 
-    /// How many rows of cells the last drawing had room for: what PgDn moves by.
+    /// The number of rows of cells in the last drawing, by which PgDn moves.
     std::size_t visible_rows() const { return visible_rows_; }
 
 private:
@@ -101,8 +101,8 @@ struct ScreenState {
 };
 
 /// The screen of a session: title, formula and sentence above, the steps on the left, the tensor in
-/// the middle, why of the cell below, and at the bottom hints, messages or what is typed. Whatever
-/// is cut is marked.
+/// the middle, why of the cell below, and at the bottom hints, messages or typed text. Cut text
+/// is marked.
 ///
 /// Range  any size; from 20 columns and 6 rows on the cell is visible.
 Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& pane,

@@ -85,7 +85,7 @@ private:
                (look.underline ? A_UNDERLINE : A_NORMAL) | (look.dim ? A_DIM : A_NORMAL);
     }
 
-    /// The colour pair for a background; 0 where the terminal has too few colours to shade.
+    /// The colour pair for a background; 0 if the terminal has too few colours to shade.
     int pair_of(attn::Color background) {
         if (COLORS < 256) return 0;
         const int back = color_index(background);

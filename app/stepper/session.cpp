@@ -54,7 +54,7 @@ Session::Session(Scene scene, Arguments print)
     select(print_);
 }
 
-// --- what is looked at
+// --- the current step and cell
 
 bool Session::is_listed(std::size_t section) const {
     return section == step_ || document_.sections[section].shown;
@@ -150,7 +150,7 @@ attn::Cell Session::cell() const {
             tensor()->at(attn::flat_index(indices, tensor()->shape()))};
 }
 
-// --- changing what is there
+// --- changing the walk
 
 Scene Session::walk_of_page() const {
     constexpr std::string_view ending = "_corrected";
@@ -206,7 +206,7 @@ std::string Session::note_here() const {
 }
 
 void Session::select(const Arguments& print) {
-    // Choose what is listed; the other steps can still be reached.
+    // Choose the listed steps; the others can still be reached.
     check_print_flags(print);
     attn::Document selected = scene_.document;
     const auto note = [this](const auto& section, const auto& part) {
@@ -243,7 +243,7 @@ std::string Session::replace_scene(Scene scene) {
     try {
         select(print_);
     } catch (const attn::Error&) {
-        // A part that was asked for does not exist any more: show everything.
+        // A selected part no longer exists: show everything.
         Arguments all = print_;
         all.forget_any({flags::only, flags::from, flags::until});
         select(all);

@@ -15,13 +15,13 @@ struct Scene {
     attn::Document document;
     attn::TextForm form = attn::TextForm::torch;  ///< the printed form that is usual for it
     attn::DType default_dtype = attn::DType::float32;
-    /// Of a walk alone: what its numbers can be derived from, and the flags that made it.
+    /// For a walk: the ledger and table to derive its numbers from, and its flags.
     std::optional<attn::Plan> plan{};
     attn::StepTable table{};
     attn::Ledger ledger{};
     std::optional<Arguments> arguments{};
-    /// Of a notebook's page alone: the flags of its walks, with --notebook, and what is said of
-    /// parts of its cells.
+    /// For a notebook's page: the flags of its walks, with --notebook, and the notes on parts of
+    /// its cells.
     std::optional<Arguments> page{};
     NoteOfPart note_of_page_part{};
 };
@@ -36,17 +36,17 @@ Scene walk_scene(const Arguments& arguments);
 /// Errors  ConfigError for a flag that does not exist or does not fit.
 Scene changed_scene(const Scene& scene, const std::string& settings);
 
-/// A walk that is stepped through: which step is looked at, which cell of it, and how one got
-/// there. Knows nothing of keys, screens or lines.
+/// A walk that is stepped through: the current step, its current cell, and the trail to them.
+/// Independent of keys, screens and lines.
 ///
-/// Where a function says Errors, the session is as it was before.
+/// After an error of a function the session is unchanged.
 class Session {
 public:
-    /// `print` says which steps are there and how their numbers are printed.
+    /// `print` has the flags for the listed steps and the form of their numbers.
     /// Errors  ConfigError when there is no step to show.
     Session(Scene scene, Arguments print);
 
-    // --- what is looked at
+    // --- the current step and cell
 
     const Scene& scene() const { return scene_; }
     /// The steps that can be reached, those that are not shown included.
@@ -54,11 +54,11 @@ public:
     const attn::Document& document() const { return document_; }
     std::size_t step() const { return step_; }
     const attn::Section& section() const { return document_.sections[step_]; }
-    /// Whether `next` and `previous` stop at that section: it is shown, or the one looked at.
+    /// True if `next` and `previous` stop at that section: it is shown, or the one looked at.
     bool is_listed(std::size_t section) const;
     /// Those sections, in their order.
     std::vector<std::size_t> listed_steps() const;
-    /// The step's tensor, or nullptr where a notebook shows text.
+    /// The step's tensor, or nullptr if a notebook shows text.
     const attn::Tensor* tensor() const;
     /// The index on each axis of the cell looked at; the place on an axis is kept from step to
     /// step.
@@ -68,14 +68,14 @@ public:
 
     /// Grows whenever tensors or their printing may have changed.
     std::size_t revision() const { return revision_; }
-    /// Whether the cell at these indices differs from what it was before the last `set`.
+    /// True if the cell at these indices has changed since the last `set`.
     bool is_changed(const std::vector<std::size_t>& indices) const;
     /// How many cells of a section differ.
     std::size_t changed_cells(std::size_t section) const { return changed_.at(section); }
-    /// Whether the last `dive` came from this cell.
+    /// True if the last `dive` came from this cell.
     bool is_source(const std::vector<std::size_t>& indices) const;
 
-    /// The cell looked at, in the whole tensor.  Errors  ConfigError where there is none.
+    /// The cell looked at, in the whole tensor.  Errors  ConfigError if there is none.
     attn::Cell cell() const;
     /// `weights[0,2,3] = 0.1739   head 0, query 'short', key 'eat'`
     std::string cell_line() const;
@@ -97,10 +97,10 @@ public:
     /// Moves over `count` listed steps, back when it is negative; stops at the ends.
     void next(std::ptrdiff_t count);
     /// A step by its name, by the beginning of its name, or by its number in the list from 1.
-    /// Errors  ConfigError, with what was probably meant.
+    /// Errors  ConfigError, with a guess.
     void go_to(const std::string& name);
     /// The gradient of the step, or the step of the gradient, at the same cell.
-    /// Errors  ConfigError where the walk does not go back to it.
+    /// Errors  ConfigError if the walk does not go back to it.
     void go_to_gradient();
     /// The next step whose name, title or formula holds `text`.  Errors  ConfigError: there is
     /// none.
@@ -118,23 +118,23 @@ public:
     /// Goes to the largest number of the row.
     void go_to_most();
 
-    /// Goes to the cell that this number came from; where there are several, to the one that
-    /// counts most. From a notebook's page to the same number in its walk; `undo` returns.
-    /// Errors  ConfigError when the walk starts from it.
+    /// Goes to the cell that this number came from, or to the largest contribution of several. From
+    /// a notebook's page to the same number in its walk; `undo` returns. Errors  ConfigError when
+    /// the walk starts from it.
     void dive();
     /// After `dive`: goes to the next of the other cells that the number came from.
     /// Errors  ConfigError without them.
     void other_source();
-    /// Returns to where `dive` was called.  Errors  ConfigError when there was none.
+    /// Returns to the cell at which `dive` was called.  Errors  ConfigError when there was none.
     void back();
 
-    // --- changing what is there
+    // --- changing the walk
 
-    /// Walks again with other settings and marks what changed. Returns what did, in words. On a
-    /// notebook's page it changes the walk of the cell, and goes there.
-    /// Errors  as changed_scene.
+    /// Walks again with other settings and marks what changed. Returns a description of the
+    /// changes. On a notebook's page it changes the walk of the cell, and goes there. Errors  as
+    /// changed_scene.
     std::string set(const std::string& settings);
-    /// Whether there is a `set` to take back.
+    /// True if there is a `set` to take back.
     bool can_undo() const { return !undone_by_.empty(); }
     /// Takes the last `set` back.  Errors  ConfigError when there was none.
     std::string undo();

@@ -9,7 +9,7 @@
 namespace app {
 namespace {
 
-/// The step by itself, with its gradient where there is one, as the output of a walk that shows
+/// The step on its own, with its gradient if there is one, as in the output of a walk that shows
 /// nothing else.
 attn::Document alone(const Session& session) {
     attn::Document document = session.document();
@@ -56,7 +56,7 @@ std::string Session::cell_line() const {
         }
     }
 
-    // Say in words where the cell lies; a slice has lost the names of its axes that were dropped.
+    // Describe the place of the cell; a slice has lost the names of dropped axes.
     if (!section().part.empty()) return line;
     std::size_t batch = 0, head = 0;
     std::string where;

@@ -27,7 +27,7 @@ void go_to_cell_of(Session& session, const std::string& said) {
     session.go_to_cell(is_whole ? said.substr(open + 1, said.size() - open - 2) : said);
 }
 
-/// Goes on, or says that there is nothing further.
+/// Goes on, or reports the end.
 Reply next_step(Session& session, std::ptrdiff_t count) {
     const std::size_t before = session.step();
     session.next(count);
@@ -47,8 +47,8 @@ Reply moved(Session& session, const std::string& count) {
     return {Shows::cell};
 }
 
-/// What a command does, with its words if it takes any, before the screen, or a line, shows what it
-/// leaves, or what it says.
+/// The action of a command, with its arguments if any. Afterwards the screen, or a line, shows the
+/// result or its message.
 template <auto act, Shows shows>
 Reply done(Session& session, const std::string& words) {
     const auto run = [&] {

@@ -35,12 +35,12 @@ struct StepCommand {
 /// All commands, in the order of the help.
 const std::vector<StepCommand>& step_commands();
 
-/// Whether a key, by its name, performs the command.
+/// True if a key, by its name, performs the command.
 bool has_key(const StepCommand& command, const std::string& key);
 
 /// Performs one line: a command's name, or the beginning of it, and its arguments.
 ///
-/// Errors  ConfigError for a command that does not exist; what the command throws.
+/// Errors  ConfigError for an unknown command; those of the command.
 Reply perform(Session& session, const std::string& line);
 
 /// The help: a worked example, then every command with its keys.
@@ -49,8 +49,8 @@ std::string step_help();
 /// The flags that say how a session is led.
 const std::vector<Flag>& step_flags();
 
-/// Steps through a scene: on the full screen of a terminal, or line by line from a script or where
-/// standard input or output is no terminal.
+/// Steps through a scene: on the full screen of a terminal, or line by line from a script or if
+/// standard input or output is not a terminal.
 ///
 /// Errors  ConfigError, InputError: a script that cannot be read or performed.
 void step_through(Scene scene, const Arguments& arguments);
@@ -69,7 +69,7 @@ struct LineSource {
 };
 
 /// Steps through a session line by line: writes the first step, then performs each line and writes
-/// what it leaves. Empty lines and those that begin with # do nothing. Ends with `quit` or with the
+/// the result. Empty lines and those that begin with # do nothing. Ends with `quit` or with the
 /// lines.
 ///
 /// Errors  ConfigError for a line that cannot be performed, with its number; after a prompt it is a

@@ -16,8 +16,8 @@ bool has_colors(const Arguments& arguments) {
     return color_depth(arguments[flags::color], true) != ColorDepth::none;
 }
 
-/// A screen needs a terminal on both sides, and one that is known to have colours unless it is
-/// asked for; whether they are used is another question.
+/// A screen needs a terminal on both sides, and one with colours unless it is requested;
+/// whether colours are used is decided elsewhere.
 bool takes_the_screen(const Arguments& arguments) {
     const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
     const bool by_line =

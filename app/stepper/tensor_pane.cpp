@@ -33,7 +33,7 @@ void TensorPane::measure(const Session& session) {
     tokens_ = {};
     tokens_.query_tokens = session.document().query_tokens;
     tokens_.key_tokens = session.document().key_tokens;
-    // Numbers side by side are compared: one form without exponents, unless another is asked for.
+    // Numbers side by side are compared: one form without exponents, unless another is set.
     attn::PrintOptions options = session.options();
     if (options.sci_mode == attn::SciMode::automatic) options.sci_mode = attn::SciMode::off;
     options.precision = static_cast<int>(session.precision());
@@ -55,7 +55,7 @@ Line TensorPane::column_labels(std::size_t axis, std::size_t label_width, std::s
                                std::size_t count) const {
     Line line{{std::string(label_width, ' ')}};
     for (std::size_t i = first_column_; i < end_column_; ++i) {
-        // Dots are where columns are left out.
+        // Dots stand for columns that are left out.
         const bool more_before = i == first_column_ && i > 0;
         const bool more_behind = i + 1 == end_column_ && end_column_ < count;
         line.push_back({(more_before ? "…" : " ") +

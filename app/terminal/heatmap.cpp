@@ -35,7 +35,7 @@ std::string legend(const attn::CellView& view, ColorDepth depth) {
            colored(" nan ", shade(view, NAN), depth);
 }
 
-/// Two columns that stand for a value where there are no colours: its sign, and how large it is.
+/// Two columns that stand for a value if there are no colours: its sign, and how large it is.
 std::string glyphs(double share) {
     if (std::isnan(share)) return " ?";
     if (std::isinf(share)) return share > 0 ? " ∞" : "-∞";
@@ -173,7 +173,7 @@ private:
         text_ += "\n";
     }
 
-    /// The heading of a column; its number where two columns have no room for a word.
+    /// The heading of a column; its number if two columns have no room for a word.
     std::string heading(const std::optional<std::size_t>& column, std::size_t axis) const {
         if (!column) return compact_ ? " …" : " " + attn::fitted("…", width_, true) + " ";
         if (!compact_) return " " + attn::fitted(label(axis, *column), width_, true) + " ";

@@ -12,17 +12,17 @@ void color_messages(const std::string& when);
 /// come from a file name or a script, are written out.
 void report_error(std::string_view message);
 
-/// Keeps `attn-explain: note: MESSAGE` for release_notes(). An error drops what is kept: it is all
-/// that a reader needs then.
+/// Keeps `attn-explain: note: MESSAGE` for release_notes(). An error drops all notes, since the
+/// error is all that matters then.
 void report_note(std::string_view message);
-/// The same, written at once with those before it: of what begins to take long.
+/// The same, but written at once with the notes before it, for work that takes long.
 void report_note_now(std::string_view message);
 
-/// Writes the notes so far to standard error, a line each. Standard output does this before its
+/// Writes the notes so far to standard error, one per line. Standard output does this before its
 /// first byte, so that a reader sees them first.
 void release_notes();
 
-/// One line on standard error that says how far long work has come. It is written only if that is
+/// One line on standard error with the progress of long work. It is written only if that is
 /// a terminal and the work has taken half a second already, and it is gone before the first byte of
 /// output and at the end.
 class Progress {
@@ -32,7 +32,7 @@ public:
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    /// `done` goes from 0 to 1; `next` says what is worked on.
+    /// `done` goes from 0 to 1; `next` names the current work.
     void show(double done, const std::string& next);
     void clear();
 

@@ -32,7 +32,7 @@ std::string program_of(const std::string& command) {
     return {};
 }
 
-/// Whether a shell finds a program.
+/// True if a shell finds a program.
 bool exists(const std::string& program) {
     if (program.empty() || program.find('\'') != std::string::npos) return false;
     return std::system(("command -v '" + program + "' >/dev/null 2>&1").c_str()) == 0;
@@ -142,7 +142,7 @@ void Pager::start() {
                                 "; pass --no-pager");
     }
     const std::string command = pager_command();
-    // A bare PAGER=less would show colours as escapes. Who has set LESS knows what they want.
+    // A bare PAGER=less would show colours as escapes. A LESS set by the user is kept.
     setenv("LESS", "FRX", 0);
     process_ = fork();
     if (process_ < 0) {
@@ -233,7 +233,7 @@ void Pace::wait() {
         ends = ends || key == 'q';
     } while (key != '\n' && key != EOF);
 
-    // The key has moved to the next line. What cannot move back leaves the hint where it is.
+    // The key has moved to the next line. A terminal that cannot move back keeps the hint.
     if (key == EOF) {
         std::fclose(keys_);
         keys_ = nullptr;

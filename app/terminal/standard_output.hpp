@@ -8,15 +8,15 @@
 
 namespace app {
 
-/// Text in lines of at most so many columns, cut between words, a command before its flags; what
-/// goes on does so further in.
+/// Returns the text in lines of at most n columns, broken between words, and for a command before
+/// its flags; continuation lines are indented.
 std::string folded(std::string_view text, std::size_t columns);
 
 /// The rows of a terminal that a line takes; colours take none.
 std::size_t rows_of(std::string_view line, std::size_t columns);
 
-/// Keeps what is written to standard output while it lives, of several the innermost. Commands lay
-/// it out as for standard output where it is `for_screen`, else as for a file.
+/// Captures standard output during its lifetime; the innermost one does. Commands format the text
+/// as for a terminal if it is `for_screen`, else as for a file.
 class KeptOutput {
 public:
     explicit KeptOutput(bool for_screen = true);
@@ -43,8 +43,8 @@ public:
     Pager(const Pager&) = delete;
     Pager& operator=(const Pager&) = delete;
 
-    /// Whether `text` is longer than the screen and there is a pager to show it with: standard
-    /// output is a terminal that is not dumb, and nobody forbade it.
+    /// True if `text` is longer than the screen and there is a pager to show it with: standard
+    /// output is a terminal that is not dumb, and it was not forbidden.
     static bool suits(std::string_view text);
 
     /// Forbids the pager from here on: --no-pager, and output that is read as it comes.
@@ -67,15 +67,15 @@ private:
 /// Thrown when the reader of standard output has closed the pipe, or quit the pager.
 class ClosedPipe : public std::exception {};
 
-/// Standard output, written in large pieces. What is longer than the screen of a terminal goes
-/// through a pager.
+/// Standard output, written in large pieces. Output that is longer than the screen
+/// of a terminal goes through a pager.
 ///
-/// Errors  OutputError with the system's reason; ClosedPipe when nobody reads any more.
+/// Errors  OutputError with the system's reason; ClosedPipe if the reader has closed the pipe.
 class StandardOutput {
 public:
     void write(std::string_view text);
     void flush();
-    /// Writes a text by itself.
+    /// Writes a text on its own.
     static void print(std::string_view text);
 
 private:
@@ -87,8 +87,8 @@ private:
 
 /// Waits for Enter between the parts of an output, for presenting it to others.
 ///
-/// The keys come from the terminal itself, also where standard input is something else. Where the
-/// output or the keys have no terminal, and after the end of its input, nothing waits.
+/// The keys come from the terminal itself, even if standard input is something else. If the
+/// output or the keys have no terminal, and after the end of input, it does not wait.
 class Pace {
 public:
     Pace();

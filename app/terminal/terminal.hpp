@@ -12,17 +12,17 @@ namespace app {
 /// The value of an environment variable; empty when it is not set.
 std::string environment(const char* name);
 
-/// The size of the terminal of a file descriptor; nothing where that is no terminal, or does
+/// The size of the terminal of a file descriptor; nothing if that is no terminal, or does
 /// not know its size.
 struct TerminalSize {
     std::size_t rows, columns;
 };
 std::optional<TerminalSize> terminal_size(int descriptor);
 
-/// Whether the terminal understands escape sequences: TERM is set, and not to dumb.
+/// True if the terminal understands escape sequences: TERM is set, and not to dumb.
 bool takes_escapes();
 
-/// Whether the terminal can show a screen: it is known, its cursor can be moved, and, unless
+/// True if the terminal can show a screen: it is known, its cursor can be moved, and, unless
 /// `without_color` will do, it has at least eight colours.
 bool has_screen(bool without_color);
 
@@ -31,7 +31,7 @@ bool has_screen(bool without_color);
 std::string leaving_sequence();
 
 /// From here on any signal that ends the program removes the temporary files of outputs that are
-/// not complete first. What the caller chose to ignore (nohup) stays ignored.
+/// not complete first. Signals that the caller ignores (nohup) stay ignored.
 void remove_temporaries_on_signals();
 
 /// From here on a file that may not grow any more (`ulimit -f`) is an error like a full disk, in
@@ -65,7 +65,7 @@ enum class ColorDepth { none, indexed, full };
 
 /// The colours that --color auto, always or never gives. `to_terminal`: the output is a terminal.
 ///
-/// With auto, NO_COLOR forbids colour, FORCE_COLOR asks for it (0 forbids it too), and otherwise a
+/// With auto, NO_COLOR forbids colour, FORCE_COLOR requests it (0 forbids it too), and otherwise a
 /// terminal that is not dumb has it. COLORTERM=truecolor or 24bit, or FORCE_COLOR=3, gives 24 bits,
 /// all else 256 colours.
 /// Errors  ConfigError for another word.
@@ -92,8 +92,8 @@ struct HeatmapChoices {
 
 /// The tensor of a section as a grid of cells, shaded by value and labelled with the tokens along
 /// its axes, and a legend. Weights and masks are shaded from 0 on; other numbers by sign and size.
-/// Values that are not finite are grey. Without colours the grid alone, where a compact one has
-/// glyphs that are the denser the larger the value is.
+/// Values that are not finite are grey. Without colours only the grid is drawn; a compact one uses
+/// denser glyphs for larger values.
 ///
 /// The document holds the tokens. More elements than the threshold show their corners only.
 std::string heatmap_text(const attn::Section& section, const attn::Document& document,

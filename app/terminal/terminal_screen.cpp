@@ -43,7 +43,7 @@ std::string leaving_sequence() {
 
 namespace {
 
-// Those that end a program and that it can see, but for SIGXFSZ.
+// Those that end a program and that it can see, except for SIGXFSZ.
 constexpr std::array fatal_signals{SIGINT,  SIGTERM, SIGHUP,    SIGQUIT,   SIGPIPE, SIGALRM,
                                    SIGUSR1, SIGUSR2, SIGXCPU,   SIGVTALRM, SIGPROF, SIGIO,
                                    SIGPWR,  SIGTRAP, SIGSTKFLT, SIGSEGV,   SIGABRT, SIGBUS,

@@ -78,7 +78,7 @@ struct Answering : attn::Walked {
     }
 };
 
-/// One operand of an answer: what is asked of which cells.
+/// One operand of an answer: an operation on cells.
 struct Operand {
     std::string asks;  ///< `the sum of`; empty for a cell
     std::string of;

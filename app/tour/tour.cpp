@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The words after the name of the program, where a line is a command: `$ attn-explain --heads 2`,
+/// The words after the name of the program, if a line is a command: `$ attn-explain --heads 2`,
 /// or without the name.
 std::vector<std::string> command_in(std::string_view line) {
     if (line.starts_with("$ ")) line.remove_prefix(2);
@@ -59,7 +59,7 @@ public:
         }
     }
 
-    /// Runs a command, where these files are if it writes or names one of them.
+    /// Runs a command, in the folder of these files if it writes or names one of them.
     void run(const std::vector<std::string>& words, bool is_of_page) const {
         std::error_code none;
         const auto is_here = [&](const auto& word) { return fs::exists(path_ / word, none); };
@@ -132,7 +132,7 @@ private:
         return words;
     }
 
-    /// A page with what its commands print now.
+    /// A page with the current output of its commands.
     std::string text_of(const TourPage& page, const TourFiles& files) const {
         std::string text = heading(std::to_string(number_ + 1) + " of " +
                                    std::to_string(document_.pages.size()) + ". " + page.question);
@@ -155,8 +155,8 @@ private:
         return text;
     }
 
-    /// Writes what is gathered, on a screen as much at a time as it holds. Returns what was typed
-    /// in between, other than Enter.
+    /// Writes the gathered text, one screenful at a time. Returns text typed in between, other than
+    /// Enter.
     std::string write_page() {
         std::string text = std::exchange(page_text_, {});
         std::size_t rows = 0;

@@ -11,11 +11,11 @@
 
 namespace app {
 
-/// Where a tour is made: who reads it, and from where the answers come.
+/// The setting of a tour: its reader, and the source of the answers.
 struct TourSetting {
     std::size_t first = 1;  ///< number of the first page
-    /// A person at a terminal, who is asked and can go back; else the pages follow each other, and
-    /// each takes one line of what is read.
+    /// True for a reader at a terminal, who can answer and go back; otherwise the pages follow each
+    /// other, and each reads one line.
     std::optional<TerminalSize> screen{};
     attn::Ink ink{};
     std::function<std::optional<std::string>()> read;  ///< the next line; nothing at the end
@@ -25,12 +25,12 @@ struct TourSetting {
 /// Shows the pages from the first one on.
 void make_tour(const TourSetting& setting);
 
-/// The same pages on paper, `markdown` or `html`, with what their commands print; the answers come
-/// at the end.
+/// The same pages on paper, `markdown` or `html`, with the output of their commands; the answers
+/// come at the end.
 std::string tour_handout(std::size_t first, const std::string& format);
 
-/// One screen of the tour: a question, what is said of it, the commands that answer it, and
-/// something to try. All of it is in app/tour.md.
+/// One screen of the tour: a question, an explanation, the commands that answer it, and something
+/// to try. All of it is in app/tour.md.
 struct TourPage {
     struct Block {
         bool is_command = false;
@@ -43,17 +43,17 @@ struct TourPage {
 
 struct TourDocument {
     std::vector<TourPage> pages;  ///< in their order
-    TourPage begin, end;          ///< what is before the first and after the last
+    TourPage begin, end;          ///< the text before the first page and after the last
 };
 const TourDocument& tour_document();
 /// A paragraph of Markdown as plain text.
 std::string plain_text(const std::string& paragraph);
 
-/// The pages for the page of a walk: question, the steps that the answer is read from, and what is
-/// said before the first command.
+/// Returns the pages as JSON for live pages: question, the steps of the answer, and the text before
+/// the first command.
 std::string tour_json();
 
-/// The answer to what a page lets one try, and where it can be seen.
+/// The answer to the task of a page, and the command that shows it.
 struct TourAnswer {
     attn::RightAnswer right{};
     std::string text{};                   ///< `0.1739`, `'eat'`

@@ -23,7 +23,7 @@ extern "C" long sysconf(int name) {
 
 namespace {
 
-/// The shortest digits, laid out as C++ does: `1.25e-05`, or without an exponent.
+/// The shortest digits, arranged as C++ does: `1.25e-05`, or without an exponent.
 template <class Number>
 char* write_digits(char* out, Number value, bool is_fixed) {
     if (std::signbit(value)) *out++ = '-';

@@ -16,10 +16,10 @@ struct Bad {
 };
 
 const std::vector<Bad> bad_files{
-    {"step", "here must stand"},
-    {"step weights", "here must stand"},
-    {"step weights[h,q,k]", "here must stand"},
-    {"step weights[h,q,k] =", "here must stand a number"},
+    {"step", "expected"},
+    {"step weights", "expected"},
+    {"step weights[h,q,k]", "expected"},
+    {"step weights[h,q,k] =", "expected a number"},
     {"step weights[h,q,k] = (1", "a closing bracket"},
     {"step weights[h,q,k] = scaled_scoers[h,q,k]", "did you mean scaled_scores"},
     {"step weights[h,q,k] = scaled_scores[h,q,k,k,k]", "has"},
@@ -88,7 +88,7 @@ const std::vector<Bad> bad_files{
     {"step weights[h,q,k] = sum: 1", "the index to go over"},
     {"step weights[h,q,k] = min(1)", "takes two numbers"},
     {"step weights[h,q,k] = clamp(1, 2)", "takes three numbers"},
-    {"step weights[h,q,k] = if q then 1 else 0", "a truth, such as"},
+    {"step weights[h,q,k] = if q then 1 else 0", "a truth value, such as"},
     {"step weights[h,q,k] = if k > q then 1 else k > q", "the other a truth"},
     {"step weights[h,q,k] = 'a'", "no rule holds"},
     {"step weights[h,q,k] = scaled_scores[h,q,k] ; 2", "no rule holds ';'"},

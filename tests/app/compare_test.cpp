@@ -28,11 +28,11 @@ TEST_SUITE("app: compare") {
     TEST_CASE("a step that one walk has not is the first difference, not what reads it") {
         const program::Result scale = run("compare '--scale none' ''");
         CHECK(scale.exit_code == 1);
-        CHECK(scale.out.find("first difference: scaled_scores, which only the second has") !=
-              std::string::npos);
+        CHECK(scale.out.find("first difference: scaled_scores (the scores, scaled), which only the "
+                             "second has") != std::string::npos);
         const program::Result mask = run("compare '--mask causal' ''");
-        CHECK(mask.out.find("first difference: masked_scores, which only the first has") !=
-              std::string::npos);
+        CHECK(mask.out.find("first difference: masked_scores (the scores, with -inf where the mask "
+                            "hides), which only the first has") != std::string::npos);
     }
     TEST_CASE("16 bits beside more digits: each step is judged by the tensors of its own walk") {
         const std::string walk = "--heads 2 --mask causal --rope half --qk-norm head ";

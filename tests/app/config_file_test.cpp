@@ -228,7 +228,7 @@ TEST_SUITE("app: config") {
                "  \"heads\": 1,\n  \"config\": {\n    \"heads\": \"two\"}\n}\n";
         program::check_refused("--config " + path, "c.json:5: --heads");
         std::ofstream(path) << "[1, 2]";
-        program::check_refused("--config " + path, "holds no settings");
+        program::check_refused("--config " + path, "contains no settings");
         std::ofstream(path) << "{\"heads\": 2,";
         program::check_refused("--config " + path, "c.json");
         program::check_refused("--config " + path + ".nowhere", "c.json.nowhere");

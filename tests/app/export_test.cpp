@@ -110,13 +110,13 @@ TEST_SUITE("app: export") {
         REQUIRE(run("export --as gguf -o " + gguf).exit_code == 0);
         const std::string before = read_file(gguf);
         check_refused("export --model-file " + gguf + " --as gguf -o " + gguf,
-                      "is a file of the model that is read: name another");
+                      "is a file of the model being read: choose another name");
         CHECK(read_file(gguf) == before);
         REQUIRE(run("export -o " + (folder / "hf")).exit_code == 0);
         std::ofstream(folder / "hf/old.gguf") << "another model";
         check_refused(
             "export --model-file " + (folder / "hf") + " --as gguf -o " + (folder / "hf/old.gguf"),
-            "is a file of the model that is read: name another");
+            "is a file of the model being read: choose another name");
     }
     TEST_CASE("a window of a later layer is not lost in silence") {
         const program::Folder folder;
@@ -124,8 +124,8 @@ TEST_SUITE("app: export") {
         copy_llama(llama, {{"rope_scaling", {}},
                            {"sliding_window", 3},
                            {"layer_types", {"full_attention", "sliding_attention"}}});
-        check_refused("export --model-file " + llama + " -o " + (folder / "hf"), "its attention");
+        check_refused("export --model-file " + llama + " -o " + (folder / "hf"), "the attention");
         check_refused("export --model-file " + llama + " --as gguf -o " + (folder / "x.gguf"),
-                      "its attention");
+                      "the attention");
     }
 }

@@ -57,10 +57,10 @@ TEST_SUITE("app: generate") {
         const std::string text = run("generate --bug gqa-tile --tokens 12").out;
         CHECK(text.find("# As the model was trained:\nOnce upon a time") != std::string::npos);
         CHECK(text.find("Once sheledipaning") != std::string::npos);
-        CHECK(text.find("# The texts part at token 2: ' she' where it should be ' upon'.") !=
+        CHECK(text.find("# The texts differ from token 2 on: ' she' instead of ' upon'.") !=
               std::string::npos);
         CHECK(text.find("scaled_scores of layer 0, head 1, at token 0") != std::string::npos);
-        CHECK(text.find("# Fluent text is no test") != std::string::npos);
+        CHECK(text.find("# Fluent text proves nothing") != std::string::npos);
         const json bug = json::parse(run("generate --bug window=32 --tokens 40 --json").out)["bug"];
         CHECK(bug["first_difference"].is_null());
         CHECK(bug["parting"]["token"] == 32);
@@ -109,7 +109,7 @@ TEST_SUITE("app: generate") {
         for (const std::string flag :
              {"--layer 2", "--depth 3", "--mask none", "--what-if mask=none", "--dtype float64"}) {
             const std::string name = flag.substr(0, flag.find(' '));
-            program::check_refused(why + flag, name + " is of a walk");
+            program::check_refused(why + flag, name + " applies to a walk");
         }
         program::check_refused(why + "--bug scale-twise", "did you mean scale-twice?");
         program::check_refused("why 'next[]' --model-file stories --text Once", "no token");

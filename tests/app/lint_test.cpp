@@ -92,7 +92,7 @@ TEST_SUITE("app: lint") {
         const program::Result made = run("lint --mask causal --x -", "1,2,3\n-4e30,1,2\n1,5,3\n");
         CHECK(made.exit_code == 1);
         CHECK_MESSAGE(program::has(made.out, "nan or inf in scores ("), made.out);
-        CHECK(program::has(made.out, "x holds -4e+30"));
+        CHECK(program::has(made.out, "x contains -4e+30"));
         // Masked cells are no fault, nor named twice where a row is fully masked.
         const std::string hidden = "lint --seq-len 3 --lengths 0 --mask padding";
         CHECK_FALSE(program::has(run(hidden).out, "not-finite"));

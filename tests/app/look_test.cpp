@@ -2,7 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/program.hpp"
+#include "tests/support/terminal.hpp"
 
 using program::has;
 using program::run;
@@ -25,7 +25,7 @@ TEST_SUITE("app: look") {
     TEST_CASE("the cell of a pasted result that does not follow is named, with what it should be") {
         const auto seen = run("look", by_hand);
         CHECK(seen.exit_code == 1);
-        CHECK(has(seen.out, "out[1,1] is 3.54, and should be 3.34"));
+        CHECK(has(seen.out, "out[1,1] is 3.54, but should be 3.34"));
         CHECK(has(seen.err, "out is context"));
         CHECK(has(seen.out, "query as given"));
     }
@@ -49,7 +49,7 @@ TEST_SUITE("app: look") {
                 "$Q = \\begin{bmatrix} 1 & 2 \\\\ 0 & 1 \\end{bmatrix}$\n"
                 "$QK^T = \\begin{bmatrix} 1 & 2 \\\\ 0 & 2 \\end{bmatrix}$\n");
         CHECK(seen.exit_code == 1);
-        CHECK(has(seen.out, "QK_T[1,1] is 2, and should be 1"));
+        CHECK(has(seen.out, "QK_T[1,1] is 2, but should be 1"));
         CHECK(has(seen.err, "--weight-layout in-out"));
     }
 
@@ -59,7 +59,7 @@ TEST_SUITE("app: look") {
         CHECK(has(seen.out, "cat 0.2000  0.8000"));
         const auto off = run("look -q", "attn = [[0.5, 0.4], [0.2, 0.8]]");
         CHECK(off.exit_code == 1);
-        CHECK(has(off.out, "weights[0] sums to 0.9, and each row should sum to 1"));
+        CHECK(has(off.out, "weights[0] sums to 0.9, but each row should sum to 1"));
     }
 
     TEST_CASE("a cell that is no number, and tensors that begin no walk, are refused") {
@@ -81,7 +81,7 @@ TEST_SUITE("app: look") {
         CHECK(record["steps"].back()["name"] == "weights");
         const auto judged = run("look -q", pasted + "attn = [[0.6698, 0.3302], [0.4, 0.6]]\n");
         CHECK(judged.exit_code == 1);
-        CHECK(has(judged.out, "attn[1,0] is 0.4, and should be 0.3302"));
+        CHECK(has(judged.out, "attn[1,0] is 0.4, but should be 0.3302"));
         const program::Folder folder;
         const std::string file = folder / "qk.json";
         std::ofstream(file)
@@ -182,7 +182,7 @@ TEST_SUITE("app: look") {
                                "Scaled scores:\n[[0.71, 0.00], [0.00, 0.71]]\n"
                                "Attention weights:\n[[0.60, 0.40], [0.33, 0.67]]\n");
         CHECK(wrong.exit_code == 1);
-        CHECK_MESSAGE(has(wrong.out, "Attention_weights[0,1] is 0.4, and should be 0.3296"),
+        CHECK_MESSAGE(has(wrong.out, "Attention_weights[0,1] is 0.4, but should be 0.3296"),
                       wrong.out);
         CHECK(run("look",
                   "masked_scores = [[0.71, -inf], [0, 0.71]]\n"
@@ -209,7 +209,7 @@ TEST_SUITE("app: look") {
                               "Q = [[0.1, 0.2], [0.3, 0.4]]\nK = [[0.2, 0.1], [0.4, 0.3]]\n"
                               "scores = [[0.0400, 0.1000], [0.1000, 0.3000]]\n");
         CHECK(seen.exit_code == 1);
-        CHECK_MESSAGE(has(seen.out, "scores[1,1] is 0.3, and should be 0.24"), seen.out);
+        CHECK_MESSAGE(has(seen.out, "scores[1,1] is 0.3, but should be 0.24"), seen.out);
     }
 
     TEST_CASE("weights of two decimals are held to them after scaled scores") {
@@ -230,6 +230,14 @@ TEST_SUITE("app: look") {
                   "Q = [[1, 0], [0, 2]]\nK^T = [[0, 2], [1, 2]]\n"
                   "QK^T = [[0, 2], [2, 4]]\n")
                   .exit_code == 0);
+    }
+
+    TEST_CASE("on a terminal it prints which input it waits for") {
+        Terminal terminal("attn-explain look --only weights -q");
+        terminal.wait_for("Ctrl-D");
+        terminal.type("scores = [[1, 1], [1, 1]]");
+        terminal.press("Enter C-d");
+        CHECK(has(terminal.wait_for("[ended]"), "0.5000"));
     }
 
     TEST_CASE("a mistake that decimals allow comes before a number that fits them better") {

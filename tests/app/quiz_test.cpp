@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "tests/support/program.hpp"
+#include "tests/support/terminal.hpp"
 
 using program::check_refused;
 using program::Folder;
@@ -44,6 +44,22 @@ TEST_SUITE("app: quiz") {
         const std::string again = first.substr(first.rfind("attn-explain quiz"));
         CHECK(shell(again.substr(0, again.size() - 1) + " --count 1", "skip\n").out == first);
         CHECK(first != run("quiz --count 1", "skip\n").out);
+    }
+
+    TEST_CASE("on a terminal the first wrong answer may be tried again") {
+        Terminal terminal("attn-explain quiz --topic softmax --seed 12 --count 2");
+        const auto answer = [&](const std::string& typed, const std::string& expected) {
+            terminal.type(typed);
+            terminal.press("Enter");
+            return terminal.wait_for(expected);
+        };
+        terminal.wait_for("1 of 2, softmax");
+        answer("0.6", "Not 0.6. Try again, or ? for the answer.");
+        answer("0.2", "Right: 0.2");
+        terminal.wait_for("2 of 2, softmax");
+        answer("7", "Not 7. Try again, or ? for the answer.");
+        CHECK(has(answer("8", "[ended]"), "Not 8: it is 1\n"));
+        CHECK(has(terminal.screen(), "1 of 2 right."));
     }
 
     TEST_CASE("every answer that it prints is right when it is typed") {

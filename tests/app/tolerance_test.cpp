@@ -46,7 +46,7 @@ TEST_SUITE("app: tolerance") {
                                "step weights[h,q,k] = exp(0 - abs(q - k))\n";
         const auto result = run("tolerance --attention " + file);
         CHECK_MESSAGE(result.exit_code == 0, result.err);
-        CHECK(result.out.find("mistakes that change these numbers") != std::string::npos);
+        CHECK(result.out.find("known mistakes") != std::string::npos);
     }
 
     TEST_CASE("fewer digits and longer sums allow more, and hide more") {
@@ -88,7 +88,7 @@ TEST_SUITE("app: tolerance") {
     }
 
     TEST_CASE("a step that is not computed is refused") {
-        check_refused("tolerance --step x", "--step x is no step that is computed here");
+        check_refused("tolerance --step x", "--step x is not a step that is computed here");
         check_refused("tolerance --step masked_scores", "choose one of");
     }
 }

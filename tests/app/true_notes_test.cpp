@@ -103,8 +103,8 @@ TEST_SUITE("app: true notes") {
         }
         const std::string sink = "--ids 0,0,5 --pad-id 0 --mask padding,causal --sink zero";
         const Json all = steps::of(sink);
-        CHECK(has(note_of(all, "masked_scores"), "see no key: the sink will take all."));
-        CHECK(has(note_of(all, "weights"), "see no key: the sink takes all."));
+        CHECK(has(note_of(all, "masked_scores"), "see no key: the sink will take all the weight."));
+        CHECK(has(note_of(all, "weights"), "see no key: the sink takes all the weight."));
     }
 
     TEST_CASE("a mask names the kinds that hide a cell") {
@@ -173,7 +173,7 @@ TEST_SUITE("app: true notes") {
         };
         // 31/32 to the 22nd power is 0.497; 63/64 to the 44th 0.500; 255/256 to the 177th 0.500.
         const std::string two = note("retention", "decay");
-        CHECK_MESSAGE(has(two, "Head 0 has forgotten half of a token after about 22 more."), two);
+        CHECK_MESSAGE(has(two, "Head 0 forgets half of a token after about 22 more."), two);
         CHECK_MESSAGE(has(two, "Head 1 forgets slowest: half is gone after about 44."), two);
         const std::string four = note("retention --heads 4", "decay");
         CHECK_MESSAGE(has(four, "Head 3 forgets slowest: half is gone after about 177."), four);

@@ -183,7 +183,7 @@ TEST_SUITE("models: the door") {
                  {"original/consolidated.00.pth", zip, "a ZIP archive"},
                  {"model.safetensors", "<!DOCTYPE html>", "an HTML page"},
                  {"adapter_config.json", "{}", "merge_and_unload"},
-                 {"x.incomplete", "", "a download that did not end"}}) {
+                 {"x.incomplete", "", "an unfinished download"}}) {
             INFO(name);
             check_said_after("qwen2", in_place(name, bytes), said);
         }
@@ -211,7 +211,7 @@ TEST_SUITE("models: the door") {
                 fs::create_directory(folder / "checkpoint-500");
                 fs::rename(folder / "config.json", folder / "checkpoint-500" / "config.json");
             },
-            "holds models in its folders: give one, such as");
+            "contains models in its folders: give one, such as");
     }
     TEST_CASE("a tokenizer of another kind is named with the line that converts it") {
         const ScratchFolder scratch;

@@ -202,14 +202,13 @@ TEST_SUITE("models: families") {
         CHECK(refusal_after("olmo2", [](const fs::path& folder) {
                   write_file((folder / "model.safetensors.index.json").string(),
                              "{\"weight_map\": {\"a\": \"../model.safetensors\"}}");
-              }).find("names what is no file beside it") != std::string::npos);
+              }).find("names a file that is not next to it") != std::string::npos);
         CHECK(config_with("llama", "model_type", "t5").find("an encoder that a decoder reads") !=
               std::string::npos);
         CHECK(config_with("llama", "model_type", "mamba").find("the model_type 'mamba' is not") !=
               std::string::npos);
-        CHECK(
-            config_with("llama", "num_attention_heads", 0).find("num_attention_heads is no size") !=
-            std::string::npos);
+        CHECK(config_with("llama", "num_attention_heads", 0)
+                  .find("num_attention_heads is not a size") != std::string::npos);
         CHECK(config_with("llama", "num_key_value_heads", 3).find("does not divide") !=
               std::string::npos);
         CHECK(config_with("llama", "num_hidden_layers", 3)
@@ -220,13 +219,13 @@ TEST_SUITE("models: families") {
         CHECK(config_with("gpt_oss", "num_local_experts", 2)
                   .find("mlp.router.bias as 0.b_router has the shape (4,), not (2,)") !=
               std::string::npos);
-        CHECK(config_with("gpt_oss", "num_experts_per_tok", 5).find("asks for more than") !=
-              std::string::npos);
+        CHECK(config_with("gpt_oss", "num_experts_per_tok", 5)
+                  .find("is larger than num_local_experts") != std::string::npos);
         CHECK(config_with("qwen3", "hidden_act", "relu6").find("the activation 'relu6'") !=
               std::string::npos);
         CHECK(config_with("qwen3", "rope_scaling", {{"rope_type", "su"}, {"factor", 2}})
                   .find("rope_scaling") != std::string::npos);
-        CHECK(config_with("gpt2", "n_embd", "many").find("is no size") != std::string::npos);
+        CHECK(config_with("gpt2", "n_embd", "many").find("is not a size") != std::string::npos);
         // Two spellings of one thing say the same, or it is not known which is meant.
         for (const auto& [family, keys] :
              {std::pair<std::string, nlohmann::json>{
@@ -237,7 +236,7 @@ TEST_SUITE("models: families") {
               {"gpt2", {{"n_positions", 64}, {"n_ctx", 32}}},
               {"llama", {{"n_head", 2}}},
               {"llama", {{"rope_scaling", {{"rope_type", "linear"}, {"type", "yarn"}}}}}}) {
-            CHECK_MESSAGE(has(config_with(family, keys), "two spellings"), keys.dump());
+            CHECK_MESSAGE(has(config_with(family, keys), "two names of one setting"), keys.dump());
         }
         CHECK(architecture_with("gpt_neox", {{"rotary_emb_base", 500}, {"rope_theta", 500.0}})
                   .layers[0]
@@ -264,10 +263,10 @@ TEST_SUITE("models: families") {
                  {"falcon-by-group", "num_ln_in_parallel_attn", 1, "num_ln_in_parallel_attn is 1"},
                  {"qwen3_moe", "decoder_sparse_step", 2, "decoder_sparse_step is 2"},
                  {"bloom", "apply_residual_connection_post_layernorm", true, "layernorm is true"},
-                 {"smollm3", "no_rope_layers", {1, 2}, "no_rope_layers does not say"},
-                 {"gpt_neo", "attention_types", {"global"}, "attention_types is no list"},
+                 {"smollm3", "no_rope_layers", {1, 2}, "no_rope_layers has neither"},
+                 {"gpt_neo", "attention_types", {"global"}, "attention_types is not a list"},
                  {"gpt_neo", "attention_types", {{{"global"}, 1}}, "attention_types is shorter"},
-                 {"gptj", "rotary_dim", 3, "rope_theta or partial_rotary_factor cannot be"},
+                 {"gptj", "rotary_dim", 3, "rope_theta or partial_rotary_factor is impossible"},
                  {"olmo2", "partial_rotary_factor", 0.5, "partial_rotary_factor is 0.5"},
                  {"llama",
                   "rope_scaling",
@@ -278,11 +277,11 @@ TEST_SUITE("models: families") {
                  {"qwen2", "layer_types", {"full_attention", "linear_attention"}, "layer 1 is"},
                  {"phi3", "quantization_config", {{"quant_method", "awq"}}, "says \"awq\""},
                  {"qwen3", "rms_norm_eps", -1, "rms_norm_eps is below 0"},
-                 {"qwen3", "rope_scaling", "linear", "rope_scaling is no object"},
-                 {"qwen3", "rope_parameters", {1, 2}, "rope_parameters is no object"},
-                 {"qwen3", "rope_parameters", {{"rope_theta", 7}}, "rope_theta stands twice"},
+                 {"qwen3", "rope_scaling", "linear", "rope_scaling is not an object"},
+                 {"qwen3", "rope_parameters", {1, 2}, "rope_parameters is not an object"},
+                 {"qwen3", "rope_parameters", {{"rope_theta", 7}}, "rope_theta is given twice"},
                  {"qwen3", "rope_scaling", {{"rope_type", "linear"}}, "lacks factor"},
-                 {"qwen3", "eos_token_id", "x", "eos_token_id is no token's id"},
+                 {"qwen3", "eos_token_id", "x", "eos_token_id is not a token id"},
                  {"gemma2", "query_pre_attn_scalar", 0, "query_pre_attn_scalar is not above 0"},
              }) {
             INFO(family << " " << key);
@@ -308,9 +307,9 @@ TEST_SUITE("models: families") {
                           "model.layers.1.self_attn.o_proj.bias"),
                   "lacks model.layers.1.self_attn.v_proj.bias"));
         CHECK(has(config_with("llama", "num_hidden_layers", 1),
-                  "'model.layers.1.input_layernorm.weight' is no tensor of a llama"));
+                  "'model.layers.1.input_layernorm.weight' is not a tensor of a llama"));
         CHECK(has(config_with("llama-with-biases", "attention_bias", false),
-                  "'model.layers.0.self_attn.k_proj.bias' is no tensor"));
+                  "'model.layers.0.self_attn.k_proj.bias' is not a tensor"));
         CHECK(
             has(config_with("llama-with-biases", "mlp_bias", false), "mlp.down_proj.bias' is no"));
         CHECK(has(config_with("gpt_neox", "attention_bias", false), "attention.dense.bias' is no"));

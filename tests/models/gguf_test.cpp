@@ -73,7 +73,7 @@ TEST_SUITE("models: gguf") {
         }
         CHECK(names_in_gguf(
             refusal<Error>([] { read_tensor((gguf_blocks / "blocks.gguf").string() + ":Q2_K"); }),
-            "holds Q2_K, which is not read here: run llama-quantize"));
+            "holds Q2_K, which is not supported: run llama-quantize"));
     }
     TEST_CASE("rows are read alone, and a number tells its block") {
         const InputFile file((gguf_blocks / "blocks.gguf").string());
@@ -171,7 +171,7 @@ TEST_SUITE("models: gguf") {
                             "lacks blk.1.ffn_up.weight"));
         CHECK(names_in_gguf(
             refusal_of_gguf("qwen2", std::string("GGUF\2\0", 6), std::string("GGUF\1\0", 6)),
-            "GGUF of version 1"));
+            "GGUF version 1"));
         CHECK(names_in_gguf(refusal_of_gguf("qwen2", std::string("GGUF\2\0\0\0", 8),
                                             std::string("GGUF\0\0\0\3", 8)),
                             "greatest byte first"));

@@ -76,12 +76,12 @@ TEST_SUITE("backward: loss of a model") {
         CHECK(tried > 4);
     }
 
-    TEST_CASE("a model that says no next word has no such loss") {
+    TEST_CASE("a model that predicts no next word has no such loss") {
         const Model bert =
             attn::models::open_model(ATTN_SOURCE_DIR "/tests/models/fixtures/bert", "");
         const Array<double> rows = Array<double>::filled({2, bert.architecture.embed_dim}, 1);
         CHECK(refusal<attn::ConfigError>([&] {
                   cross_entropy(bert, 0, 1, rows, rows);
-              }).find("says no next word") != std::string::npos);
+              }).find("predicts no next word") != std::string::npos);
     }
 }

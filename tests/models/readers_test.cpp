@@ -56,13 +56,13 @@ TEST_SUITE("models: readers") {
     TEST_CASE("sizes that lie are one line that says which") {
         CHECK(refusal_with(0, 0).find("m.bin: embed_dim cannot be 0") == 0);
         CHECK(refusal_with(1, -5).find("m.bin: mlp_dim cannot be -5") == 0);
-        CHECK(refusal_with(2, 6).find("m.bin: has 1056540 bytes where its sizes ask for") == 0);
+        CHECK(refusal_with(2, 6).find("m.bin: has 1056540 bytes, but its sizes need") == 0);
         CHECK(refusal_with(2, 2'000'000).find("m.bin: is too short for the sizes") == 0);
         CHECK(refusal_with(3, 7).find("m.bin: 7 heads do not share 64 features") == 0);
         CHECK(refusal_with(4, 3).find("m.bin: 3 key/value heads do not divide 8 heads") == 0);
         CHECK(refusal_with(5, 511).find("m.bin: has 1056540 bytes") == 0);
         CHECK(refusal_with(6, 2147483647).find("m.bin: the longest sequence cannot be") == 0);
-        CHECK(refusal_with(0, 0x616b3432).find("m.bin: is of a later version") == 0);
+        CHECK(refusal_with(0, 0x616b3432).find("m.bin: is from a later version") == 0);
         const std::string bytes = file_text("stories260K.bin");
         for (const std::size_t size : {0UL, 27UL, 28UL, 1000UL, bytes.size() - 1}) {
             const std::string cut = bytes.substr(0, size);
@@ -93,7 +93,7 @@ TEST_SUITE("models: readers") {
         };
         CHECK(refusal(bytes, 512).empty());
         CHECK(refusal(bytes, 511).find("t.bin: goes on after token 511") == 0);
-        CHECK(refusal(bytes, 513).find("t.bin: token 512 lies beyond the end") == 0);
+        CHECK(refusal(bytes, 513).find("t.bin: token 512 is beyond the end") == 0);
         CHECK(refusal(bytes.substr(0, 300), 512).find("t.bin: token ") == 0);
         std::string lying = bytes;
         lying[8] = lying[9] = lying[10] = '\x7f';
@@ -102,7 +102,7 @@ TEST_SUITE("models: readers") {
     TEST_CASE("JSON that is no model is one line") {
         const std::string path = ATTN_SOURCE_DIR "/tests/models/fixtures/gpt2/expected.json";
         CHECK_THROWS_WITH_AS(open_model(path),
-                             (path + ": is JSON and no model: give the folder of config.json and "
+                             (path + ": is JSON, not a model: give the folder of config.json and "
                                      "its .safetensors files")
                                  .c_str(),
                              InputError);

@@ -43,7 +43,7 @@ std::vector<double> differences(const Parameters<double>& parameters, const Arra
 Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& ids,
                            const std::vector<Without>& without,
                            const std::vector<Branch>& branches) {
-    refuse_unless(!ids.empty(), "there is no token to go on from: give one");
+    refuse_unless(!ids.empty(), "there is no token to continue from: give one");
     constexpr std::size_t tokens_at_once = 256;
     const auto parameters = parameters_of<double>(model, Hold::nothing);
     const std::size_t layers = parameters->layers();

@@ -72,7 +72,7 @@ std::vector<double> of_head(const Array<double>& w_output, const std::vector<dou
     return sum;
 }
 
-constexpr auto no_token = "there is no token to go on from: give one";
+constexpr auto no_token = "there is no token to continue from: give one";
 
 Array<double> as_rows(const std::vector<double>& row) {
     Array<double> rows = empty_array<double>({1, row.size()});
@@ -85,7 +85,7 @@ Array<double> as_rows(const std::vector<double>& row) {
 void require_next_token(const Model& model) {
     if (model.architecture.causal && !model.architecture.norm_after_sum) return;
     throw ConfigError(model.label + " is a " + model.architecture.family +
-                      ", which fills gaps and does not say what comes next: ask for a walk or "
+                      ", which fills gaps and does not predict the next word: use a walk or "
                       "heads");
 }
 

@@ -49,9 +49,9 @@ struct OtherFile {
 constexpr OtherFile other_files[]{
     {"version https://git-lfs"sv, "", "", "a git-lfs pointer, not the file itself",
      "run cd '{folder}' && git lfs pull"},
-    {"<!"sv, "", "", "an HTML page, which came in the place of the file", "run {download}"},
-    {"<html"sv, "", "", "an HTML page, which came in the place of the file", "run {download}"},
-    {"GGUF"sv, "", "", "a GGUF file, which is a model by itself", "give it, '{file}'"},
+    {"<!"sv, "", "", "an HTML page, downloaded instead of the file", "run {download}"},
+    {"<html"sv, "", "", "an HTML page, downloaded instead of the file", "run {download}"},
+    {"GGUF"sv, "", "", "a GGUF file, which is a complete model", "give it, '{file}'"},
     {"lmgg"sv, "", "", "a GGML file, older than GGUF", as_safetensors},
     {"fmgg"sv, "", "", "a GGMF file, older than GGUF", as_safetensors},
     {"tjgg"sv, "", "", "a GGJT file, older than GGUF", as_safetensors},
@@ -73,7 +73,7 @@ constexpr OtherFile other_files[]{
     {"", "*.msgpack", "", "a file of Flax, which is not read as a model", from_flax},
     {"", "*.ckpt.index", "", "of a checkpoint of TensorFlow 1, which is not read as a model",
      "run transformers-cli convert for its kind of model and give the folder that it writes"},
-    {"", "*.incomplete", "", "a download that did not end", "run {download}"},
+    {"", "*.incomplete", "", "an unfinished download", "run {download}"},
     {"", "adapter_config.json", "", "of an adapter (LoRA) alone, without its model",
      "run python3 -c \"from peft import AutoPeftModelForCausalLM as M; "
      "M.from_pretrained('{folder}').merge_and_unload().save_pretrained('OUT')\" and give OUT"},
@@ -165,7 +165,7 @@ fs::path snapshot_in(const fs::path& folder) {
     }
     if (all.size() == 1) return snapshots / all[0];
     throw InputError(file_label(snapshots.string()) +
-                     (all.empty() ? ": holds no snapshot: run " + download_command(folder)
+                     (all.empty() ? ": contains no snapshot: run " + download_command(folder)
                                   : ": holds " + joined(all) + ", and refs/main names none of " +
                                         "them: give one, such as '" +
                                         visible((snapshots / all[0]).string()) + "'"));
@@ -255,7 +255,7 @@ std::string what_lies_there(const fs::path& place, bool is_beside) {
                visible(name_in_cache(all[0]));
     }
     if (const auto all = names_in(place, is_model); !all.empty() && !is_one) {
-        return label + ": holds models in its folders: give one, such as '" +
+        return label + ": contains models in its folders: give one, such as '" +
                visible((place / all.back()).string()) + "'";
     }
     if (!is_one && fs::exists(place.parent_path() / "config.json", ignored)) {

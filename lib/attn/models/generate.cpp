@@ -24,7 +24,7 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
                              std::to_string(runtime.tokens() - 1) +
                              (runtime.is_mistaken()
                                   ? " are nan with this mistake: choose another"
-                                  : " are nan: its weights hold nan or inf, or are too large: "
+                                  : " are nan: its weights contain nan or inf, or are too large: "
                                     "check the file"));
         }
         std::vector<Candidate> all =

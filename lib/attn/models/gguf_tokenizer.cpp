@@ -93,7 +93,9 @@ Tokens tokens_in(const Json& metadata, const std::string& label) {
     Tokens tokens;
     for (std::size_t id = 0; id < list.size(); ++id) {
         if (!list[id].is_string()) {
-            throw InputError(label + ": tokenizer.ggml.tokens holds what is no text: make it anew");
+            throw InputError(
+                label +
+                ": tokenizer.ggml.tokens contains something other than text: create it again");
         }
         const std::string piece = list[id];
         const bool typed = id < types.size() && types[id].is_number_integer();
@@ -151,7 +153,7 @@ Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
         if (scores.size() < tokens.pieces.size()) {
             throw InputError(label + ": tokenizer.ggml.scores are " +
                              std::to_string(scores.size()) + " for " +
-                             std::to_string(tokens.pieces.size()) + " tokens: make it anew");
+                             std::to_string(tokens.pieces.size()) + " tokens: create it again");
         }
         model["merges"] = merges_by_score(tokens.pieces, tokens.kinds, scores);
         model["byte_fallback"] = model["fuse_unk"] = true;

@@ -28,7 +28,7 @@ bool is_listed_local(const Config& config, std::size_t n) {
     for (const Json& each : *types) {
         const bool known = each.is_array() && each.size() == 2 && each[0].is_array() &&
                            each[1].is_number_unsigned() && each[1] < 1000U;
-        if (!known) config.refuse("attention_types is no list of words and how often they come");
+        if (!known) config.refuse("attention_types is not a list of words with counts");
         for (std::size_t times = each[1]; times > 0; --times) {
             for (const Json& word : each[0]) local.push_back(word == "local");
         }
@@ -45,7 +45,7 @@ bool rests(const Config& config, std::size_t n) {
     }
     const Json turns = layers->is_array() && n < layers->size() ? (*layers)[n] : Json();
     if (turns != 0 && turns != 1) {
-        config.refuse("no_rope_layers does not say 1 or 0 of layer " + std::to_string(n));
+        config.refuse("no_rope_layers has neither 1 nor 0 for layer " + std::to_string(n));
     }
     return turns == 0;
 }
@@ -75,11 +75,12 @@ bool slides(const Config& config, const Family& family, std::size_t window, std:
                              " is sliding_attention or full_attention");
         }
         if (!family.is("reads_layer_types") && said != slides) {
-            config.not_known("layer_types contradicts what such a model does in its attention");
+            config.not_known("layer_types contradicts the attention of such a model");
         }
         slides = said;
     }
-    if (slides && window == 0) config.refuse("a layer slides, and there is no sliding_window");
+    if (slides && window == 0)
+        config.refuse("a layer has a sliding window, but sliding_window is missing");
     return slides;
 }
 
@@ -98,7 +99,7 @@ Config rope_in(const Config& config, const Family& family, const char* kind) {
     const Config older = config.part("rope_scaling");
     const Config newer = config.part("rope_parameters");
     if (!older.empty() && !newer.empty() && !(older == newer)) {
-        config.refuse("rope_scaling and rope_parameters are both there, and differ");
+        config.refuse("rope_scaling and rope_parameters are both given, and differ");
     }
     const bool by_kind = newer.find({"full_attention", "sliding_attention"}) != nullptr;
     const bool local = family.is("rope_by_kind") && std::string_view(kind) == "sliding_attention";
@@ -119,7 +120,7 @@ double agreed(const Config& config, const Config& rope, const char* key,
     const double outer = config.number(beside, usual);
     const double inner = rope.number({key}, outer);
     if (inner != outer && config.find(beside) != nullptr) {
-        config.refuse(std::string(*beside.begin()) + " stands twice, with two values");
+        config.refuse(std::string(*beside.begin()) + " is given twice, with different values");
     }
     return inner;
 }
@@ -201,7 +202,7 @@ LayerKind rotation_in(const Config& config, const Family& family, const char* ki
                          : static_cast<std::size_t>(static_cast<double>(made.head_dim) * partial);
     if (dim < 2 || dim > made.head_dim || !(theta > 0) || dim % 2 != 0 ||
         (!family.is("part_rotates") && partial != 1)) {
-        config.refuse("rope_theta or partial_rotary_factor cannot be");
+        config.refuse("rope_theta or partial_rotary_factor is impossible");
     }
     const std::optional<RopeScaling> scaling = scaling_in(config, rope);
     if (rope.word({"rope_type", "type"}, "") == "dynamic") {
@@ -292,7 +293,7 @@ Architecture architecture_of(const Config& said, const Family& family) {
         made.shares_of_chosen = config.flag("norm_topk_prob", true);
         if (family.is("clamps_experts")) made.experts_limit = config.above_zero("swiglu_limit", 7);
         if (made.experts_per_token > made.experts) {
-            config.refuse("num_experts_per_tok asks for more than num_local_experts");
+            config.refuse("num_experts_per_tok is larger than num_local_experts");
         }
     }
     made.activation = activation_in(config, family);
@@ -325,7 +326,7 @@ Architecture architecture_of(const Config& said, const Family& family) {
     if (begin != nullptr && begin->is_number_integer()) made.begin_id = begin->get<std::int64_t>();
     if (const Json* end = config.find({"eos_token_id"})) {
         for (const Json& id : end->is_array() ? *end : Json::array({*end})) {
-            if (!id.is_number_integer()) config.refuse("eos_token_id is no token's id");
+            if (!id.is_number_integer()) config.refuse("eos_token_id is not a token id");
             made.end_ids.push_back(id.get<std::int64_t>());
         }
     }

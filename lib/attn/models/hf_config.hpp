@@ -62,7 +62,8 @@ public:
         for (const char* key : keys) {
             const nlohmann::json* other = find({key});
             if (other == nullptr || *other == *value) continue;
-            refuse(named(keys) + " and " + key + " are two spellings of one thing with two values");
+            refuse(named(keys) + " and " + key +
+                   " are two names of one setting with different values");
         }
         return value;
     }
@@ -74,7 +75,7 @@ public:
         if (value == nullptr) refuse("lacks " + key);
         if (!value->is_number_unsigned() || value->get<std::uint64_t>() < 1 ||
             value->get<std::uint64_t>() > most) {
-            refuse(key + " is no size: " +
+            refuse(key + " is not a size: " +
                    shown(value->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
         }
         return value->get<std::size_t>();
@@ -84,7 +85,7 @@ public:
         if (value == nullptr && usual) return *usual;
         if (value == nullptr) refuse("lacks " + named(keys));
         if (!value->is_number() || !std::isfinite(value->get<double>())) {
-            refuse(named(keys) + " is no number");
+            refuse(named(keys) + " is not a number");
         }
         return value->get<double>();
     }
@@ -103,16 +104,16 @@ public:
     std::string word(std::initializer_list<const char*> keys, const std::string& usual) const {
         const nlohmann::json* value = agreed(keys);
         if (value == nullptr) return usual;
-        if (!value->is_string()) refuse(named(keys) + " is no word");
+        if (!value->is_string()) refuse(named(keys) + " is not a string");
         return value->get<std::string>();
     }
     std::vector<double> numbers(const char* key) const {
         const nlohmann::json* value = find({key});
-        if (value == nullptr || !value->is_array()) refuse(std::string(key) + " is no list");
+        if (value == nullptr || !value->is_array()) refuse(std::string(key) + " is not a list");
         std::vector<double> all;
         for (const nlohmann::json& each : *value) {
             if (!each.is_number() || !(each.get<double>() > 0)) {
-                refuse(std::string(key) + " holds what is no number above 0");
+                refuse(std::string(key) + " contains something other than numbers above 0");
             }
             all.push_back(each.get<double>());
         }
@@ -120,7 +121,7 @@ public:
     }
     Config part(const char* key) const {
         const nlohmann::json* value = find({key});
-        if (value != nullptr && !value->is_object()) refuse(std::string(key) + " is no object");
+        if (value != nullptr && !value->is_object()) refuse(std::string(key) + " is not an object");
         return with(value != nullptr ? *value : nlohmann::json::object());
     }
     bool operator==(const Config& other) const { return json_ == other.json_; }

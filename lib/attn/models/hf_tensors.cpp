@@ -270,7 +270,7 @@ public:
         }
         const std::string unread = arrays_.unread();
         if (unread.empty()) return;
-        throw InputError(model_.label + ": '" + visible(unread) + "' is no tensor of a " +
+        throw InputError(model_.label + ": '" + visible(unread) + "' is not a tensor of a " +
                          a_.family +
                          " with this configuration, and would change the numbers: "
                          "check the configuration");

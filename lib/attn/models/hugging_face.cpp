@@ -36,7 +36,7 @@ Json json_in(const fs::path& path) {
     const std::shared_ptr<InputFile> file = file_in(path, most);
     Json json = parse_json(file->all(), file->label());
     if (json.is_object()) return json;
-    throw InputError(file->label() + ": is no JSON object: save it anew");
+    throw InputError(file->label() + ": is not a JSON object: save it again");
 }
 
 /// Refuses a folder: says what lies in the place of the model, or else what it lacks.
@@ -68,21 +68,21 @@ Shards shards_of_index(const fs::path& index) {
     const Json json = json_in(index);
     const auto map = json.find("weight_map");
     if (map == json.end() || !map->is_object()) {
-        throw InputError(file_label(index.string()) + ": has no 'weight_map': save it anew");
+        throw InputError(file_label(index.string()) + ": has no 'weight_map': save it again");
     }
     Shards shards;
     for (const auto& [tensor, name] : map->items()) {
         // A shard lies beside its index, nowhere else.
         if (!name.is_string() || fs::path(name.get<std::string>()).has_parent_path()) {
             throw InputError(file_label(index.string()) +
-                             ": 'weight_map' names what is no file beside it: save it anew");
+                             ": 'weight_map' names a file that is not next to it: save it again");
         }
         const fs::path file = index.parent_path() / name.get<std::string>();
         shards.files.insert(shards.file_of[tensor] = file.string());
         std::error_code ignored;
         if (fs::exists(file, ignored)) continue;
         throw InputError(file_label(file.string()) +
-                         ": is a shard that the index names, and is "
+                         ": is a shard that the index names, but is "
                          "not there: run " +
                          download_command(index.parent_path()));
     }
@@ -169,7 +169,7 @@ std::string gpt2_tokenizer(const fs::path& folder) {
         if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
         if (std::ranges::count(line, ' ') != 1) {
             throw InputError(file->label() + ": line " + std::to_string(number) +
-                             " is no pair of pieces: give the merges.txt of the model");
+                             " is not a pair of pieces: give the merges.txt of the model");
         }
         merges.push_back(line);
     }
@@ -295,7 +295,7 @@ Model open_hugging_face(const fs::path& place, const std::string& named_tokenize
     const std::vector<StoredArray> arrays = arrays_of(shards);
     if (std::ranges::count(arrays, "tok_embeddings.weight", &StoredArray::name) > 0) {
         throw InputError(model.label +
-                         ": names its tensors as Meta's and Mistral's own programs do: get the "
+                         ": names its tensors like Meta's and Mistral's own programs: get the "
                          "files of transformers, " +
                          download_command(folder));
     }

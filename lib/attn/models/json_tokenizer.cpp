@@ -85,8 +85,8 @@ public:
         all.insert(all.end(), last.begin(), last.end());
         for (const std::int64_t id : all) {
             if (static_cast<std::size_t>(id) < pieces.size()) continue;
-            throw InputError("the text holds token " + std::to_string(id) +
-                             " of tokenizer.json, and the model has " +
+            throw InputError("the text contains token " + std::to_string(id) +
+                             " of tokenizer.json, but the model has " +
                              std::to_string(pieces.size()) + ": leave it out");
         }
         return all;
@@ -275,7 +275,7 @@ private:
         const bool is_id = id.is_number_unsigned() && id.get<std::uint64_t>() < most;
         const bool has = is_id && id.get<std::uint64_t>() < made_->pieces.size();
         if (!is_id || (!has && !is_added)) {
-            refuse("the id of " + shown(piece) + " is none of the model's " +
+            refuse("the id of " + shown(piece) + " is not one of the model's " +
                    std::to_string(made_->pieces.size()) + " tokens");
         }
         if (has) made_->pieces[id.get<std::size_t>()] = piece;
@@ -297,7 +297,7 @@ private:
         for (const Json& token : added.is_array() ? added : Json::array()) {
             if (!token.is_object() || !token.contains("content") || !token.contains("id") ||
                 !token["content"].is_string() || token["content"] == "") {
-                refuse("'added_tokens' holds what is no token");
+                refuse("'added_tokens' has entries that are not tokens");
             }
             take(token["content"], token["id"], true);
             const auto says = [&token](const char* key) { return flag_in(token, key, false); };
@@ -339,7 +339,7 @@ private:
         for (const Json& merge : merges.is_array() ? merges : Json::array()) {
             const bool pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
                               merge[1].is_string();
-            if (!pair && !merge.is_string()) refuse("'merges' holds what is no pair of pieces");
+            if (!pair && !merge.is_string()) refuse("'merges' has entries that are not pairs");
             const std::string both =
                 pair ? merge[0].get<std::string>() + " " + merge[1].get<std::string>()
                      : merge.get<std::string>();

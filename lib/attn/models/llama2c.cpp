@@ -34,7 +34,7 @@ Architecture read_sizes(const InputFile& file, bool& has_vocabulary) {
     constexpr std::int64_t most = 1 << 24;
     const std::string header = file.text(0, header_size);
     if (header.size() < header_size) refuse(file, "is too short for the sizes of a model");
-    if (header.starts_with(later_version)) refuse(file, "is of a later version of llama2.c");
+    if (header.starts_with(later_version)) refuse(file, "is from a later version of llama2.c");
     Architecture made;
     for (std::size_t i = 0; i < std::size(sizes); ++i) {
         const auto& [name, of] = sizes[i];
@@ -132,7 +132,7 @@ Model read_llama2c(std::shared_ptr<const InputFile> file) {
     layout.skip(a.most_tokens * a.head_dim);  // cos and sin of the angles, which follow from theta
     if (has_vocabulary) layout.add("w_vocab", "w_vocab");
     if (layout.end() != file->size()) {
-        refuse(*file, "has " + std::to_string(file->size()) + " bytes where its sizes ask for " +
+        refuse(*file, "has " + std::to_string(file->size()) + " bytes, but its sizes need " +
                           std::to_string(layout.end()));
     }
     return model;

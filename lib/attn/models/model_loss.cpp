@@ -185,9 +185,9 @@ ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int6
     const models::Architecture& a = model.architecture;
     model.check_ids({id});
     if (!a.causal || a.experts > 0) {
-        throw ConfigError(model.label + (a.causal ? " has a mixture of experts, through which the "
-                                                    "way back does not go"
-                                                  : " says no next word: its loss is another"));
+        throw ConfigError(model.label + (a.causal ? " has a mixture of experts, which cannot be "
+                                                    "backpropagated through"
+                                                  : " predicts no next word: it has another loss"));
     }
     const Shape shape{x.dimension() == 2 ? x.shape(0) : 0, static_cast<std::size_t>(a.embed_dim)};
     if (layer >= a.layers.size() || shape[0] == 0 || x.shape() != shape ||

@@ -71,8 +71,7 @@ const std::vector<ModelMistake>& model_mistakes() {
         {"window=8", nullptr, "Each query sees 8 keys only", narrow<8>},
         {"window=16", nullptr, "Each query sees 16 keys only", narrow<16>},
         {"window=32", nullptr, "Each query sees 32 keys only", narrow<32>},
-        {"softmax-off-by-one", nullptr, "1 is added to the sum that softmax divides by",
-         add_one_to_sums}};
+        {"softmax-off-by-one", nullptr, "1 is added to the divisor of softmax", add_one_to_sums}};
     return all;
 }
 

@@ -50,7 +50,7 @@ std::vector<NamedTensor> pick_layer(const std::vector<StoredArray>& arrays,
             if (found != nullptr) {
                 throw InputError(label + ": both " + shown(found->name) + " and " +
                                  shown(each.name) + " would be " + ours +
-                                 ": save one of the two models by itself");
+                                 ": save one of the two models alone");
             }
             found = &each;
         }

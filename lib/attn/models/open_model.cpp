@@ -83,7 +83,7 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
     const std::size_t first = beginning.find_first_not_of(" \t\r\n");
     if (first != beginning.npos && beginning[first] == '{') {
         throw InputError(file->label() +
-                         ": is JSON and no model: give the folder of config.json and its "
+                         ": is JSON, not a model: give the folder of config.json and its "
                          ".safetensors files");
     }
     Model model = read_llama2c(std::move(file));

@@ -218,7 +218,8 @@ Array<Real> Runtime<Real>::logits(const Array<Real>& x) const {
 
 template <class Real>
 Array<Real> Runtime<Real>::last_logits(const Array<Real>& x) const {
-    refuse_unless(x.dimension() == 2 && x.size() > 0, "there is no token to go on from: give one");
+    refuse_unless(x.dimension() == 2 && x.size() > 0,
+                  "there is no token to continue from: give one");
     Array<Real> last = empty_array<Real>({1, x.shape(1)});
     std::copy_n(x.end() - x.shape(1), x.shape(1), last.data());
     return logits(last);

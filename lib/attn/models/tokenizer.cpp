@@ -219,12 +219,12 @@ std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
     };
     while (pieces.size() < vocab_size) {
         const std::string head = file.text(place, 8);
-        if (head.size() < 8) refuse("lies beyond the end of the file");
+        if (head.size() < 8) refuse("is beyond the end of the file");
         const auto score = static_cast<std::uint32_t>(little_endian(head, 4));
         const std::uint64_t bytes = little_endian(std::string_view(head).substr(4), 4);
         if (bytes == 0 || bytes > 1024) refuse("has " + std::to_string(bytes) + " bytes");
         const std::string text = file.text(place + 8, bytes);
-        if (text.size() < bytes) refuse("lies beyond the end of the file");
+        if (text.size() < bytes) refuse("is beyond the end of the file");
         pieces.push_back({text, std::bit_cast<float>(score)});
         place += 8 + bytes;
     }

@@ -331,7 +331,7 @@ TEST_SUITE("attention files") {
                 .starts_with(
                     "mine.attn:2: there is no word 'stp' in attention files; did you mean step?"));
         CHECK(refusal(a + "note b\n").starts_with("mine.attn:2: note is not said here"));
-        CHECK(refusal(a + "step b[q] = \n").starts_with("mine.attn:2: here must stand"));
+        CHECK(refusal(a + "step b[q] = \n").starts_with("mine.attn:2: expected"));
         CHECK(refusal(a + use + "c[q] + 0\nstep c[q] = 1\n").starts_with("mine.attn:2: "));
         CHECK(refusal(a + "step b[o] = 1\n" + use + "b[0]\n")
                   .starts_with("mine.attn:2: how far o goes is not known"));

@@ -513,12 +513,12 @@ TEST_SUITE("rules") {
         refused("key[k + 1, 0]", "there is no key 3 in key", 0);
         refused("key[k * 0.5, 0]", "an index must be a whole number", 8);
         refused("1 + (k > q)", "a number, not a truth", 7);
-        refused("if k then 1 else 2", "must stand a truth", 3);
+        refused("if k then 1 else 2", "expected a truth value", 3);
         refused("sum i: 1", "how far i goes is not known", 0);
         refused("sum q: 1", "the index q is taken", 0);
         refused("exp(1, 2)", "exp takes one number, not 2", 0);
         refused("lgo(1)", "there is no function 'lgo'", 0);
-        refused("1 +", "must stand a number, a name or a bracket, not the end", 3);
+        refused("1 +", "expected a number, a name or a bracket, not the end", 3);
         refused("1 ; 2", "no rule holds ';'", 2);
         refused("(1", "a closing bracket", 2);
         refused("1 2", "the expression ends before '2'", 2);

@@ -35,9 +35,9 @@ TEST_SUITE("notes: blocks") {
     TEST_CASE("the note on the correction names the first factor below 1") {
         const std::string note =
             note_of(blocks_config(), {{"correction", by_block({{0, 1, 1}, {0, 0.25, 0.5}})}});
-        CHECK_SAYS(note, "What position 1 has gathered is multiplied by 0.2500 in block 1.");
+        CHECK_SAYS(note, "The sums of position 1 so far are multiplied by 0.2500 in block 1.");
         CHECK_SILENT(note_of(blocks_config(), {{"correction", by_block({{0, 1, 1}, {0, 1, 1}})}}),
-                     "has gathered");
+                     "so far are multiplied");
     }
 
     TEST_CASE(
@@ -78,7 +78,8 @@ TEST_SUITE("notes: blocks") {
                 corrects = corrects || (correction.at(cell) > 0 && correction.at(cell) < 1);
             }
             CHECK(corrects == rises);
-            CHECK(says(note_of_step("correction", plan, ledger), "has gathered") == corrects);
+            CHECK(says(note_of_step("correction", plan, ledger), "so far are multiplied") ==
+                  corrects);
         }
     }
 }

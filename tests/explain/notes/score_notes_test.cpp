@@ -101,7 +101,7 @@ TEST_SUITE("notes: scores") {
             scaled_note({ScaleChoice::By::number, 0}, nine, Array<double>::filled({3, 3}, 0)),
             "All become equal, so no key stands out.");
         CHECK_SAYS(scaled_note({ScaleChoice::By::number, -1}, nine, minus_nine),
-                   "That turns their order round.");
+                   "That reverses their order.");
     }
 
     TEST_CASE("a scale that these numbers do not bear out is not claimed") {
@@ -204,6 +204,6 @@ TEST_SUITE("notes: masked scores") {
                    "computes 0/0 = nan.");
         config.empty_row = EmptyRow::zero;
         CHECK_SAYS(note_of(config, {{"mask", mask}, {"masked_scores", masked}}),
-                   "as asked, the weights of such a row will be 0.");
+                   "the weights of such a row will be 0, as set.");
     }
 }

@@ -89,7 +89,7 @@ TEST_SUITE("notes: weights") {
             note_of(words_config(), {{"masked_scores", scores}, {"weights", weights}});
         CHECK_SAYS(note, "'red' sees only itself, so that weight is 1.");
         CHECK_SAYS(note,
-                   "Where there is a choice, the largest weight is 0.7500: 'green' attends "
+                   "Among queries with a choice, the largest weight is 0.7500: 'green' attends "
                    "most to itself (an even share would be 0.5000).");
         const Tensor alone =
             matrix({{3, -infinity, -infinity}, {1, -infinity, -infinity}, {1, 2, 3}});
@@ -106,7 +106,7 @@ TEST_SUITE("notes: weights") {
         const Tensor zero = matrix({{0, 0, 0}, {0.2, 0.3, 0.5}, {0.2, 0.3, 0.5}});
         const std::string note =
             note_of(words_config(), {{"masked_scores", scores}, {"weights", zero}});
-        CHECK_SAYS(note, "'red' sees no key: as asked, such a row is 0.");
+        CHECK_SAYS(note, "'red' sees no key: such a row is 0, as set.");
         CHECK_SAYS(note,
                    "Each row that sees a key sums to 1: it shows how a query divides its attention "
                    "among the keys.");
@@ -117,7 +117,8 @@ TEST_SUITE("notes: weights") {
         const Tensor weights = matrix({{0.2, 0.3, 0.5}, {NAN, NAN, NAN}, {0.2, 0.3, 0.5}});
         const std::string note =
             note_of(words_config(), {{"scores", scores}, {"weights", weights}});
-        CHECK_SAYS(note, "The weights of 'green' are nan, as a score there is nan or infinite.");
+        CHECK_SAYS(note,
+                   "The weights of 'green' are nan, because a score there is nan or infinite.");
         CHECK_SILENT(note, "no key");
     }
 
@@ -227,7 +228,7 @@ TEST_SUITE("notes: weights") {
     TEST_CASE("the parts of softmax say what is hidden and what is nan") {
         const Tensor row_max({"query"}, Array<double>{1.0, -infinity});
         CHECK_SAYS(note_of(words_config({{1, 2}}), {{"row_max", row_max}}),
-                   "It is -inf where every cell is hidden.");
+                   "It is -inf if every cell is hidden.");
         const Tensor finite({"query"}, Array<double>{1.0, 2.0});
         CHECK_SILENT(note_of(words_config({{1, 2}}), {{"row_max", finite}}), "-inf");
         WalkConfig causal = words_config({{1, 2}});

@@ -106,7 +106,7 @@ TEST_SUITE("json") {
         CHECK(tensors[0].name == "data");
         CHECK(notes == std::vector<std::string>{
                            "t: left out 'columns': 'a' is not a number",
-                           "t: left out 'meta': an object stands where a number is expected"});
+                           "t: left out 'meta': there is an object where a number is expected"});
         CHECK(TensorFile(R"({"bad": [[1], [2, 3]], "x": [1]})", "t").read("x").tensor.at(0) == 1.0);
     }
 
@@ -117,8 +117,7 @@ TEST_SUITE("json") {
         CHECK(refusal_of("{\"a\": [1, 2]\n,3]}", "t") ==
               "t: this is not JSON at line 2, column 2: correct it there (nan and inf are written "
               "\"nan\" and \"inf\")");
-        CHECK(refusal_of("[1, true]", "t") ==
-              "t: true or false stands among numbers: write 1 or 0");
+        CHECK(refusal_of("[1, true]", "t") == "t: true or false is among numbers: write 1 or 0");
         for (const char* text :
              {"[1, [2]]", "[[1], 2]", "[\"1\"]", "[\"one\"]", "[{}]", "[1e999]",
               "{\"a\": {\"b\": 1}}", "{\"a\": 1, \"a\": 2}", "[[], [1]]", "[\"\xFF\"]", "[1] 2"}) {

@@ -59,7 +59,8 @@ TEST_SUITE("long table") {
     TEST_CASE("it is refused with the formats that are read") {
         for (const char* text : {"step,query,value\na,1,4\n", "step,value,key_token\n"}) {
             CHECK(refusal_of(text, "t.csv") ==
-                  "t.csv: is a table of one number a line, which is written for other programs and "
+                  "t.csv: is a table with one number per line, which is written for other programs "
+                  "and "
                   "not read here: give the walk as .npz or .json");
         }
     }

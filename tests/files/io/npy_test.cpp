@@ -145,7 +145,7 @@ TEST_SUITE("npy") {
         CHECK(refusal([&] { read_tensor(path); }) ==
               path +
                   ": the type '<c16' is not supported at offset 20: convert it with "
-                  ".astype('float32') and save it anew");
+                  ".astype('float32') and save it again");
         const auto reason = [](const std::string& name) {
             return refusal([&] { read_tensor(fixture(name)); });
         };
@@ -160,10 +160,10 @@ TEST_SUITE("npy") {
         const std::string eight(8, '\0');
         CHECK(refusal_of(npy_bytes(header_of("'<f4'", "(3,)"), eight), "a.npy") ==
               "a.npy: shape (3,) needs 12 bytes of values, but the file ends after 8 at offset 76: "
-              "save it anew with numpy.save");
+              "save it again with numpy.save");
         CHECK(
             refusal_of(npy_bytes(header_of("'<f4'", "(1,)"), eight), "a.npy") ==
-            "a.npy: 4 bytes too many after the values at offset 72: save it anew with numpy.save");
+            "a.npy: 4 bytes too many after the values at offset 72: save it again with numpy.save");
         for (const char* shape :
              {"(4611686018427387905, 4)", "(18446744073709551615, 18446744073709551615)",
               "(0, 9223372036854775807, 9223372036854775807)", "(99999999999999999999999,)",
@@ -194,6 +194,6 @@ TEST_SUITE("npy") {
         CHECK(read_tensors_from_bytes(bytes, "a")[0].tensor.shape() == Shape{2});
         CHECK(refusal_of(npy_bytes("{'descr': '<f4', 'descr': '<f4'}", ""), "a.npy") ==
               "a.npy: the header has an unexpected key 'descr' at offset 27: "
-              "save it anew with numpy.save");
+              "save it again with numpy.save");
     }
 }

@@ -29,7 +29,7 @@ TEST_SUITE("read tensor") {
     TEST_CASE("a name for the only array of a file without names is refused") {
         const std::string path = fixture("bool.npy");
         CHECK(refusal([&] { read_tensor(path + ":x"); }) ==
-              path + ": holds one array without a name: leave out :x");
+              path + ": contains one array without a name: leave out :x");
     }
 
     TEST_CASE("the only array of a file without names can be given one") {
@@ -46,7 +46,7 @@ TEST_SUITE("read tensor") {
 
     TEST_CASE("what never ends is given up") {
         CHECK(refusal([] { read_tensors("/dev/zero"); }) ==
-              "/dev/zero: more than 64 MB from what is no regular file: save it to a file first");
+              "/dev/zero: more than 64 MB from a pipe or a device: save it to a file first");
     }
 
     TEST_CASE("names of files and arrays cannot reach the terminal as escapes") {
@@ -66,7 +66,7 @@ TEST_SUITE("read tensor") {
 
     TEST_CASE("bytes that are neither a known format nor text are refused") {
         CHECK(refusal_of(std::string_view("ab\0c", 4), "x").find("offset 2") != std::string::npos);
-        CHECK(refusal_of("1,2\n", "x.npy").starts_with("x.npy: this is no .npy file"));
+        CHECK(refusal_of("1,2\n", "x.npy").starts_with("x.npy: this is not a .npy file"));
         CHECK(refusal_of("a\x01\x1b[31m,b\n2,c\x1b[31m\n", "x") ==
               "x: line 2, column 2: 'c\\x1b[31m' is not a number: write it as 1.5 or 1e-3");
     }

@@ -105,12 +105,12 @@ TEST_SUITE("safetensors") {
         };
         CHECK(reason(a + ',' + entry("b", "[1]", 8, 12), eight + "    ") ==
               "t: array 'b': the values should begin at 4, not 8 (a hole or an overlap): "
-              "save it anew");
+              "save it again");
         CHECK(reason(a + ',' + entry("b", "[1]", 0, 4), eight).find("overlap") !=
               std::string::npos);
         CHECK(reason(a + ',' + entry("b", "[2]", 4, 12), eight) ==
               "t: array 'b': the values end at 12, but the file has only 8 bytes of them: "
-              "save it anew");
+              "save it again");
         CHECK(reason(a, eight).find("4 bytes too many at offset ") != std::string::npos);
         CHECK(reason(entry("a", "[3]", 0, 8), eight).find("shape (3,) does not take the 8 bytes") !=
               std::string::npos);

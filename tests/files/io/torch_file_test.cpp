@@ -94,7 +94,7 @@ TEST_SUITE("torch file") {
             read_tensors(path, [&](std::string_view note) { notes.emplace_back(note); });
         CHECK(tensors.size() == 16);
         REQUIRE(notes.size() == 4);
-        CHECK(notes[0] == path + ": left out 'epoch': it is no tensor");
+        CHECK(notes[0] == path + ": left out 'epoch': it is not a tensor");
     }
 
     TEST_CASE("a lone tensor has no name, a state dictionary has those of its parameters") {
@@ -113,14 +113,14 @@ TEST_SUITE("torch file") {
         };
         CHECK(reason("module.pt") ==
               fixture("module.pt") +
-                  ": it holds more than tensors, 'torch.nn.modules.linear Linear': save a "
+                  ": it contains more than tensors, 'torch.nn.modules.linear Linear': save a "
                   "dictionary of tensors with torch.save, or all as .safetensors");
         CHECK(reason("list.pt").find("neither a tensor nor a dictionary") != std::string::npos);
         CHECK(reason("legacy.pt").find("it is a Python pickle") != std::string::npos);
         CHECK(refusal_of_pickle("\x80\x02"
                                 "cos\nsystem\n(X\x02" +
                                 std::string(3, '\0') + "lstR.")
-                  .find("it holds more than tensors, 'os system'") != std::string::npos);
+                  .find("it contains more than tensors, 'os system'") != std::string::npos);
     }
 
     TEST_CASE("pickles that lie about their storage are refused") {

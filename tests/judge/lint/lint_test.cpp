@@ -249,7 +249,7 @@ TEST_SUITE("explain: lint") {
         CHECK(line_of("beyond-training", config).empty());
         CHECK(line_of("equal-positions", config).empty());
         config.positions = {0, 1, 2, 1, 4};
-        CHECK(says(line_of("equal-positions", config), "tokens 1 and 3 both stand at position 1"));
+        CHECK(says(line_of("equal-positions", config), "tokens 1 and 3 are both at position 1"));
         config.rotary.scaling.emplace();
         config.rotary.scaling->factor = 8;
         CHECK(line_of("unseen-scaling", config).empty());

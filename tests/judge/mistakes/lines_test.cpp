@@ -250,7 +250,7 @@ TEST_SUITE("mistakes: lines") {
             return find_step(with_mistakes(step_table(), of, {id}), step).title;
         };
         CHECK(title(PositionBias::Kind::alibi, "alibi-sign", "position_bias") ==
-              "ALiBi was added instead of taken off");
+              "ALiBi was added instead of subtracted");
         CHECK(title(PositionBias::Kind::t5, "t5-cross-bias=dropped", "biased_scores") ==
               "T5's bias was left out");
         CHECK(title(PositionBias::Kind::t5, "t5-direction", "position_bias") ==

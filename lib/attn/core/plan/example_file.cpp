@@ -32,6 +32,7 @@ public:
 
     void read() {
         std::istringstream lines(file_.text);
+        lines.exceptions(std::ios::badbit);  // else a line ends early when memory runs out
         for (std::string whole; std::getline(lines, whole);) {
             ++line_;
             const std::string_view line = trimmed(without_remark(whole));

@@ -147,11 +147,11 @@ private:
     // Types.
 
     void require_number(const RuleNode& node) const {
-        if (gives_truth(node)) refuse(node.at, "here must stand a number, not a truth");
+        if (gives_truth(node)) refuse(node.at, "expected a number, not a truth value");
     }
     void require_truth(const RuleNode& node) const {
         if (gives_truth(node)) return;
-        refuse(node.at, "here must stand a truth, such as k > q, not a number");
+        refuse(node.at, "expected a truth value, such as k > q, not a number");
     }
     void require_types(const RuleNode& node, bool in_index) const {
         if (node.kind == Kind::choose) {

@@ -298,8 +298,7 @@ private:
     }
 
     [[noreturn]] void refuse_here(const std::string& wanted) const {
-        refuse(at_, "here must stand " + wanted + ", not " +
-                        (word_.empty() ? "the end" : quoted(word_)));
+        refuse(at_, "expected " + wanted + ", not " + (word_.empty() ? "the end" : quoted(word_)));
     }
 
     [[noreturn]] void refuse(std::size_t at, const std::string& message) const {

@@ -95,7 +95,11 @@ const Setting& find_setting(std::string_view name) {
                       did_you_mean(name, names_of_settings(), ""));
 }
 
-std::string setting_with(std::string_view step) { return called_here(step, names_of_settings()); }
+std::string remedy_for(std::string_view step) {
+    if (step == "scaled_scores") return "$scale none divides nothing, so see scores"_told;
+    const std::string setting = called_here(step, names_of_settings());
+    return setting.empty() ? "" : "add " + "$"_told + setting;
+}
 
 std::optional<std::string> said(const Setting& setting, const WalkConfig& config) {
     if (setting.text == nullptr) return std::nullopt;

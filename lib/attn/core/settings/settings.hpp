@@ -89,9 +89,9 @@ const std::vector<Setting>& settings();
 /// Errors  ConfigError for a name that none has.
 const Setting& find_setting(std::string_view name);
 
-/// Returns the setting that gives a walk a step that it lacks, `output-projection` or `heads 2`;
-/// empty if no setting does so by itself.
-std::string setting_with(std::string_view step);
+/// Returns what to do about a step that a walk lacks, `add --output-projection`; empty if no setting
+/// on its own makes that step.
+std::string remedy_for(std::string_view step);
 
 /// The text that sets it as it is; nothing where the configuration leaves it as it begins.
 std::optional<std::string> said(const Setting& setting, const WalkConfig& config);

@@ -20,7 +20,7 @@ struct AttentionRow {
     bool bad_score = false;  ///< nan or +inf was among the scores already
     bool even = false;       ///< two or more visible keys, all with the same weight
 
-    /// True where the query chose: several keys, one of them larger than the others.
+    /// True if the query chose: several keys, one of them larger than the others.
     bool chooses() const { return !has_nan && visible > 1 && !even && weight > 0; }
 };
 
@@ -28,7 +28,7 @@ struct AttentionRow {
 std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group,
                                          std::string_view name = "weights");
 
-/// True where the last two axes are query and key: only then rows and columns have names.
+/// True if the last two axes are query and key: only then rows and columns have names.
 bool has_rows_of_keys(const Tensor& tensor);
 /// The same, and of a size worth scanning.
 bool has_readable_rows(const Tensor& weights);
@@ -41,14 +41,14 @@ struct LargestScore {
     double before = 0, after = 0;
     std::string sentence;  ///< `The largest goes from 2.5 to 1.25.`
 
-    /// Whether that is what came out, to rounding.
+    /// True if that is what came out, to rounding.
     bool became(double expected) const;
 };
 
-/// Nothing where scores of another shape came before, or none that can be read.
+/// Nothing if scores of another shape came before, or none that can be read.
 std::optional<LargestScore> largest_score(const Subject& subject);
 
-/// The row that chooses most strongly; nothing where none does.
+/// The row that chooses most strongly; nothing if none does.
 std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows);
 
 /// The sums of the rows of all matrices, as far as they are worth scanning.
@@ -90,7 +90,7 @@ struct LetThrough {
     double largest_weight;
 };
 
-/// Of each row with a gradient, in their order; nothing where softmax went along another axis, or
+/// Of each row with a gradient, in their order; nothing if softmax went along another axis, or
 /// where the walk does not go back through it.
 std::vector<LetThrough> let_through(const Ledger& ledger);
 

@@ -10,8 +10,8 @@ std::string past_note(const Subject& subject, const Projected& part) {
     const std::string tokens = counted(subject.plan.past_len, "earlier token");
     if (part.letter() == 'v') return "The values of the same " + tokens + ".";
     return "The keys of " + tokens +
-           ", made when these were x: no later token changes them. They are kept as the "
-           "scores read them, with their positions.";
+           ", computed when these tokens were x: later tokens do not change them. They are "
+           "stored as the scores read them, positions included.";
 }
 
 std::string present_note(const Subject& subject, const Projected& part) {
@@ -26,17 +26,18 @@ std::string present_note(const Subject& subject, const Projected& part) {
                        ": the cache for the next token.";
     if (part.letter() == 'v') return note;
     const std::string first = std::to_string(plan.past_len);
-    say(note, "The queries of x stand at positions " + first + " to " +
+    say(note, "The queries of x have positions " + first + " to " +
                   std::to_string(plan.key_len - 1) + ": row 0 of the scores is position " + first +
                   ".");
     return note;
 }
 
-/// `heads 0 to 1 hold the same numbers here`; of some heads, which one the first of them is.
+/// Returns `heads 0 to 1 have the same numbers here`; of an excerpt, the key head of its first
+/// head.
 std::string same_numbers_text(const Subject& subject, const Projected& part) {
     const std::size_t times = subject.plan.queries_per_key();
     if (subject.excerpt.has_all("head")) {
-        return "heads 0 to " + std::to_string(times - 1) + " hold the same numbers here";
+        return "heads 0 to " + std::to_string(times - 1) + " have the same numbers here";
     }
     const std::size_t head = subject.excerpt.index("head", 0);
     return "head " + std::to_string(head) + " here is " + part.name + " head " +
@@ -49,11 +50,10 @@ std::string repeated_note(const Subject& subject, const Projected& part) {
     std::string note = counted(plan.kv_heads, part.name + " head") + " for " +
                        counted(plan.heads, "query head") + ": each is read by " + times + ", so " +
                        same_numbers_text(subject, part) + ". Nothing is computed.";
-    // The part of a latent that a cache keeps is told where it is made.
+    // The note of the latent itself explains what a cache keeps of it.
     if (part.letter() == 'v' || subject.has("latent")) return note;
-    say(note, "Keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
-                  std::to_string(plan.heads) + " make a cache of them " + times +
-                  " times smaller.");
+    say(note, "Caching keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
+                  std::to_string(plan.heads) + " makes the cache " + times + " times smaller.");
     return note;
 }
 

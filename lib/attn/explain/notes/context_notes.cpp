@@ -11,7 +11,7 @@
 namespace attn::notes {
 namespace {
 
-/// True where context row `query` is exactly value row `key`, in the first matrix.
+/// True if context row `query` is exactly value row `key`, in the first matrix.
 bool same_row(const Subject& subject, std::size_t query, std::size_t key) {
     const Tensor& context = subject.tensor;
     const Ledger::Entry* entry = subject.ledger.find_latest(Chain::values);
@@ -29,7 +29,7 @@ bool same_row(const Subject& subject, std::size_t query, std::size_t key) {
     return true;
 }
 
-/// True where a row of a matrix holds nan.
+/// True if a row of a matrix contains nan.
 bool row_has_nan(const Tensor& tensor, std::size_t row) {
     const Cells cells(tensor);
     const std::size_t columns = tensor.shape().back();
@@ -39,7 +39,7 @@ bool row_has_nan(const Tensor& tensor, std::size_t row) {
     return false;
 }
 
-/// The queries whose context is nan, and where it comes from.
+/// The queries whose context is nan, and the source of the nan.
 std::string nan_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
     Rows found;
     for (std::size_t q = 0; q < rows.size(); ++q) {
@@ -52,7 +52,7 @@ std::string nan_sentence(const Subject& subject, const std::vector<AttentionRow>
                 : "a value that is nan or infinite reaches it, even with weight 0.");
 }
 
-/// One query as an example: whom it takes most from, or whose value it copies.
+/// One query as an example: the key it takes most from, or the value it copies.
 std::string example(const Subject& subject, const std::vector<AttentionRow>& rows) {
     std::string note;
     const Rows single = rows_where(
@@ -79,8 +79,9 @@ std::string example(const Subject& subject, const std::vector<AttentionRow>& row
         return !row.has_nan && row.visible == 0 && row.sum == 0;
     });
     if (zero.count > 0) {
-        say(note, capitalised(named(subject, zero)) + (zero.count == 1 ? " receives" : " receive") +
-                      " 0, seeing no key.");
+        say(note, capitalised(named(subject, zero)) +
+                      (zero.count == 1 ? " receives 0: no key is visible to it."
+                                       : " receive 0: no key is visible to them."));
     }
     return note;
 }
@@ -113,7 +114,7 @@ std::string running_max_note(const Subject& subject) {
     const std::size_t blocks = subject.excerpt.length("block", subject.tensor.shape().back());
     std::string note = "The keys come in " + counted(blocks, "block") + " of up to " +
                        counted(plan.key_block(), "key") +
-                       ". Each query keeps only the largest score it has met.";
+                       ". Each query keeps only the largest score so far.";
     const auto raised = first_block_where(subject, [](double a, double b) { return b > a; });
     if (raised) {
         say(note,
@@ -126,14 +127,13 @@ std::string running_max_note(const Subject& subject) {
 
 std::string correction_note(const Subject& subject) {
     std::string note =
-        "Exponentials are measured from the maximum, so a new maximum makes the old ones smaller "
-        "by one factor. It is 1 where the maximum stays, and 0 while there is nothing to correct.";
+        "Exponentials are relative to the maximum, so a new maximum makes the old ones smaller by "
+        "one factor. It is 1 if the maximum stays, and 0 while there is nothing to correct.";
     const auto below = first_block_where(subject, [](double, double b) { return b > 0 && b < 1; });
     if (below) {
-        say(note,
-            of_first_matrix(subject, "what " + row_label(subject, below->query) +
-                                         " has gathered is multiplied by " + number(below->value) +
-                                         " in block " + std::to_string(below->block) + "."));
+        say(note, of_first_matrix(subject, "the sums of " + row_label(subject, below->query) +
+                                               " so far are multiplied by " + number(below->value) +
+                                               " in block " + std::to_string(below->block) + "."));
     }
     return note;
 }
@@ -151,15 +151,16 @@ std::string running_sum_note(const Subject& subject) {
 }
 
 std::string partial_context_note(const Subject&) {
-    return "Each block adds its values, weighted by their exponentials, to what was corrected. "
-           "Divided by running_sum after the last block, it is the context: the softmax over all "
-           "keys, though no query ever held all its scores.";
+    return "Each block adds its values, weighted by their exponentials, to the corrected sum. "
+           "Divided by running_sum after the last block, it is the context: the same as with "
+           "softmax "
+           "over all keys, although no query ever had all its scores at once.";
 }
 
 std::string blockwise_context_note(const Subject& subject) {
     std::string note =
-        "The kernel never stored the scores: a block of them at a time, in the cache, and for each "
-        "query a maximum, a sum and a context.";
+        "The kernel never stored all scores: it kept one block of them at a time, in the cache, "
+        "and for each query a maximum, a sum and a context.";
     say(note, not_finite(subject.tensor));
     return note;
 }
@@ -188,7 +189,7 @@ std::string mixing_note(const Subject& subject) {
     } else {
         say(note, mixes);
         if (!averages) {
-            say(note, "These weights do not sum to 1, so it is no average.");
+            say(note, "The weights do not sum to 1, so it is not an average.");
         }
     }
     say(note, nan_sentence(subject, rows));

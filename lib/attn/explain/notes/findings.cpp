@@ -42,7 +42,7 @@ std::vector<std::size_t> leading_indices(const Shape& shape, std::size_t group) 
     return indices;
 }
 
-/// Whether a row of the chunk is looked at.
+/// True if a row of the chunk is looked at.
 bool looks_at(const Subject& subject, const PrefillChunk& chunk) {
     const Excerpt& excerpt = subject.excerpt;
     for (std::size_t q = 0; q < excerpt.count("query", subject.plan.query_len); ++q) {
@@ -205,8 +205,8 @@ std::string not_finite(const Tensor& tensor) {
     const std::size_t all = nans + infinite;
     const std::string kind = infinite == 0 ? "nan" : nans == 0 ? "infinite" : "nan or infinite";
     return std::to_string(all) + " of its " + counted(tensor.size(), "number") +
-           (all == 1 ? " is " + kind + ": it spreads to what is computed from it."
-                     : " are " + kind + ": they spread to what is computed from them.");
+           (all == 1 ? " is " + kind + ": it spreads to every number computed from it."
+                     : " are " + kind + ": they spread to every number computed from them.");
 }
 
 std::string chunk_rows(const Subject& subject) {
@@ -247,7 +247,7 @@ std::string chunk_check(const Subject& subject) {
     const std::string chunked = "Walked through the cache in " + counted(chunks.size(), "chunk") +
                                 ", each reading the keys and values of those before it, ";
     if (apart == 0) return chunked + "every row is the same, bit for bit.";
-    return chunked + "every row is the same but for rounding (at most " + number(apart) + ").";
+    return chunked + "every row is the same except for rounding (at most " + number(apart) + ").";
 }
 
 }  // namespace attn::notes

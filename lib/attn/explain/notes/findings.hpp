@@ -47,7 +47,7 @@ std::string matrix_name(const Excerpt& excerpt, const Tensor& tensor, std::size_
 /// `In sequence 0, head 1, ` or nothing, as the start of a sentence, and in the middle of one.
 std::string in_matrix(const Subject& subject, std::size_t group = 0);
 std::string within_matrix(const Subject& subject, std::size_t group = 0);
-/// The same of the first matrix of another tensor of the subject.
+/// The same for the first matrix of another tensor of the subject.
 std::string within_matrix(const Subject& subject, const Tensor& tensor);
 /// A sentence about the first matrix, which says so where there are several.
 std::string of_first_matrix(const Subject& subject, const std::string& sentence);

@@ -12,7 +12,7 @@
 namespace attn::notes {
 namespace {
 
-/// The tokens that a note of x or ids looks at; nothing where the source has none.
+/// The tokens that a note of x or ids looks at; nothing if the source has none.
 std::optional<Tokens> tokens_of(const Start& start, const Subject& subject) {
     const Tokens* all = tokens_of(start, subject.plan);
     if (all == nullptr || all->sequences.empty()) return std::nullopt;
@@ -127,7 +127,7 @@ std::string alike_rows(const Subject& subject, const Tokens& tokens) {
                       (excerpt.length("batch", tokens.sequences.size()) > 1
                            ? " of sequence " + std::to_string(excerpt.index("batch", repeat->batch))
                            : "") +
-                      ": its rows are identical, as nothing here says where a token stands.");
+                      ": its rows are identical, because nothing here depends on the position.");
     }
     if (!tokens.pad_id) return note;
     const std::size_t length = tokens.sequences.front().size();
@@ -251,18 +251,19 @@ NoteTable input_notes() {
     };
     const auto of_positions = [](const Subject& subject) -> std::string {
         if (!x_is_embedded(subject.plan)) return position_note(subject);
-        return "Learned in training: the same row at a position, whatever token stands there.";
+        return "Learned in training: a position has the same row for every token.";
     };
     const auto of_table = [](const Subject& subject) {
         const std::size_t rows =
             subject.excerpt.length(subject.tensor.axes()[0], subject.tensor.shape()[0]);
         return "One row for each of " + counted(rows, "position") +
-               ": a longer input would have no row to take.";
+               ": a longer input would run out of rows.";
     };
     const auto of_x = [](const Subject& subject) -> std::string {
         if (!subject.plan.adds_positions()) return start_note(starts[0], subject);
-        return "Token and position, added feature by feature: equal tokens at other places are no "
-               "longer equal.";
+        return "Token and position, added feature by feature: equal tokens at different positions "
+               "are "
+               "no longer equal.";
     };
     table.push_back({"token_embedding", of_tokens});
     table.push_back({"position_table", of_table});

@@ -31,7 +31,7 @@ const Tokens* tokens_of(const Plan& plan, Side side) {
     return std::get_if<Tokens>(remembered ? &*plan.config.memory : &plan.config.input);
 }
 
-/// The word, quoted, or the id where there is no word for it.
+/// The word, quoted, or the id if there is no word for it.
 std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t position,
                        const std::string& token) {
     if (tokens != nullptr && !tokens->sequences.empty()) {

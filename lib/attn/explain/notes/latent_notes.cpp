@@ -8,10 +8,10 @@ namespace {
 
 std::string query_latent_note(const Subject& subject) {
     const Plan& plan = subject.plan;
-    return "The " + counted(plan.embed_dim, "feature") + " of each token are pressed into " +
+    return "The " + counted(plan.embed_dim, "feature") + " of each token are compressed to " +
            std::to_string(*plan.config.latent.query_rank) +
-           ", of which all heads make their queries: two small matrices in the place of a "
-           "large one.";
+           ", from which all heads make their queries: two small matrices instead of a large "
+           "one.";
 }
 
 std::string projected_latent_note(const Subject& subject) {
@@ -19,23 +19,23 @@ std::string projected_latent_note(const Subject& subject) {
     const std::size_t kept = plan.latent_rank() + 2 * plan.rotary_pairs();
     const std::size_t usual =
         plan.heads * (still_dim(plan) + plan.value_dim + 2 * plan.rotary_pairs());
-    return "This is all that a cache keeps of a token: " + counted(kept, "number") +
-           ", where keys and values of " + counted(plan.heads, "head") + " would be " +
+    return "A cache keeps only these " + counted(kept, "number") +
+           " of a token; keys and values of " + counted(plan.heads, "head") + " would be " +
            std::to_string(usual) + ".";
 }
 
 std::string projected_key_value_note(const Subject& subject) {
     const Plan& plan = subject.plan;
-    return "Head by head, " + counted(pair_width(plan), "feature") + " a head: first " +
+    return "Head by head, " + counted(pair_width(plan), "feature") + " per head: first " +
            std::to_string(still_dim(plan)) + " for its key, then " +
            std::to_string(plan.value_dim) + " for its value.";
 }
 
 std::string absorbed_query_note(const Subject& subject) {
-    return "q . (W c) is (q W) . c: the query takes the key matrix of its head up, so "
-           "that it meets the latents, " +
+    return "q . (W c) is (q W) . c: the query is multiplied by the key matrix of its head, so it "
+           "meets the latents, " +
            std::to_string(subject.plan.latent_rank()) +
-           " features wide, without a key for each head. The scale stays that of " +
+           " features wide, and no head needs keys of its own. The scale is still that of " +
            std::to_string(subject.plan.head_dim) + " features.";
 }
 
@@ -51,16 +51,16 @@ NoteTable latent_notes() {
         {"query_latent", query_latent_note},
         {"projected_latent", projected_latent_note},
         {"projected_key_value", projected_key_value_note},
-        {"latent", says("Keys and values of all heads are linear in this row: what it does not "
-                        "hold, no head can see.")},
+        {"latent", says("Keys and values of all heads are linear in this row: no head can see more "
+                        "than it contains.")},
         {"rotary_key",
-         says("Positions cannot go through the latent, for a rotation would stand between the "
+         says("Positions cannot go through the latent, because a rotation would come between the "
               "two matrices: they have features of their own, which all heads share.")},
         {"absorbed_query", absorbed_query_note},
         {"expanded_context",
          says("A weighted sum of W c is W times the weighted sum of c: the same context as "
-              "from values of every head, to rounding, with one product a query in the place "
-              "of one a key.")},
+              "from values of every head, to rounding, with one product per query instead of "
+              "one per key.")},
     };
 }
 

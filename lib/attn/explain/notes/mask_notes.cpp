@@ -160,10 +160,10 @@ std::string empty_rows_sentence(const Subject& subject, const Rows& rows) {
     std::string sentence =
         capitalised(named(subject, rows)) + (rows.count == 1 ? " sees" : " see") + " no key";
     if (subject.has("sink")) {
-        sentence += ": the sink will take all";
+        sentence += ": the sink will take all the weight";
     } else if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
         const bool zero = subject.plan.config.empty_row == EmptyRow::zero;
-        sentence += zero ? ": as asked, the weights of such a row will be 0"
+        sentence += zero ? ": the weights of such a row will be 0, as set"
                          : ": all its scores are -inf, and softmax computes 0/0 = nan";
     }
     return sentence + ".";
@@ -172,7 +172,7 @@ std::string empty_rows_sentence(const Subject& subject, const Rows& rows) {
 std::string mask_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     if (subject.tensor.size() > most_cells || plan.query_len * plan.key_len > most_cells) {
-        return "Where it says true, the query may not see the key.";
+        return "True means that the query may not see the key.";
     }
     const Hidden hidden = count_hidden(subject.tensor);
     if (hidden.count == 0) {
@@ -198,7 +198,7 @@ std::string mask_reason_of_cell(const WalkView& view) {
         return found == view.place.end() ? std::size_t{0} : found->second;
     };
     const ScoreCell cell{index("batch"), index("head"), index("query"), index("key")};
-    // A mistake may lay the keys of all samples side by side: no kind speaks of those cells.
+    // A mistake may put the keys of all samples side by side: no kind describes those cells.
     const bool is_of_walk = cell.query < view.plan.query_len && cell.key < view.plan.key_len;
     std::string reason;
     for (const MaskKind& kind : mask_kinds()) {

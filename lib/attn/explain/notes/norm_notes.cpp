@@ -29,7 +29,7 @@ std::string norm_note(const Subject& subject) {
             subject, "the row of " + row_label(subject, 0) + " is divided by " + number(size.root) +
                          (*subject.plan.config.x_norm == NormKind::rms
                               ? ""
-                              : ", after its mean " + number(size.mean) + " is taken off") +
+                              : ", after its mean " + number(size.mean) + " is subtracted") +
                          "; then each feature is multiplied by its gain."));
     return note;
 }
@@ -69,7 +69,8 @@ std::string longest_row_sentence(const Subject& subject) {
     const bool is_key = subject.step.chain == Chain::keys;
     return in_matrix(subject) + "the row of " +
            (is_key ? column_label(subject, longest->row) : row_label(subject, longest->row)) +
-           " had length " + number(longest->value) + " and has " + number(std::sqrt(squares)) + ".";
+           " had length " + number(longest->value) + " and now has " + number(std::sqrt(squares)) +
+           ".";
 }
 
 std::string normed_note(const Subject& subject) {
@@ -88,13 +89,13 @@ NoteTable norm_notes() {
         return [=](const Subject& subject) { return rms_note(subject, eps, why); };
     };
     NoteTable table{
-        {"g_x", says("Each feature of the norm is multiplied by its own.")},
-        {"b_x", says("Added to each feature of the norm.")},
+        {"g_x", says("The factor of each feature after the norm.")},
+        {"b_x", says("Added to each feature after the norm.")},
         {"normed_x", norm_note},
         {"normed_query", normed_note},
         {"normed_key", normed_note},
         {"normed_query_latent",
-         rms(latent_norm_eps, "The queries of all heads are made of this row.")},
+         rms(latent_norm_eps, "The queries of all heads are made from this row.")},
         {"normed_latent",
          rms(latent_norm_eps,
              "Only the latent is normalised, not the part of the key that rotates.")},

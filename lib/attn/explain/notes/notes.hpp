@@ -27,7 +27,7 @@ std::map<std::string, std::string> mistakes_behind(const PlannedStep& of);
 /// The title of a step, which says what mistakes it follows.
 Prose told_title(const PlannedStep& of);
 
-/// Whether step_note() has sentences on a step, which speak of right numbers: not after a mistake.
+/// True if step_note() has sentences on a step, which speak of right numbers: not after a mistake.
 bool has_note(const PlannedStep& of);
 
 /// One or two plain sentences on what a step just did and what to look at in these numbers: which
@@ -37,7 +37,7 @@ bool has_note(const PlannedStep& of);
 std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt& excerpt = {},
                       std::span<const Ledger> chunks = {});
 
-/// The same of what `place` takes of the step's tensor, from the ledger of the whole walk.
+/// The same for what `place` takes of the step's tensor, from the ledger of the whole walk.
 std::string step_note(const PlannedStep& of, const Ledger& ledger,
                       const std::vector<AxisPart>& place);
 

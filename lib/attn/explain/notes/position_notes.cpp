@@ -15,7 +15,7 @@ namespace {
 std::string positions_note(const Subject& subject) {
     return subject.plan.rotates()
                ? "With rotary positions only their differences matter to the scores."
-               : "Each position adds its own row to the token that stands there.";
+               : "Each position adds its own row to the token there.";
 }
 
 /// Why the frequencies are not those of theta.
@@ -38,7 +38,7 @@ std::string scaling_sentence(const Plan& plan) {
             const bool is_long = scaling->exceeds(plan.rotary_tokens());
             return (is_long ? "Positions go beyond " : "No position is beyond ") +
                    json_number(scaling->length) + ": the " + (is_long ? "long" : "short") +
-                   " list of factors says how much slower each pair rotates.";
+                   " list of factors sets how much slower each pair rotates.";
         }
         case RopeScaling::Kind::llama3:
         case RopeScaling::Kind::yarn:
@@ -81,8 +81,8 @@ std::string rotated_pair(const Subject& subject) {
     std::size_t token = 0;
     while (token < tokens && position(token) == 0) ++token;
     if (token == tokens) {
-        return tokens > 1 ? "All tokens stand at position 0, where nothing rotates."
-                          : "The token stands at position 0, where nothing rotates.";
+        return tokens > 1 ? "All tokens are at position 0, where nothing rotates."
+                          : "The token is at position 0, where nothing rotates.";
     }
     auto [a, b] = feature_pair(*plan.config.rotary.pairing, 0, 2 * plan.rotary_pairs());
     const std::size_t width = subject.tensor.shape().back();
@@ -106,19 +106,19 @@ std::string rotated_note(const Subject& subject) {
         (factor == 1 ? "keeps its length." : "becomes " + brief(factor) + " times as long.");
     say(note, capitalised(rotated_pair(subject)));
     if (subject.step.chain == Chain::keys) {
-        say(note, "A score now depends on how far apart query and key stand, not on where.");
+        say(note, "A score now depends on the distance of query and key, not on their positions.");
     }
     return note;
 }
 
 std::string position_bias_note(const Subject& subject) {
     if (is_alibi(subject.plan)) {
-        return "The further away a key stands, the more is taken from its score. Nothing is "
-               "learned, and query and key stay as they are.";
+        return "The further away a key is, the more is subtracted from its score. Nothing is "
+               "learned, and query and key do not change.";
     }
     if (is_t5(subject.plan)) {
-        return "A learned number for each distance and head. T5 scales no scores and adds none in "
-               "cross-attention.";
+        return "A learned number for each distance and head. T5 does not scale its scores, and has "
+               "no such bias in cross-attention.";
     }
     return "Added to the scores as it was given.";
 }
@@ -134,7 +134,7 @@ std::string slopes_note(const Subject& subject) {
     std::string note =
         capitalised(head(0)) + "loses " + number(slopes[0]) + " for each token of distance";
     if (last > 0) note += ", " + head(last) + number(slopes[last]);
-    note += ": a small slope looks far back.";
+    note += ": a head with a small slope looks far back.";
     if (regular_heads(subject.plan) != heads) {
         say(note,
             std::to_string(heads) + " heads are no power of two, so the slopes are not in order.");
@@ -176,7 +176,7 @@ NoteTable position_notes() {
         table.push_back({standing.name("cos"),
                          says("How much of itself a feature keeps when its pair rotates.")});
         table.push_back(
-            {standing.name("sin"), says("How much a feature takes of the other one of its pair.")});
+            {standing.name("sin"), says("How much a feature takes from its partner in the pair.")});
     }
     return table;
 }

@@ -8,7 +8,7 @@
 namespace attn::notes {
 namespace {
 
-/// Whether one of `count` indices of an axis, from `first` on, is looked at.
+/// True if one of `count` indices of an axis, from `first` on, is looked at.
 bool looks_at(const Subject& subject, const std::string& axis, std::size_t first,
               std::size_t count) {
     for (std::size_t i = 0; i < subject.tensor.extent(axis); ++i) {
@@ -30,8 +30,9 @@ std::string qkv_order(const Subject& subject, const std::string& what, const std
     if (plan.config.projection == Projection::fused_by_head && plan.heads > 1) {
         const std::size_t each = 2 * d + plan.value_dim;
         return capitalised(what) + "s go head by head, " + std::to_string(each) +
-               " a head: first " + std::to_string(d) + " for its query, then " + std::to_string(d) +
-               " for its key and " + std::to_string(plan.value_dim) + " for its value";
+               " per head: first " + std::to_string(d) + " for its query, then " +
+               std::to_string(d) + " for its key and " + std::to_string(plan.value_dim) +
+               " for its value";
     }
     std::string text;
     std::size_t first = 0;
@@ -168,13 +169,13 @@ std::string latent_part_note(const Plan& plan, const Projected& part) {
         return is_key ? "One key for all heads: the latent itself, and the part that rotates after "
                         "it. Keys of " +
                             counted(plan.heads, "head") +
-                            " are never made, for the queries have taken their matrix up."
-                      : "The latent itself, in the place of the values of all heads: what makes "
-                        "values of it comes after the weighted sum.";
+                            " are never made, because the queries were multiplied by their matrix."
+                      : "The latent itself, instead of the values of all heads: it becomes values "
+                        "after the weighted sum.";
     }
     if (!is_key) {
         return "Cut into " + counted(plan.heads, "head") + " of " +
-               counted(plan.value_dim, "feature") + ", each from behind the key of its head.";
+               counted(plan.value_dim, "feature") + ", each taken from after the key of its head.";
     }
     return counted(still_dim(plan), "feature") + " of each head's own, then " +
            std::to_string(2 * plan.rotary_pairs()) +
@@ -184,7 +185,7 @@ std::string latent_part_note(const Plan& plan, const Projected& part) {
 std::string merged_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const std::size_t width = merged_width(plan);
-    if (merged_heads(plan) == 1) return "There is one head, so only the head axis goes away.";
+    if (merged_heads(plan) == 1) return "There is one head, so only the head axis is removed.";
     return "The heads of each token side by side: " +
            features_of_heads(heads_in(subject, width), width, "come", "from") +
            ". Nothing is computed: the numbers only change places.";

@@ -103,7 +103,7 @@ std::string scaled_note(const Subject& subject) {
     std::string note = "Every score is " + scale_text(subject) + ".";
     if (factor == 1) say(note, "That changes nothing here.");
     if (factor == 0) say(note, "All become equal, so no key stands out.");
-    if (factor < 0) say(note, "That turns their order round.");
+    if (factor < 0) say(note, "That reverses their order.");
     const std::optional<LargestScore> largest = largest_score(subject);
     if (!largest) return note;
     const double expected = divides(plan) ? largest->before / factor : largest->before * factor;

@@ -14,7 +14,7 @@ namespace {
 std::string note_of_weights(const notes::Subject& subject) {
     if (!subject.plan.config.sigmoid) return notes::weights_note(subject);
     std::string note =
-        "Each score became a weight by itself: 0 gives 0.5, and no key takes from another.";
+        "Each score became a weight on its own: 0 gives 0.5, and no key takes from another.";
     const bool is_whole =
         notes::has_readable_rows(subject.tensor) && subject.excerpt.has_all("key");
     if (!is_whole) return note;
@@ -29,20 +29,17 @@ std::string note_of_weights(const notes::Subject& subject) {
 
 std::string sink_note(const Subject& subject) {
     std::string note =
-        "One logit for each head that joins every softmax of the head as a further key would, with "
-        "a value of 0: a query that finds nothing can attend to it. It is not scaled and not "
-        "masked, and has no position.";
+        "An extra logit per head in softmax's denominator, like a key whose value is 0: a query "
+        "that finds nothing can attend to it. It is not scaled, not masked, and has no position.";
     if (*subject.plan.config.sink == SinkLogit::zero) {
-        say(note,
-            "A sink of 0 is softmax off by one: each exponential is divided by 1 + the sum of "
-            "all.");
+        say(note, "A sink of 0 is softmax off by one: it adds 1 to the sum of the exponentials.");
     }
     return note;
 }
 
 std::string sink_weight_note(const Subject& subject) {
     std::string note =
-        "What the sink takes of each query's attention: with it, the weights of a row sum to 1.";
+        "The sink's share of each query's attention: with it, the weights of a row sum to 1.";
     if (subject.tensor.size() == 0 || subject.tensor.size() > most_cells) return note;
     const Cells cells(subject.tensor);
     const std::size_t queries = subject.tensor.shape().back();
@@ -65,8 +62,8 @@ std::string difference_note(const Subject& subject) {
                  (i == 0 ? " of the weights make head " : " head ") + std::to_string(heads[i]);
     }
     std::string note = pairs +
-                       ": what both attend to cancels, as in a difference of two noisy "
-                       "measurements.";
+                       ": attention that both have in common cancels, like noise in the difference "
+                       "of two measurements.";
     const Cells cells(subject.tensor);
     const std::size_t keys = subject.tensor.shape().back();
     if (keys == 0 || subject.tensor.size() > most_cells) return note;

@@ -45,7 +45,7 @@ std::string line_text(const Plan& plan) {
     }
 }
 
-/// True where everything along `axis` sums to 1, to rounding; what is nan or all zero aside.
+/// True if everything along `axis` sums to 1, to rounding; except rows that are nan or all zero.
 bool sums_to_one(const Tensor& weights, const std::string& axis) {
     if (!weights.has_axis(axis) || weights.size() > most_cells) return false;
     const auto [outer, length, inner] = axis_view(weights.shape(), weights.axis(axis));
@@ -83,7 +83,7 @@ std::string strongest_sentence(const Subject& subject, const std::vector<Attenti
     const AttentionRow& row = rows[*query];
     const bool forced =
         rows_where(rows, [](const AttentionRow& r) { return r.visible == 1; }).count > 0;
-    return std::string(forced ? "Where there is a choice, the" : "The") + " largest weight" +
+    return std::string(forced ? "Among queries with a choice, the" : "The") + " largest weight" +
            shown_here(subject) + within_matrix(subject) + " is " + number(row.weight) + ": " +
            attends_text(subject, *query, row) +
            (subject.has("sink") ? "."
@@ -143,14 +143,15 @@ std::string empty_sentence(const Subject& subject, const std::vector<AttentionRo
                       " no key" +
                       (row.has_nan           ? ": softmax divides 0 by 0, which is nan."
                        : row.sum != 0        ? "."
-                       : subject.has("sink") ? ": the sink takes all."
-                                             : ": as asked, such a row is 0."));
+                       : subject.has("sink") ? ": the sink takes all the weight."
+                                             : ": such a row is 0, as set."));
     }
     const Rows bad =
         rows_where(rows, [](const AttentionRow& row) { return row.has_nan && row.visible > 0; });
     if (bad.count > 0) {
-        say(note, "The weights of " + named(subject, bad) + " are nan" +
-                      (rows[bad.first].bad_score ? ", as a score there is nan or infinite." : "."));
+        say(note,
+            "The weights of " + named(subject, bad) + " are nan" +
+                (rows[bad.first].bad_score ? ", because a score there is nan or infinite." : "."));
     }
     return note;
 }
@@ -195,7 +196,7 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
                               : " sums to 1.");
     }
     if (subject.has("sink")) {
-        return who + " sums to less than 1, for the sink takes the rest: that of " +
+        return who + " sums to less than 1, because the sink takes the rest: that of " +
                row_label(subject, 0) + " sums to " + number(rows.front().sum) + ".";
     }
     std::size_t query = 0;
@@ -292,7 +293,7 @@ std::string weights_over_other_axis(const Subject& subject) {
     }
     note += ".";
     if (holds_nan(weights)) {
-        say(note, std::string("It is nan where a cell is hidden ") + words.every +
+        say(note, std::string("It is nan if a cell is hidden ") + words.every +
                       " or a score was nan or infinite.");
     }
     const std::optional<MatrixCell> largest = largest_cell(weights, 0);
@@ -306,7 +307,7 @@ std::string weights_over_other_axis(const Subject& subject) {
 
 std::string row_max_note(const Subject& subject) {
     std::string note = "The largest score of each " + line_text(subject.plan) +
-                       (subject.has("sink") ? ", or the sink where that is larger" : "") +
+                       (subject.has("sink") ? ", or the sink if that is larger" : "") +
                        ". It is subtracted first, so that exp() cannot overflow; the weights stay "
                        "the same.";
     if (subject.tensor.size() > most_cells) return note;
@@ -315,7 +316,7 @@ std::string row_max_note(const Subject& subject) {
     for (std::size_t i = 0; i < subject.tensor.size(); ++i) {
         if (std::isinf(cells[i]) && cells[i] < 0) ++empty;
     }
-    if (empty > 0) say(note, "It is -inf where every cell is hidden.");
+    if (empty > 0) say(note, "It is -inf if every cell is hidden.");
     return note;
 }
 
@@ -325,7 +326,7 @@ std::string exponentials_note(const Subject& subject) {
                        (subject.has("sink") ? " of the scores and the sink" : "") +
                        ": the largest becomes 1, smaller ones come nearer to 0.";
     if (subject.plan.masks()) say(note, "Hidden cells give exactly 0.");
-    if (nan) say(note, "Where all cells are hidden, or a score is nan or infinite, it is nan.");
+    if (nan) say(note, "It is nan if all cells are hidden, or a score is nan or infinite.");
     return note;
 }
 

@@ -309,6 +309,34 @@ std::size_t index_of(const PlannedStep& of, const Tensor& tensor, std::size_t ax
                                                                  : ", or the name of a feature"));
 }
 
+/// Returns the index of a cell as it can be typed: the word or feature of that place if no other
+/// place has it, else the number.
+std::string index_name(const PlannedStep& of, const Tensor& tensor, std::size_t axis,
+                       std::size_t index, const Cell& cell) {
+    const std::vector<std::string> words = words_along(of, tensor, axis, cell);
+    const bool is_name = index < words.size() && places_of(words, words[index]).size() == 1 &&
+                         words[index].find_first_of(",[] ") == std::string::npos;
+    return is_name ? visible(words[index]) : std::to_string(index);
+}
+
+/// Returns a whole cell with the typed indices, each on the first axis that takes it:
+/// `weights[dog,the]` for `weights[dog]`.
+std::string cell_with(const PlannedStep& of, const Tensor& tensor,
+                      const std::vector<std::string>& typed, Cell cell) {
+    std::vector<std::string> names;
+    auto next = typed.begin();
+    for (std::size_t axis = 0; axis < tensor.dimension(); ++axis) {
+        std::size_t index = 0;
+        try {
+            if (next != typed.end()) index = index_of(of, tensor, axis, *next, cell), ++next;
+        } catch (const Error&) {  // the index is of a later axis
+        }
+        cell.indices.push_back(index);
+        names.push_back(index_name(of, tensor, axis, index, cell));
+    }
+    return cell.step + "[" + joined(names, ",") + "]";
+}
+
 }  // namespace
 
 Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
@@ -321,8 +349,8 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
     Cell cell{text.substr(0, open), {}, 0};
     const bool is_lacking =
         !ledger.has(cell.step) && std::ranges::find(table, cell.step, &Step::name) != table.end();
-    if (const std::string setting = setting_with(cell.step); is_lacking && !setting.empty()) {
-        throw ConfigError("this walk has no step " + cell.step + ": add " + "$"_told + setting);
+    if (const std::string remedy = remedy_for(cell.step); is_lacking && !remedy.empty()) {
+        throw ConfigError("this walk has no step " + cell.step + ": " + remedy);
     }
     const Tensor& tensor = ledger[cell.step];
     const Step& step = find_step(table, cell.step);
@@ -339,7 +367,8 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
     if (words.size() != tensor.dimension()) {
         throw ConfigError(text + " has " + std::to_string(words.size()) +
                           (words.size() == 1 ? " index but " : " indices but ") + cell.step +
-                          " is " + tensor.described() + ": give one for each axis");
+                          " is " + tensor.described() + ": give one for each axis, as in '" +
+                          cell_with({plan, table, step}, tensor, words, cell) + "'");
     }
     for (std::size_t axis = 0; axis < words.size(); ++axis) {
         cell.indices.push_back(index_of({plan, table, step}, tensor, axis, words[axis], cell));
@@ -360,14 +389,9 @@ std::string cell_text(const Plan& plan, const StepTable& table, const Ledger& le
                       const Cell& cell) {
     if (plan.config.feature_names.empty()) return cell_text(cell);
     const PlannedStep of{plan, table, find_step(table, cell.step)};
-    const Tensor& tensor = ledger[cell.step];
     std::vector<std::string> indices;
     for (std::size_t axis = 0; axis < cell.indices.size(); ++axis) {
-        const std::size_t index = cell.indices[axis];
-        const std::vector<std::string> words = words_along(of, tensor, axis, cell);
-        const bool is_name = index < words.size() && places_of(words, words[index]).size() == 1 &&
-                             words[index].find_first_of(",[] ") == std::string::npos;
-        indices.push_back(is_name ? visible(words[index]) : std::to_string(index));
+        indices.push_back(index_name(of, ledger[cell.step], axis, cell.indices[axis], cell));
     }
     return cell.step + "[" + joined(indices, ",") + "]";
 }

@@ -66,7 +66,7 @@ std::string term_text(const Term& term, const CellText& address) {
                        four_decimals(term.left.value), four_decimals(term.right->value));
 }
 
-/// The terms, the largest first, so that what is printed adds up to what is printed.
+/// Adds the terms, the largest first, so that the printed numbers add up to the printed result.
 void add_terms(std::string& text, const std::string& indent, const Derivation& derivation,
                std::size_t top, const CellText& address) {
     std::vector<Term> terms = derivation.terms;
@@ -82,11 +82,14 @@ void add_terms(std::string& text, const std::string& indent, const Derivation& d
         if (all_finite(derivation)) left -= decimals.units(terms[i].value);
     }
     if (!all_finite(derivation)) return;
-    if (terms.size() > shown) {
-        text += fmt::format("{}  {:>12}   what the {} other{} up to\n", indent,
-                            decimals.text_of_units(left), terms.size() - shown,
-                            terms.size() - shown == 1 ? " adds" : "s add");
-    } else if (left != 0) {
+    if (const std::size_t others = terms.size() - shown; others > 0) {
+        double sum = 0;
+        for (std::size_t i = shown; i < terms.size(); ++i) sum += terms[i].value;
+        left -= decimals.units(sum);
+        text += fmt::format("{}  {:>12}   {}\n", indent, decimals.text(sum),
+                            others == 1 ? "the other one" : fmt::format("the {} others", others));
+    }
+    if (left != 0) {
         text += fmt::format("{}  {:>12}   rounding\n", indent, decimals.text_of_units(left));
     }
     text += fmt::format("{}  {:>12}   together\n", indent, decimals.text(derivation.cell.value));

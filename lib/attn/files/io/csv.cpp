@@ -145,7 +145,7 @@ const std::vector<std::string>* CsvLines::next() {
         }
         if (blank_line_ != 0) {
             line_ = blank_line_;
-            fail("is blank between two rows: remove it, a file holds one table");
+            fail("is blank, between two rows: remove it, a file has one table");
         }
         if (delimiter_ == '\0') delimiter_ = find_delimiter(text);
         split(text);
@@ -194,7 +194,8 @@ void CsvLines::split(std::string_view text) {
                                                   : text.find(delimiter_, position);
         const std::string_view plain =
             trimmed(text.substr(position, end == text.npos ? end : end - position));
-        if (quoted && !plain.empty()) fail("goes on after a closing quote: put a delimiter there");
+        if (quoted && !plain.empty())
+            fail("continues after a closing quote: put a delimiter there");
         field += plain;
         if (field.starts_with('\'') && is_formula(field)) field.erase(0, 1);
         if (delimiter_ != ',') field = with_decimal_point(std::move(field));
@@ -295,9 +296,10 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
     const std::vector<std::string> first = next(lines);
     const std::size_t first_line = lines.line();
     if (is_long_table(first)) {
-        throw InputError(label +
-                         ": is a table of one number a line, which is written for other programs "
-                         "and not read here: give the walk as .npz or .json");
+        throw InputError(
+            label +
+            ": is a table with one number per line, which is written for other programs "
+            "and not read here: give the walk as .npz or .json");
     }
     const std::vector<std::string> second = next(lines);
     const Layout layout = layout_of(first, second);

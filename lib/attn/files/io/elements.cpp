@@ -14,8 +14,7 @@
 namespace attn {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "values are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "values are written in memory order");
 
 using Kind = StoredType::Kind;
 

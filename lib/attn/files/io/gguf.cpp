@@ -37,7 +37,7 @@ public:
     std::uint64_t place() const { return place_; }
     [[noreturn]] void fail(const std::string& what) const {
         throw InputError(file_.label() + ": " + what + " at offset " + std::to_string(place_) +
-                         ": download or make it anew");
+                         ": download or create it again");
     }
     std::string bytes(std::uint64_t size) {
         constexpr std::size_t piece = 1U << 20U;
@@ -118,7 +118,7 @@ StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t 
     const auto read = [=, &file, name = of.name, type = of.type, place = of.place](
                           const Shape& shape, std::size_t row, std::vector<std::size_t> rows) {
         if (in == nullptr && !stored) {
-            throw NotATensor(label, "holds " + type + ", which is not read here",
+            throw NotATensor(label, "holds " + type + ", which is not supported",
                              "run llama-quantize, told to requantize, on '" + file.label() +
                                  "', with Q8_0 as its type, and give what it writes");
         }
@@ -172,7 +172,7 @@ GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
     }
     tensor.place = cursor.number(8);
     if (tensor.place > file.size()) {
-        cursor.fail("array " + shown(tensor.name) + " lies beyond the end of the file");
+        cursor.fail("array " + shown(tensor.name) + " is beyond the end of the file");
     }
     return tensor;
 }
@@ -200,7 +200,7 @@ std::pair<std::uint64_t, std::string> kind_and_bytes(const Json& value) {
     for (const Json& each : value) {
         const auto [of_each, bytes] = kind_and_bytes(each);
         refuse_unless((all.empty() || of_each == kind) && !each.is_array(),
-                      "a list of GGUF holds values of one kind, and no lists");
+                      "a GGUF list contains values of one type, and no lists");
         kind = of_each;
         all += bytes;
     }
@@ -226,12 +226,12 @@ bool looks_like_gguf(const InputFile& file) {
 Gguf read_gguf(const InputFile& file) {
     Cursor cursor(file);
     if (cursor.bytes(std::min<std::uint64_t>(4, file.size())) != gguf_magic)
-        cursor.fail("is no GGUF");
+        cursor.fail("is not GGUF");
     const std::uint64_t version = cursor.number(4);
     if (version != 2 && version != 3) {
-        throw InputError(file.label() + ": is GGUF of version " + std::to_string(version) +
+        throw InputError(file.label() + ": is GGUF version " + std::to_string(version) +
                          (version >> 16U != 0 ? ", greatest byte first" : "") +
-                         ", and versions 2 and 3, least byte first, are read: make it anew with "
+                         ", and versions 2 and 3, least byte first, are read: create it again with "
                          "convert_hf_to_gguf.py");
     }
     const std::uint64_t count = cursor.number(8);
@@ -253,7 +253,7 @@ Gguf read_gguf(const InputFile& file) {
     }
     const Json said = made.metadata.value("general.alignment", Json(usual_alignment));
     const std::uint64_t alignment = said.is_number_unsigned() ? said.get<std::uint64_t>() : 0;
-    if (!std::has_single_bit(alignment)) cursor.fail("general.alignment is no power of two");
+    if (!std::has_single_bit(alignment)) cursor.fail("general.alignment is not a power of two");
     const std::uint64_t values = (cursor.place() + alignment - 1) / alignment * alignment;
     for (GgufTensor& each : made.tensors) {
         const std::uint64_t size = bytes_of(each.type, *byte_count(each.shape, 1));
@@ -261,7 +261,7 @@ Gguf read_gguf(const InputFile& file) {
         if (each.place + size > file.size()) {
             throw InputError(file.label() + ": array " + shown(each.name) + " ends at " +
                              std::to_string(each.place + size) + ", and the file at " +
-                             std::to_string(file.size()) + ": download it anew");
+                             std::to_string(file.size()) + ": download it again");
         }
         each.array = array_at(file, each, size);
     }

@@ -64,7 +64,7 @@ void InputFile::read_to_the_end(std::size_t most) {
         size_ += static_cast<std::size_t>(count);
         if (size_ > most) {
             throw InputError(label_ + ": more than " + std::to_string(most >> 20U) +
-                             " MB from what is no regular file: save it to a file first");
+                             " MB from a pipe or a device: save it to a file first");
         }
     }
     memory_.resize(size_);
@@ -74,7 +74,7 @@ void InputFile::read_to_the_end(std::size_t most) {
 void InputFile::read(std::uint64_t offset, char* to, std::size_t size) const {
     if (offset > size_ || size > size_ - offset) {
         throw InputError(label_ + ": the file ends after " + std::to_string(size_) +
-                         " bytes: save it anew");
+                         " bytes: save it again");
     }
     if (!view_.empty()) {
         std::memcpy(to, view_.data() + offset, size);

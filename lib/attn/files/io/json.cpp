@@ -65,7 +65,7 @@ void collect_leaf(NumberLists& lists, const Json& value, const std::string& labe
     } else if (value.is_string()) {
         lists.add_quoted(value.get_ref<const std::string&>());
     } else {
-        throw NotATensor(label, "an object stands where a number is expected",
+        throw NotATensor(label, "there is an object where a number is expected",
                          "give nested lists of numbers");
     }
 }
@@ -233,7 +233,7 @@ std::optional<Shape> sizes_in(const Json& value) {
 
 std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {
     const Json root = parse_json(text, label);
-    if (!is_walk(root)) fail(label, "this is no walk", "give the output of $format json"_told);
+    if (!is_walk(root)) fail(label, "this is not a walk", "give the output of $format json"_told);
     std::vector<std::string> names;
     for (const Json& step : root.at("steps")) {
         names.push_back(step_entry<std::string>(step, "name", label));

@@ -43,7 +43,7 @@ Axes table_axes(const std::vector<TensorRef>& tensors) {
         const auto next = std::find_if(left.begin(), left.end(), is_first);
         if (next == left.end()) {
             throw OutputError("csv: the axes " + left[0] + " and " + left[1] +
-                              " stand in either order: write the steps as .npz");
+                              " are in either order: write the steps as .npz");
         }
         columns.push_back(*next);
         left.erase(next);

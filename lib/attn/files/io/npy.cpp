@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 [[noreturn]] void fail(const std::string& label, const std::string& what, std::size_t offset) {
     throw InputError(label + ": " + what + " at offset " + std::to_string(offset) +
-                     ": save it anew with numpy.save");
+                     ": save it again with numpy.save");
 }
 
 /// A header, which is a Python dictionary written out, as JSON whose letters are where they
@@ -54,10 +54,10 @@ StoredType type_of(const Json& descr, std::string_view header, std::size_t place
                    const std::string& label) {
     const auto refuse = [&](std::size_t offset, const std::string& what) {
         throw NotATensor(label, what + " at offset " + std::to_string(place + offset),
-                         "convert it with .astype('float32') and save it anew");
+                         "convert it with .astype('float32') and save it again");
     };
-    if (descr.is_array()) refuse(header.find('['), "a structured array is no tensor");
-    if (!descr.is_string()) fail(label, "'descr' is no word", place);
+    if (descr.is_array()) refuse(header.find('['), "a structured array is not a tensor");
+    if (!descr.is_string()) fail(label, "'descr' is not a string", place);
     const auto word = descr.get<std::string>();
     const std::size_t at = header.find(word) - 1;
     if (word == "|O" || word == "O") {
@@ -88,7 +88,7 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
     try {
         read = Json::parse(header_as_json(header), take_key);
     } catch (const Json::parse_error& error) {
-        fail(label, "the header is no dictionary of Python", place + error.byte - 1);
+        fail(label, "the header is not a Python dictionary", place + error.byte - 1);
     } catch (const Json::exception&) {
         fail(label, "the header holds a number out of range", place);
     }
@@ -114,7 +114,8 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
 
 NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
     // Find the header: its length has 2 bytes in version 1 and 4 bytes since.
-    if (!bytes.starts_with(npy_magic)) fail(label, "this is no .npy file, by its first bytes", 0);
+    if (!bytes.starts_with(npy_magic))
+        fail(label, "this is not a .npy file, by its first bytes", 0);
     if (bytes.size() < 10) fail(label, "the file ends within the header", bytes.size());
     const int version = static_cast<unsigned char>(bytes[6]);
     if (version < 1 || version > 3) {
@@ -217,7 +218,7 @@ NamedTensor read_entry(const InputFile& file, const ZipEntry& entry, const std::
                          std::to_string(layout.values_size) +
                          " bytes of values, but the archive holds " +
                          std::to_string(entry.unpacked - layout.values_offset) +
-                         ": save it anew with numpy.savez");
+                         ": save it again with numpy.savez");
     }
 
     // Take what came with the header first, and the rest from the archive.
@@ -245,12 +246,12 @@ std::vector<StoredArray> npz_arrays(const InputFile& file) {
             entry.name.substr(0, entry.name.size() - (is_array ? ending.size() : 0));
         if (!names.insert(name).second) {
             throw InputError(file.label() + ": holds " + shown(name) +
-                             " twice: save it anew with numpy.savez");
+                             " twice: save it again with numpy.savez");
         }
         const auto read = [&file, entry, is_array, name]() {
             const std::string label = file.label() + ": array " + shown(name);
             if (!is_array) {
-                throw NotATensor(label, "it is no array of NumPy",
+                throw NotATensor(label, "it is not a NumPy array",
                                  "save the arrays with numpy.savez");
             }
             return read_entry(file, entry, label);

@@ -22,9 +22,9 @@ void NumberLists::fail(const std::string& what, const std::string& advice) const
 
 void NumberLists::open() {
     if (depth_is_known_ && open_.size() == shape_.size()) {
-        fail(
-            "a list stands where a number of axis " + std::to_string(open_.size()) + " is expected",
-            "give nested lists of numbers");
+        fail("there is a list where a number of axis " + std::to_string(open_.size()) +
+                 " is expected",
+             "give nested lists of numbers");
     }
     if (open_.size() == most_axes) fail("more than 32 axes", "give nested lists of numbers");
     if (!open_.empty()) ++open_.back();
@@ -52,9 +52,9 @@ void NumberLists::close() {
 
 void NumberLists::add_leaf(Leaf leaf) {
     if (open_.size() != shape_.size()) {
-        fail(
-            "a number stands where a list of axis " + std::to_string(open_.size()) + " is expected",
-            "give nested lists of numbers");
+        fail("there is a number where a list of axis " + std::to_string(open_.size()) +
+                 " is expected",
+             "give nested lists of numbers");
     }
     depth_is_known_ = true;
     if (!open_.empty()) ++open_.back();
@@ -99,7 +99,7 @@ void NumberLists::add_quoted(std::string_view text) {
 
 DType NumberLists::natural_dtype() const {
     if (booleans_ > 0 && booleans_ < size()) {
-        fail("true or false stands among numbers", "write 1 or 0");
+        fail("true or false is among numbers", "write 1 or 0");
     }
     if (leaves_.empty()) return DType::float64;
     if (booleans_ == size()) return DType::boolean;

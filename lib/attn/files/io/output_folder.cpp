@@ -36,7 +36,7 @@ OutputFolder::OutputFolder(const std::string& path) : path_(path) {
     std::error_code error;
     fs::path target = fs::weakly_canonical(path, error);
     if (error) fail(error.message(), "name another folder");
-    if (path.empty()) fail("it is no usable name", "name another folder");
+    if (path.empty()) fail("it is not a usable name", "name another folder");
     if (!target.has_filename()) target = target.parent_path();
     target_ = fs::absolute(target).string();
     if (fs::exists(target_, error)) {

@@ -104,7 +104,7 @@ private:
         const bool known = name == dictionary_name || name == size_name || name == tensor_name ||
                            name == parameter_name || type_called(name, &TypeNames::torch);
         if (!known)
-            throw InputError(label_ + ": it holds more than tensors, " + shown(name) + ": " +
+            throw InputError(label_ + ": it contains more than tensors, " + shown(name) + ": " +
                              pickle_advice);
         push({Sort::name, 0, name, {}});
     }

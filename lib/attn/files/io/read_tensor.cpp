@@ -159,7 +159,7 @@ NamedTensor TensorFile::read(const std::string& name) const {
     if (found == arrays_.end()) {
         throw InputError(
             label() + ": no array is called " + shown(name) + ": " +
-            (arrays_.empty() ? "it holds none" : "choose one of " + listed_names(arrays_)));
+            (arrays_.empty() ? "it contains none" : "choose one of " + listed_names(arrays_)));
     }
     NamedTensor array = found->read();
     array.name = name;
@@ -180,7 +180,7 @@ std::vector<NamedTensor> TensorFile::read_all(const Sink& note) const {
         }
     }
     if (tensors.empty() && !left_out.empty()) {
-        throw InputError(label() + ": holds no tensor, only " + listed_names(arrays_) + ": " +
+        throw InputError(label() + ": contains no tensor, only " + listed_names(arrays_) + ": " +
                          formats);
     }
     for (const std::string& each : left_out) note(each);
@@ -206,13 +206,14 @@ NamedTensor read_named_tensor(const std::string& spec, const Sink& note) {
     const std::vector<StoredArray>& arrays = file.arrays();
     if (!parts.name.empty()) {
         if (arrays.size() == 1 && arrays[0].name.empty()) {
-            throw InputError(file.label() +
-                             ": holds one array without a name: leave out :" + visible(parts.name));
+            throw InputError(file.label() + ": contains one array without a name: leave out :" +
+                             visible(parts.name));
         }
         return file.read(parts.name);
     }
     if (arrays.size() == 1) return arrays[0].read();
-    if (arrays.empty()) throw InputError(file.label() + ": holds no array: give a file with one");
+    if (arrays.empty())
+        throw InputError(file.label() + ": contains no array: give a file with one");
     throw InputError(file.label() + ": holds " + std::to_string(arrays.size()) + " arrays, " +
                      listed_names(arrays) + ": pick one with FILE:NAME");
 }

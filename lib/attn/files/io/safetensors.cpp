@@ -39,12 +39,12 @@ struct Entry {
 
 /// `place` is the file, or one of its arrays.
 [[noreturn]] void fail(const std::string& place, const std::string& what) {
-    throw InputError(place + ": " + what + ": save it anew");
+    throw InputError(place + ": " + what + ": save it again");
 }
 
 Shape parse_sizes(const Json& value, const char* key, const std::string& place) {
     const std::optional<Shape> sizes = sizes_in(value);
-    if (!sizes) fail(place, std::string(key) + " is no list of sizes");
+    if (!sizes) fail(place, std::string(key) + " is not a list of sizes");
     return *sizes;
 }
 
@@ -59,13 +59,13 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
     if (value["dtype"].is_string()) entry.type_word = value["dtype"].get<std::string>();
     entry.type = type_called(entry.type_word, &TypeNames::safetensors);
     if (!entry.type && std::ranges::find(other_types, entry.type_word) == std::end(other_types)) {
-        fail(place, "the type " + shown(entry.type_word) + " is none of the format's");
+        fail(place, "the type " + shown(entry.type_word) + " is not one of the format's");
     }
     entry.shape = parse_sizes(value["shape"], "'shape'", place);
     if (entry.shape.size() > most_axes) fail(place, "the shape has more than 32 axes");
     const Shape offsets = parse_sizes(value["data_offsets"], "'data_offsets'", place);
     if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-        fail(place, "'data_offsets' is no pair of a beginning and an end");
+        fail(place, "'data_offsets' is not a pair of start and end");
     }
     entry.begin = offsets[0];
     entry.end = offsets[1];
@@ -163,7 +163,7 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
     }
     const std::string text = file.text(length_size, length);
     const Json header = parse_json(text, label + ": header");
-    if (!header.is_object() || text.front() != '{') fail(label, "the header is no JSON object");
+    if (!header.is_object() || text.front() != '{') fail(label, "the header is not a JSON object");
     std::vector<Entry> entries = entries_in(header, label);
     const std::uint64_t values_offset = length_size + length;
     check_cover(entries, values_offset, file);

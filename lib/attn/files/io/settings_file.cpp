@@ -75,7 +75,7 @@ FileSettings read_settings(std::string_view text, const std::string& label) {
                           (file.contains("attn_explain") || file["config"].is_object());
     const nlohmann::json& walk = is_print ? file["config"] : file;
     if (!walk.is_object()) {
-        throw InputError(label + ": holds no settings: write an object, {\"heads\": 2}");
+        throw InputError(label + ": contains no settings: write an object, {\"heads\": 2}");
     }
     std::vector<std::string> place{""};
     if (is_print) place.emplace_back("config");

@@ -36,14 +36,14 @@ struct Described {
 
 std::size_t natural(const PickleValue& value, const std::string& label) {
     if (value.sort != Sort::integer || value.integer < 0) {
-        refuse(label, "its offset, shape or strides are no natural numbers");
+        refuse(label, "its offset, shape or strides are not whole numbers of 0 or more");
     }
     return static_cast<std::size_t>(value.integer);
 }
 
 Shape naturals(const Pickle& pickle, const PickleValue& list, const std::string& label) {
     if ((list.sort != Sort::tuple && list.sort != Sort::list) || list.items.size() > most_axes) {
-        refuse(label, "its shape or strides are no list of at most 32 numbers");
+        refuse(label, "its shape or strides are not a list of at most 32 numbers");
     }
     Shape numbers;
     for (const std::size_t each : list.items) numbers.push_back(natural(pickle[each], label));
@@ -185,7 +185,7 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
                  }}};
     }
     if (result.sort != Sort::dictionary)
-        refuse(label, "it holds neither a tensor nor a dictionary");
+        refuse(label, "it contains neither a tensor nor a dictionary");
 
     // The last of equal keys counts, as in Python.
     std::vector<StoredArray> arrays;
@@ -196,7 +196,7 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
         const std::string name = key.sort == Sort::integer ? std::to_string(key.integer) : key.text;
         const std::string array_label = label + ": array " + shown(name);
         StoredArray array{name, [array_label]() -> NamedTensor {
-                              throw NotATensor(array_label, "it is no tensor", pickle_advice);
+                              throw NotATensor(array_label, "it is not a tensor", pickle_advice);
                           }};
         if (value.sort == Sort::tensor) {
             const Described tensor = described(pickle, value, array_label);

@@ -41,7 +41,7 @@ constexpr std::uint64_t large = 1ULL << 28U;
 constexpr std::uint64_t usual_unpacked_per_byte = 100;
 
 [[noreturn]] void fail_in(const std::string& label, const std::string& what) {
-    throw InputError(label + ": " + what + ": save it anew, as with numpy.savez");
+    throw InputError(label + ": " + what + ": save it again, as with numpy.savez");
 }
 
 std::uint64_t number(std::string_view bytes, std::size_t offset, std::size_t size) {

@@ -43,7 +43,7 @@ const Step* card_of(const StepTable& table, const std::string& name) {
     return step == table.end() ? nullptr : &*step;
 }
 
-/// What both sides have alike, of which rounding makes the rest.
+/// Returns the tensors that both sides share, from which the bounds are computed.
 Ledger shared_by(const StepTable& table, const Ledger& left, const Ledger& right) {
     Ledger shared;
     for (const auto& [name, tensor] : right.entries()) {
@@ -59,7 +59,7 @@ Ledger shared_by(const StepTable& table, const Ledger& left, const Ledger& right
     return shared;
 }
 
-/// What rounding explains between two tensors, both of which are rounded: twice the radius.
+/// Returns the difference that rounding explains between two rounded tensors: twice the radius.
 std::optional<Tensor> bound_of(Bounds& bounds, const Step* step, const Tensor& tensor) {
     if (step == nullptr || !tensor.is_floating()) return std::nullopt;
     const std::optional<Ball> ball = bounds.of(step->name);
@@ -77,8 +77,8 @@ DType type_of(const Ledger& walk) {
     return DType::float32;
 }
 
-/// Two walks of which one has fewer digits: they begin with other numbers, so each step is judged
-/// by what either made of its own tensors, by one rule.
+/// Two walks in different dtypes: they start from different numbers, so each step is judged by the
+/// tensors of its own walk.
 class OfTwoTypes {
 public:
     OfTwoTypes(const Plan& plan, const StepTable& table, const Ledger& left, const Ledger& right)
@@ -88,7 +88,7 @@ public:
 
     bool is_so() const { return sides_[0].second.unit != sides_[1].second.unit; }
 
-    /// Whether a step is another on both sides by rounding alone, here and before.
+    /// True if a step is another on both sides by rounding alone, here and before.
     bool explains(const Step& step) {
         const Tensor &a = (*sides_[0].first)[step.name], &b = (*sides_[1].first)[step.name];
         const bool follows = std::ranges::any_of(unexplained_, [&](const std::string& before) {
@@ -137,8 +137,8 @@ private:
     std::vector<std::string> unexplained_;
 };
 
-/// The first step of the chain that one side has and the other has not, where the sides lack no
-/// more than this chain makes them lack: a file that holds some steps only proves nothing.
+/// Returns the first step of the chain that only one side has, if the missing steps are all
+/// explained by that chain: a file with only some steps proves nothing.
 std::string missing_of(const Plan& plan, const StepTable& table, Chain chain, const Ledger& left,
                        const Ledger& right, const Comparison& comparison) {
     std::set<std::string> explained;
@@ -305,6 +305,9 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
             if (input.chain == Chain::none || !comparison.missing.empty()) continue;
             comparison.missing = missing_of(plan, table, input.chain, left, right, comparison);
         }
+        if (const Step* missing = card_of(table, comparison.missing)) {
+            comparison.missing_title = missing->title.visible();
+        }
     }
     return comparison;
 }
@@ -336,7 +339,7 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
     if (first == nullptr && is_bounded) {
-        return text + "rounding explains every difference; the decimals are those that it leaves\n";
+        return text + "rounding explains every difference; the decimals given are certain\n";
     }
     const bool allows = most.absolute > 0 || most.relative > 0;
     if (first == nullptr && !allows) return text + "no difference\n";
@@ -349,8 +352,9 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
         const auto& names = comparison.only_left;
         const bool of_left =
             std::find(names.begin(), names.end(), comparison.missing) != names.end();
-        return text + fmt::format("first difference: {}, which only the {} has\n",
-                                  comparison.missing, of_left ? "first" : "second");
+        return text + fmt::format("first difference: {} ({}), which only the {} has\n",
+                                  comparison.missing, comparison.missing_title,
+                                  of_left ? "first" : "second");
     }
     if (!first->same_shape()) {
         return text + fmt::format("first difference: {}, in its shape\n", visible(first->name));

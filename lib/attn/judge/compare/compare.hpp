@@ -14,18 +14,18 @@ namespace attn {
 /// How far apart two tensors of the same shape are. Two nan are equal, and so are equal
 /// infinities.
 struct Distance {
-    double absolute = 0;     ///< largest |a - b|; infinite where only one of them is finite
-    double relative = 0;     ///< largest |a - b| / |b| over the cells where b is not 0
+    double absolute = 0;     ///< largest |a - b|; infinite if only one of them is finite
+    double relative = 0;     ///< largest |a - b| / |b| over the cells with b other than 0
     std::uint64_t ulp = 0;   ///< most floating numbers between a and b, in the coarser type
     std::size_t beyond = 0;  ///< cells farther apart than the tolerance
     std::optional<std::size_t> first;  ///< the first of these, as a flat index
     std::set<std::size_t> rows;        ///< indices of these along the last axis but one
-    std::size_t worst = 0;             ///< where the largest absolute difference is
+    std::size_t worst = 0;             ///< the cell with the largest absolute difference
 
     bool within() const { return beyond == 0; }
 };
 
-/// With a bound of each cell in the place of a tolerance where there is one.
+/// Uses a bound for each cell instead of the tolerance if one is given.
 ///
 /// Errors  ShapeError when the shapes differ.
 Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
@@ -60,16 +60,17 @@ struct Comparison {
     std::vector<StepComparison> steps;
     std::vector<std::string> only_left;
     std::vector<std::string> only_right;
-    /// The step that one walk has and the other has not, where that explains the first difference.
+    /// The step that only one walk has, if that explains the first difference.
     std::string missing;
+    std::string missing_title;  ///< the title of that step
 
     /// The first step that differs, or nullptr.
     const StepComparison* first() const;
     bool equal() const { return first() == nullptr && !steps.empty(); }
 };
 
-/// Compares every step that both ledgers have, in the order of the left one. Without a tolerance,
-/// what rounding explains is allowed: of what both have alike, by the rules of the steps.
+/// Compares every step that both ledgers have, in the order of the left one. Without a tolerance it
+/// allows differences that rounding explains, by the rules of the steps and the shared tensors.
 Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
                    const Ledger& right, std::optional<Tolerance> tolerance = {});
 

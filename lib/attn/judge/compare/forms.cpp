@@ -21,7 +21,7 @@ struct WalkedForm {
     const Ledger& made;
 };
 
-/// What both forms have alike: it counts as it is.
+/// Returns the tensors that both forms share, which count as exact.
 Ledger shared_by(const WalkedForm& one, const WalkedForm& other) {
     Ledger shared;
     for (const auto& [name, tensor] : one.made.entries()) {
@@ -38,9 +38,9 @@ double usual_scatter(const Plan& plan, const Tensor& tensor, const Rounding& rou
     return 3 * std::sqrt(terms) * rounding.unit * usual_size(tensor);
 }
 
-/// How far apart rounding lets the cells of a step be: as far as either form's rules let it be from
-/// the exact number. The worst case of a long recurrence grows beyond the numbers themselves and
-/// says nothing: then ten times what sums usually scatter. Nothing where a rule does not say it.
+/// Returns how far apart rounding may bring the cells of a step, by the rules of both forms. The
+/// worst case of a long recurrence exceeds the numbers themselves: then ten times the usual scatter
+/// of sums. Returns nullopt if a rule has no bound.
 std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& other,
                                       const std::string& step) {
     const Tensor& tensor = one.made[step];
@@ -95,23 +95,23 @@ std::string FormComparison::text() const {
         const std::string apart = step.distance.absolute == 0
                                       ? "to the last bit"
                                       : brief(step.distance.absolute) +
-                                            " apart at most, where rounding explains " +
+                                            " apart at most, and rounding explains up to " +
                                             brief(step.tolerance.absolute);
         if (proof.verdict == Proof::Verdict::proved) {
             return step.name + " is the same" + both + right +
                    ", proved for every input of these shapes: here " + apart;
         }
         return step.name + " is the same" + both + right + " on this walk: " + apart +
-               (proof.why.empty() ? "" : " (not decided for others: " + proof.why + ")");
+               (proof.why.empty() ? "" : " (undecided for other inputs: " + proof.why + ")");
     }
     if (step.equal()) {
         return step.name + index_text(indices_of(proof.cell, step.left)) + both + right +
-               " is not the same function, though rounding hides it here: " +
+               " is not the same function, although rounding hides it here: " +
                brief(step.distance.absolute) + " apart at most";
     }
     return step.name + index_text(step.cell) + " is " + brief(step.left_value) + both +
            brief(step.right_value) + " in " + right + ": " + brief(step.distance.absolute) +
-           " apart at most, where rounding explains " + brief(step.tolerance.absolute);
+           " apart at most, and rounding explains up to " + brief(step.tolerance.absolute);
 }
 
 JsonText json_of(const FormComparison& compared) {

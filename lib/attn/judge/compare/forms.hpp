@@ -8,28 +8,28 @@
 
 namespace attn {
 
-/// A tensor that two forms of one attention promise to make alike.
+/// A tensor that two forms of one attention should compute alike.
 struct FormComparison {
     std::string file, left, right;  ///< the attention and the two forms
     StepComparison step;
     Proof proof{};
 
-    /// Whether the forms agree: to rounding on this walk, and exactly where that is decided.
+    /// True if the forms agree: to rounding on this walk, and exactly if that is decided.
     bool equal() const { return step.equal() && proof.verdict != Proof::Verdict::refuted; }
-    /// `context[0,1] is 0.5 in parallel and 0.7 in recurrent: 0.2 apart, where rounding explains
-    /// 1e-06`
+    /// `context[0,1] is 0.5 in parallel and 0.7 in recurrent: 0.2 apart at most, and rounding
+    /// explains up to 1e-06`
     std::string text() const;
 };
 
 /// `{"name": "context", "left": "parallel", ..., "same": true, "proof": "proved"}`
 JsonText json_of(const FormComparison& compared);
 
-/// How far promised tensors are looked into: the bounds of their cells are computed where they are
-/// farther apart than sums of as many terms usually scatter; or those of all, with a proof.
+/// How closely these tensors are compared: bounds are computed only for tensors that differ more
+/// than sums of that many terms usually do, or for all of them, with a proof.
 enum class FormBounds { where_far, all };
 
-/// Walks the other forms of the attentions of a plan from the same numbers, and compares what their
-/// files promise; `ledger` is the walk of the plan's own form.
+/// Walks the other forms of a plan's attentions from the same numbers, and compares the tensors
+/// that their files list as the same; `ledger` is the walk of the plan's own form.
 ///
 /// Errors  as the tables of the other forms.
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,

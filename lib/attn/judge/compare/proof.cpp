@@ -20,7 +20,7 @@ constexpr std::size_t most_work = 20'000'000;
 /// A recurrence that runs backwards is evaluated as deep as it has tokens.
 constexpr std::size_t most_tokens = 512;
 
-/// Whether a node reads floating-point numbers, not only ids, positions or masks.
+/// True if a node reads floating-point numbers, not only ids, positions or masks.
 bool reads_numbers(const BoundRule& node) {
     return (node.tensor != nullptr && node.node->type == RuleType::number) ||
            std::ranges::any_of(node.parts, reads_numbers);
@@ -81,14 +81,15 @@ private:
             const bool is_place =
                 kind == Kind::cell || (kind == Kind::reduce && &part != &node.parts.back());
             if (is_place && reads_numbers(part)) {
-                throw Undecided("numbers choose a place of " + node.node->word);
+                throw Undecided("numbers choose an index of " + node.node->word);
             }
         }
         const bool is_whole = kind != Kind::cell && node.node->type == RuleType::whole;
-        if (is_whole && reads_numbers(node)) throw Undecided("an order of numbers decides it");
+        if (is_whole && reads_numbers(node))
+            throw Undecided("it depends on comparisons of numbers");
         if (node.tensor != nullptr && node.node->type != RuleType::number &&
             walk_.follows_from_numbers(node.node->word)) {
-            throw Undecided(node.node->word + " depends on an order of numbers");
+            throw Undecided(node.node->word + " depends on comparisons of numbers");
         }
     }
 
@@ -209,7 +210,7 @@ private:
         return word == "mean" ? result / exact_constant(static_cast<double>(end - first)) : result;
     }
 
-    /// The largest or smallest of some numbers, of which the order is not known.
+    /// The largest or smallest of some numbers whose order is unknown.
     ExactNumber extreme(const BoundRule& node, const std::vector<ExactNumber>& of) {
         const std::string& word = node.node->word;
         if (of.empty()) return exact_constant(start_of(word));
@@ -300,7 +301,7 @@ Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step) {
             if (left[i] == right[i]) continue;
             const char* const opaque = left[i].opaque != nullptr ? left[i].opaque : right[i].opaque;
             if (opaque == nullptr) return {Proof::Verdict::refuted, {}, i};
-            proof = {Proof::Verdict::undecided, std::string(opaque) + " has no algebra here"};
+            proof = {Proof::Verdict::undecided, std::string(opaque) + " is not simplified here"};
         }
         if (proof.verdict == Proof::Verdict::proved) other.take(step, left);
         return proof;

@@ -10,21 +10,21 @@
 namespace attn {
 
 /// Evaluates the steps of a walk exactly, by their rules, at a random point: inputs and parameters
-/// are random elements, and what depends on them follows (attn/judge/compare/exact_number.hpp).
+/// are random elements, and all others follow from them (attn/judge/compare/exact_number.hpp).
 class ExactWalk {
 public:
     /// The tensors of `given` are random elements. `made` is the same walk in floating point: whole
-    /// numbers and truths that no rule makes of other numbers, such as ids and masks, count as they
-    /// are. All must outlive this.
+    /// numbers and truth values that no rule computes, such as ids and masks, are taken from it.
+    /// All must outlive this.
     ExactWalk(const Plan& plan, const StepTable& table, const Ledger& given, const Ledger& made);
     ~ExactWalk();
 
     /// The cells of a step, in row-major order.
     ///
-    /// Errors  Undecided if a rule asks for an order of numbers to choose a place, or if the walk
-    ///         is too large; ConfigError as the rules.
+    /// Errors  Undecided if a rule compares numbers to choose an index, or if the walk is too
+    ///         large; ConfigError like the rules.
     const std::vector<ExactNumber>& cells_of(const std::string& step);
-    /// Takes equal cells from another walk, so that steps after it read the very same numbers.
+    /// Takes equal cells from another walk, so that later steps read exactly the same numbers.
     void take(const std::string& step, const std::vector<ExactNumber>& cells);
 
 private:
@@ -33,7 +33,7 @@ private:
 
     ExactTensor& tensor(const std::string& step);
     const ExactNumber& cell(ExactTensor& tensor, std::size_t place);
-    /// Whether whole numbers or truths follow from numbers: which keys are the largest.
+    /// True if whole numbers or truths follow from numbers: which keys are the largest.
     bool follows_from_numbers(const std::string& step);
 
     const Plan& plan_;
@@ -45,17 +45,17 @@ private:
     std::size_t work_ = 0;
 };
 
-/// Whether two formulas are the same function of all inputs and parameters of these shapes.
+/// True if two formulas are the same function of all inputs and parameters of these shapes.
 struct Proof {
     enum class Verdict { proved, refuted, undecided } verdict = Verdict::undecided;
-    /// Why it is undecided: `sqrt has no algebra here`.
+    /// Why it is undecided: `sqrt is not simplified here`.
     std::string why{};
     /// The first cell that differs, if it is refuted.
     std::size_t cell = 0;
 };
 
-/// Compares a step of two walks that start from the same tensors. If it is proved, what reads it in
-/// the other walk goes on from the cells of the first.
+/// Compares a step of two walks that start from the same tensors. If it is proved, later steps
+/// of the other walk read the cells of the first.
 ///
 /// Range  `refuted` only if all functions on the way have an algebra; for others `undecided`.
 Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step);

@@ -48,7 +48,7 @@ Tolerance tolerance_of(const Ball& ball, double sides) {
     return tolerance;
 }
 
-/// What rounds in a rule, and in the parts of softmax that it reads.
+/// Returns the operations that round in a rule, and in the parts of softmax that it reads.
 void note_rounding(const PlannedStep& of, double& longest, std::set<std::string>& functions) {
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return;

@@ -8,25 +8,25 @@
 
 namespace attn {
 
-/// What a test of one step should allow, so that no right code fails.
+/// The tolerance for a test of one step that no correct code fails.
 struct StepTolerance {
     std::string step;
-    Tolerance alone;     ///< made of the steps before it as they are
-    Tolerance whole;     ///< made of what the walk starts with
+    Tolerance alone;     ///< the step alone, from given tensors before it
+    Tolerance whole;     ///< the step at the end of a walk from the inputs
     std::string reason;  ///< `sums of 16, exp`
 };
 
-/// The tolerances of all steps of this walk, in its type and for these inputs: no cell of right
-/// code is further off (attn/explain/bounds/bounds.hpp), the expected numbers rounded in the same
-/// way.
+/// Returns the tolerances of all steps of this walk, for its dtype and these inputs: no cell of
+/// correct code is further off (attn/explain/bounds/bounds.hpp), with expected numbers rounded in
+/// the same way.
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given);
 
-/// What passes a test of a step with that tolerance all the same.
+/// Errors that a test of a step with that tolerance misses.
 struct Hidden {
-    double factor = 0;                       ///< every number so much larger than it should be
+    double factor = 0;                       ///< every number may be too large by this factor
     std::vector<const Mistake*> mistakes{};  ///< change the step, but by less
     std::size_t shown = 0;                   ///< mistakes that fail the test
-    std::size_t dropped = 0, keys = 0;       ///< keys of a head that no query would miss, of all
+    std::size_t dropped = 0, keys = 0;       ///< keys of a head that can be left out, of all keys
     bool tries = true;                       ///< mistakes were made; not in long walks
 };
 Hidden hidden_by(const Tolerance& tolerance, const Plan& plan, const Ledger& given,

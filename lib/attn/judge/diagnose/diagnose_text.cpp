@@ -39,7 +39,7 @@ std::string summary(const Diagnosis& diagnosis) {
     const std::string names = joined(steps);
     const std::size_t skipped = diagnosis.skipped.size();
     if (!diagnosis.judges_a_step()) {
-        return "nothing that attention computes was compared: it starts from " + names;
+        return "no computed step was compared: attention starts from " + names;
     }
     return "right: " + names +
            (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
@@ -74,7 +74,7 @@ Paragraphs pair_paragraphs(const Finding& finding) {
     for (std::size_t i = 0; i < other.size(); i += 2) {
         pairs.push_back(other[i]->id + " and " + other[i + 1]->id);
     }
-    if (!pairs.empty()) all.emplace_back("tie", "so do these: " + joined(pairs));
+    if (!pairs.empty()) all.emplace_back("tie", "these pairs fit as well: " + joined(pairs));
     return all;
 }
 
@@ -98,7 +98,8 @@ Paragraphs mistake_paragraphs(const Finding& finding) {
         all.emplace_back("beside", described(*beside));
     }
     const std::vector<const Mistake*> ties = finding.as(Role::ties);
-    if (!ties.empty()) all.emplace_back("tie", "this input cannot tell it from " + ids_of(ties));
+    if (!ties.empty())
+        all.emplace_back("tie", "this input cannot distinguish it from " + ids_of(ties));
     return all;
 }
 
@@ -107,7 +108,7 @@ std::string variable_in(const std::string& name) {
     return name.substr(0, name.find('@')).substr(name.rfind(':') + 1);
 }
 
-/// The fix in the language of the author, with the names of the author's tensors.
+/// The fix in the user's library, with the user's names of tensors.
 std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
     static const std::map<std::string, std::vector<std::string>> steps_of{
         {"q", {"projected_query", "query", "normed_query", "rotated_query"}},
@@ -162,7 +163,7 @@ void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& f
     const std::string what =
         mistake == nullptr ? "no known mistake matches"
         : is_pair ? "a hypothesis, two mistakes at once: " + mistake->id + " and " + makes[1]->id
-        : finding.harmless ? mistake->id + ", harmless: what follows is right all the same"
+        : finding.harmless ? mistake->id + ", harmless: the results are still correct"
                            : mistake->id;
     const bool is_calm = mistake != nullptr && !is_pair && finding.harmless;
     text += "\n" + ink.of(is_calm ? ink.heading : ink.mistake, finding.step + ": " + what) + "\n";
@@ -346,9 +347,10 @@ std::string power_text(const Power& power) {
         }
     }
     std::string text;
-    add_lines(text,
-              std::to_string(alone.size()) + " mistakes show in the result and are told apart:",
-              ids_of(alone));
+    add_lines(
+        text,
+        std::to_string(alone.size()) + " mistakes show in the result and can be distinguished:",
+        ids_of(alone));
     if (!together.empty()) text += "these show in the result, but look the same:\n" + together;
     if (!power.inside.empty()) {
         add_lines(text, "these show only when the step itself is given:", ids_of(power.inside));

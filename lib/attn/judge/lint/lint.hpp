@@ -9,11 +9,11 @@ namespace attn {
 
 enum class Severity { error, warning, info };
 
-/// One pitfall: what to look for in a walk, and what it teaches.
+/// One pitfall: a check of a walk, and its lesson.
 struct LintRule {
     std::string id;
     Severity severity;
-    /// One line with the numbers of this walk, or nothing where the pitfall is not met.
+    /// One line with the numbers of this walk, or nothing if the pitfall is not met.
     std::optional<std::string> (*check)(const Plan&, const Ledger&);
     std::string lesson;
 };

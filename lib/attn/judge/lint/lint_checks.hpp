@@ -4,14 +4,14 @@
 
 #include "attn/core/walk/walk.hpp"
 
-/// The rules of lint, each a line with the numbers of this walk where it is met.
+/// The rules of lint. Each returns a line with numbers of this walk if it applies.
 namespace attn::lint_checks {
 
 using Answer = std::optional<std::string>;
 
 using Check = Answer(const Plan&, const Ledger&);
 
-// Scale, softmax and what the scores look like.
+// Scale, softmax and scores.
 Check softmax_axis, scale_dmodel, scale_missing, scale_number, saturated, no_gradient, exp_overflow,
     float16_scores, narrow_sums, rank_one;
 // Tokens, masks and parameters.
@@ -24,10 +24,10 @@ Check beyond_training, equal_positions, unseen_scaling, rotary_width, coincident
 Check window_not_causal, window_holds_all, t5_scale, t5_cross, cap_without_effect, equal_groups,
     sink_share, past_positions;
 
-/// True where this key (or query, without a memory) only fills up a shorter sequence.
+/// True if this key (or query, without a memory) only fills up a shorter sequence.
 bool is_padding(const Plan& plan, std::size_t batch, std::size_t position);
 
-/// The scores as softmax takes them.
+/// The scores that softmax reads.
 inline const Tensor& softmax_input(const Ledger& ledger) { return ledger.latest(Chain::scores); }
 
 }  // namespace attn::lint_checks

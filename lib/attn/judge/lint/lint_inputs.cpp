@@ -10,7 +10,7 @@
 namespace attn::lint_checks {
 namespace {
 
-/// True where a weight of some size has no negative number.
+/// True if a weight of some size has no negative number.
 bool is_positive(const Tensor& weight) {
     for (std::size_t i = 0; i < weight.size(); ++i) {
         if (!(weight.at(i) >= 0)) return false;
@@ -147,13 +147,13 @@ Answer not_finite(const Plan& plan, const Ledger& ledger) {
 
 Answer huge_numbers(const Plan& plan, const Ledger& ledger) {
     for (const auto& [name, tensor] : ledger.entries()) {
-        if (!has_step(step_table(plan), plan, name)) continue;  // of the way back
+        if (!has_step(step_table(plan), plan, name)) continue;  // of the backward pass
         const Step::Kind kind = find_step(step_table(plan), name).kind;
         if (kind != Step::Kind::input && kind != Step::Kind::parameter) continue;
         for (std::size_t i = 0; i < tensor.size(); ++i) {
             const double size = std::abs(tensor.at(i));
             if (size <= 65504 || !std::isfinite(size) || !tensor.is_floating()) continue;
-            return name + " holds " + brief(tensor.at(i)) + ": float16 ends at 65504";
+            return name + " contains " + brief(tensor.at(i)) + ": the largest float16 is 65504";
         }
     }
     return std::nullopt;

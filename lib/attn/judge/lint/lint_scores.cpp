@@ -24,7 +24,7 @@ double largest_of(const Tensor& tensor) {
 /// Rows of scores: those of queries that see a key, and of keys that are seen.
 using ScoreRows = std::vector<std::vector<double>>;
 
-/// The scores of one matrix without padding and without what is fully masked.
+/// The scores of one matrix without padding and fully masked rows.
 ScoreRows seen_scores(const Plan& plan, const Ledger& ledger, std::size_t group) {
     const Tensor& scores = ledger["scores"];
     const Tensor& masked = softmax_input(ledger);
@@ -55,7 +55,7 @@ ScoreRows seen_scores(const Plan& plan, const Ledger& ledger, std::size_t group)
 }
 
 /// The part of a matrix's energy (its sum of squares) that one pattern holds: one row of numbers,
-/// and how much of it each row takes. Nothing where the matrix is zero or not finite.
+/// and how much of it each row takes. Nothing if the matrix is zero or not finite.
 std::optional<double> energy_of_one_pattern(const ScoreRows& scores) {
     const std::size_t columns = scores.front().size();
     double energy = 0;
@@ -70,7 +70,7 @@ std::optional<double> energy_of_one_pattern(const ScoreRows& scores) {
         pattern = row;
     }
     if (!(energy > 0) || !std::isfinite(energy)) return std::nullopt;
-    // Start from the longest row, which is nearly the pattern where there is only one.
+    // Start from the longest row, which is nearly the pattern if there is only one.
     double held = 0;
     for (int turn = 0; turn < 5; ++turn) {
         double length = 0;
@@ -184,7 +184,7 @@ Answer float16_scores(const Plan&, const Ledger& ledger) {
     }
     if (beyond == 0) return std::nullopt;
     return notes::counted(beyond, "score") + " before the scale, the largest of them " +
-           brief(largest) + ": float16 ends at 65504";
+           brief(largest) + ": the largest float16 is 65504";
 }
 
 Answer narrow_sums(const Plan& plan, const Ledger& ledger) {

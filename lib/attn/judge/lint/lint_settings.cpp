@@ -43,7 +43,7 @@ Answer equal_positions(const Plan& plan, const Ledger&) {
         const auto [earlier, is_new] = seen.try_emplace(position, t);
         if (is_new) continue;
         return "tokens " + std::to_string(earlier->second) + " and " + std::to_string(t) +
-               " both stand at position " + std::to_string(position);
+               " are both at position " + std::to_string(position);
     }
     return std::nullopt;
 }
@@ -65,7 +65,8 @@ Answer rotary_width(const Plan& plan, const Ledger&) {
     const bool of_whole_heads = plan.rotates() && plan.first_rotated(plan.head_dim) == 0;
     if (!of_whole_heads || plan.head_dim % 16 == 0) return std::nullopt;
     return "head_dim " + std::to_string(plan.head_dim) +
-           " rotates here; onnxruntime's GroupQueryAttention refuses widths that are no multiple "
+           " rotates here; onnxruntime's GroupQueryAttention refuses widths that are not a "
+           "multiple "
            "of "
            "16";
 }
@@ -78,7 +79,7 @@ Answer coincident_sizes(const Plan& plan, const Ledger&) {
     std::vector<Size> sizes{{"query_len", plan.query_len}, {"head_dim", plan.head_dim}};
     if (plan.has_batch) sizes.push_back({"batch", plan.batch});
     if (plan.has_head) sizes.push_back({"heads", plan.heads});
-    // Leave out what is another name for a size above: its being equal says nothing.
+    // Leave out other names for a size above: they are always equal.
     if (plan.embed_dim != plan.head_dim) sizes.push_back({"embed_dim", plan.embed_dim});
     if (plan.value_dim != plan.head_dim) sizes.push_back({"value_dim", plan.value_dim});
     if (plan.has_memory) sizes.push_back({"key_len", plan.key_len});
@@ -91,7 +92,7 @@ Answer coincident_sizes(const Plan& plan, const Ledger&) {
         }
     }
     if (equal.empty()) return std::nullopt;
-    return equal + ": a mistaken axis would go unnoticed";
+    return equal + ": a wrong axis would go unnoticed";
 }
 
 Answer causal_lengths(const Plan& plan, const Ledger&) {
@@ -104,7 +105,7 @@ Answer causal_lengths(const Plan& plan, const Ledger&) {
 Answer no_output_projection(const Plan& plan, const Ledger&) {
     if (plan.config.output_projection || plan.context_heads() == 1) return std::nullopt;
     return std::to_string(plan.context_heads()) +
-           " heads stand side by side and nothing mixes them: no output projection";
+           " heads are side by side and nothing mixes them: no output projection";
 }
 
 Answer fused_by_head(const Plan& plan, const Ledger&) {
@@ -135,13 +136,13 @@ Answer no_power(const Plan& plan, const Ledger&) {
 Answer window_not_causal(const Plan& plan, const Ledger&) {
     const MaskChoice& mask = plan.config.mask;
     if (!mask.window || mask.causal || mask.prefix) return std::nullopt;
-    return window_text(plan) + " hides earlier keys alone: every later one is seen";
+    return window_text(plan) + " hides only earlier keys: every later one is visible";
 }
 
 Answer window_holds_all(const Plan& plan, const Ledger&) {
     const auto last = static_cast<std::int64_t>(plan.query_len) - 1 + causal_offset(plan);
     if (!plan.config.mask.window || *plan.config.mask.window <= last) return std::nullopt;
-    return window_text(plan) + " holds all keys of these " + std::to_string(plan.query_len) +
+    return window_text(plan) + " contains all keys of these " + std::to_string(plan.query_len) +
            " queries: it hides nothing";
 }
 
@@ -155,7 +156,7 @@ Answer t5_scale(const Plan& plan, const Ledger&) {
 
 Answer t5_cross(const Plan& plan, const Ledger&) {
     if (!is_t5(plan) || !plan.has_memory) return std::nullopt;
-    return "queries and keys are of two sources, and distances between them get a bias";
+    return "queries and keys come from two sources, and distances between them get a bias";
 }
 
 Answer cap_without_effect(const Plan& plan, const Ledger& ledger) {
@@ -168,7 +169,7 @@ Answer cap_without_effect(const Plan& plan, const Ledger& ledger) {
     }
     if (largest > 0.05 * plan.config.softcap) return std::nullopt;
     return "the largest score is " + brief(largest) + " and the cap " + brief(plan.config.softcap) +
-           ": it changes next to nothing";
+           ": it changes almost nothing";
 }
 
 Answer equal_groups(const Plan& plan, const Ledger& ledger) {
@@ -180,7 +181,7 @@ Answer equal_groups(const Plan& plan, const Ledger& ledger) {
     }
     if (plan.queries_per_key() != plan.kv_heads) return std::nullopt;
     return keys + " key heads, and " + keys +
-           " query heads for each: taking one number for the other would go unnoticed";
+           " query heads for each: confusing the two numbers would go unnoticed";
 }
 
 Answer sink_share(const Plan&, const Ledger& ledger) {
@@ -198,9 +199,9 @@ Answer past_positions(const Plan& plan, const Ledger&) {
     const std::vector<std::int64_t>& positions = plan.config.positions;
     if (plan.past_len == 0 || !plan.rotates() || positions.empty()) return std::nullopt;
     if (positions.front() >= static_cast<std::int64_t>(plan.past_len)) return std::nullopt;
-    return "the tokens of x stand from position " + std::to_string(positions.front()) +
+    return "the tokens of x are at positions from " + std::to_string(positions.front()) +
            " on, after a past of " + std::to_string(plan.past_len) +
-           " keys: their distances to these come out wrong";
+           " keys: their distances to these are wrong";
 }
 
 }  // namespace attn::lint_checks

@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// The table that somebody gave beside a walk that adds no bias.
+/// The table that the user gave with a walk that adds no bias.
 const Tensor* table_of_t5(const Plan& plan) {
     return plan.config.parameters.find("relative_attention_bias");
 }

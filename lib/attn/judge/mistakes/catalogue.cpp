@@ -109,7 +109,7 @@ const Mistake& find_mistake(std::string_view id) {
     }
     if (const Mistake* fill = fill_of_id(id)) return *fill;
     if (family.size() == 1) return *family.front();
-    // Offer what is spelt or begins alike.
+    // Offer ids with a similar spelling or the same beginning.
     const std::string start =
         family.empty() ? std::string(id.substr(0, id.find_first_of("-="))) : std::string(id) + "=";
     std::string close;

@@ -12,13 +12,13 @@
 
 namespace attn {
 
-// The ways to make a mistake: another rule, another tensor read, another plan followed, and code
-// where no rule says it.
+// The ways to make a mistake: another rule, another tensor read, another plan, or code if no rule
+// can express it.
 
 using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
 /// A step's new way to compute, given the one it replaces.
 using StepEdit = std::function<Tensor(const Plan&, const Ledger&, const Compute& before)>;
-/// The plan that a step is made to follow instead of the true one.
+/// The plan that a step follows instead of the true one.
 using PlanEdit = std::function<void(Plan&)>;
 /// A text that may depend on the plan.
 class PlanText {
@@ -35,8 +35,8 @@ private:
     std::function<std::string(const Plan&)> text_;
 };
 
-/// A rule that may depend on the plan: a text with words in braces for the step that it makes, or
-/// one that was made of others.
+/// A rule that may depend on the plan: a text with words in braces for its step, or a rule built
+/// from others.
 class PlanRule {
 public:
     PlanRule() = default;
@@ -55,13 +55,12 @@ private:
 /// Lines of Python, from those that the table had.
 using Lines = std::function<std::string(const StepLines& of, const std::string& right)>;
 
-/// A step that follows another rule. It may read the tensor that it should make, by its own name:
-/// what was done to it afterwards.
+/// A step that follows another rule, which may read the right tensor by the step's own name.
 struct WrongRule {
     PlanRule rule{};
-    std::string step{};                             ///< where the rule may be empty
-    std::function<Outline(const Plan&)> outline{};  ///< where the tensor has another shape
-    // Where no rule says it, or it may be too long to tell:
+    std::string step{};                             ///< needed if the rule may be empty
+    std::function<Outline(const Plan&)> outline{};  ///< if the tensor has another shape
+    // If no rule can express it, or the rule may be too long to print:
     StepEdit compute{};
     std::string formula{};
     Lines lines{};
@@ -69,16 +68,16 @@ struct WrongRule {
 TableEdit follows(WrongRule wrong);
 TableEdit follows(PlanRule rule);
 
-/// The named steps read another tensor in the place of one: `w_key`, or a rule for the tensor that
+/// The named steps read another tensor instead of one: `w_key`, or a rule for the tensor that
 /// they should read, `sink[h] = sink[h] / sqrt(D)`. It may be named by its chain.
 TableEdit reads(std::vector<std::string> steps, PlanText tensor, PlanText instead);
-/// The named steps compute as before, under an altered plan; all that are computed without a name.
+/// The named steps compute as before under an altered plan; all computed steps if none is named.
 TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter);
-/// Leaves the named steps as their chain was in front of them.
+/// The named steps pass on the tensor before them in their chain.
 TableEdit left_out(const std::vector<std::string>& steps);
-/// The named steps compute and write as without a sink.
+/// The named steps compute and print as without a sink.
 TableEdit without_sink(const std::vector<std::string>& steps);
-/// A step that is made as another one is.
+/// A step that is computed like another one.
 TableEdit made_as(const std::string& step, const std::string& other);
 /// The mask of another choice, which also hides cells by the condition.
 TableEdit masked_as(std::function<void(MaskChoice&)> change, PlanText also_hides);
@@ -92,27 +91,27 @@ TableEdit all_of(std::vector<TableEdit> edits);
 TableEdit for_each_step(const std::vector<std::string>& steps,
                         const std::function<TableEdit(const std::string& step)>& edit);
 
-// What the texts of mistakes name.
+// Names in the texts of mistakes.
 
 /// The mistake that a paragraph describes, for one number if it is numbered.
 Mistake mistake_of(const MistakeText& text, double number = 0);
 /// The title, effect, lesson and fixes of a paragraph.
 Mistake described(const MistakeText& text);
-/// Why a walk cannot show it: the reason of the first need that it lacks.
+/// Returns why a walk cannot show it: the reason of the first unmet need.
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number);
 std::string no_room_for_repeats(const Plan& plan);
 /// The text with words in braces filled in, in a rule for this step.
 std::string in_words(std::string_view pattern, const std::string& step, const Plan& plan);
 
-/// A number of a plan, or a fact, which is 1 or 0; nothing for a name that is none.
+/// Returns a number or fact (1 or 0) of a plan; nullopt for an unknown name.
 std::function<double(const Plan&)> find_fact(std::string_view name);
 
-/// `with STEPS: NAME NUMBER`.  Errors  ConfigError for a name that is none.
+/// `with STEPS: NAME NUMBER`.  Errors  ConfigError for an unknown name.
 PlanEdit plan_change(std::string_view says);
 /// `mask NAME NUMBER, NAME`: the same of masks alone.
 std::function<void(MaskChoice&)> mask_change(std::string_view says);
 
-/// `code NAME: WORDS`: what no rule says.
+/// `code NAME: WORDS`, for mistakes that no rule expresses.
 struct NamedEdit {
     std::string_view name;
     TableEdit (*edit)(const std::string& words);
@@ -154,11 +153,11 @@ Tensor mapped(const Tensor& tensor, F&& f) {
     });
 }
 
-/// The cells of all scores: true where hidden.
+/// The cells of all scores, true for hidden ones.
 struct Grid {
     std::vector<bool> cells;
 };
-/// The mask of a walk spread over its scores, and the one that it has with a mistake in it.
+/// The mask of a walk broadcast over its scores, and the mask with a mistake in it.
 Grid hidden_cells(const Plan& plan);
 Grid hidden_cells(const Plan& plan, const Mistake& mistake);
 /// A tensor with a cell for each score.
@@ -167,9 +166,9 @@ Outline score_cells(const Plan& plan);
 /// The factor of the scores.
 double effect_of(const ScaleFactor& factor);
 
-/// Whether the reference table has a step of that name for this walk.
+/// True if the reference table has a step of that name for this walk.
 bool walk_has(const Plan& plan, std::string_view step);
-/// True if query, key and value are x multiplied by weights: not of a latent.
+/// True if query, key and value are x multiplied by weights, not made from a latent.
 bool projects_x(const Plan& plan);
 /// True if a relative_attention_bias was given with a column for each head.
 bool has_table_of_t5(const Plan& plan);

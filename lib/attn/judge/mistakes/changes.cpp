@@ -81,7 +81,7 @@ void soften_over(Plan& plan, double) {
     plan.config.softmax_axis = axis;
 }
 
-/// The second base in the place of the first, and the first in the place of others.
+/// The second base instead of the first, and the first instead of others.
 void exchange_base(double& theta, double first, double second) {
     theta = theta == first ? second : first;
 }

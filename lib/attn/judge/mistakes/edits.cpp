@@ -38,14 +38,14 @@ RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
     return names;
 }
 
-/// The tensor of a rule, which may not fit what another mistake left.
+/// The tensor of a rule, which may not fit after another mistake.
 Tensor tensor_of_rule(CompletedRule& completed, const Rule& rule, const Outline& made, DType type,
                       const RuleScope& scope) {
     try {
         return completed.evaluate(rule, made, type, scope);
     } catch (const ConfigError& error) {
         const std::string reason = error.what();
-        throw ShapeError("one of these mistakes reads what another has cut off, " +
+        throw ShapeError("one of these mistakes reads a tensor that another has removed, " +
                          reason.substr(0, reason.find('\n')) + ": make one");
     }
 }
@@ -94,7 +94,7 @@ void follow(Step& step, const WrongRule& instead) {
     };
 }
 
-/// Whether a step after this one reads the tensor.
+/// True if a step after this one reads the tensor.
 bool is_read_later(const StepLines& of, const std::string& tensor) {
     const auto here = std::ranges::find(of.table, of.step.name, &Step::name);
     return std::any_of(here + 1, of.table.end(), [&](const Step& step) {
@@ -102,7 +102,7 @@ bool is_read_later(const StepLines& of, const std::string& tensor) {
     });
 }
 
-/// A tensor, and what is read in its place.
+/// A tensor, and the tensor that is read instead.
 struct Instead {
     PlanText tensor;
     PlanText text;

@@ -17,14 +17,14 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// A table that goes back, asked for its names and rules.
+/// The names and rules of a table with gradients.
 struct Way {
     const StepTable& table;
     const Plan& plan;
 
     bool has(const std::string& name) const { return has_step(table, plan, name); }
     Outline outline(const std::string& name) const { return find_step(table, name).outline(plan); }
-    /// `[h,q,k]`, with another letter in the place of one.
+    /// `[h,q,k]`, with another letter instead of one.
     std::string at(const std::string& name, const std::string& letter = "",
                    const std::string& other = "") const {
         std::string all;
@@ -48,7 +48,7 @@ struct Way {
     }
 };
 
-/// New rules for steps of the way back, by their names; none where the mistake cannot show.
+/// New rules for steps of the backward pass, by their names; none if the mistake cannot show.
 using Rules = std::map<std::string, Rule>;
 using WrongRules = Rules (*)(const Way&);
 

@@ -2,13 +2,13 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Heads that share keys, keys and values in the place of each other, and sources exchanged.
+// Heads that share keys, keys and values instead of each other, and sources exchanged.
 
 namespace attn {
 namespace {
 
 /// Keys whose features are where they would be when the rows of their weight were rearranged for
-/// halves with the number of query heads in the place of key heads.
+/// halves with the number of query heads instead of key heads.
 std::string rearranged_for_query_heads(const Plan& plan) {
     const bool is_split = !walk_has(plan, "projected_key");
     const std::string half = std::to_string(plan.kv_heads * plan.head_dim / plan.heads / 2);
@@ -28,7 +28,7 @@ std::string rearranged_for_query_heads(const Plan& plan) {
 
 }  // namespace
 
-/// Every key head's tokens several times in a row; the kernel shares the heads by itself.
+/// Every key head's tokens several times in a row; the kernel shares the heads on its own.
 TableEdit repeat_tokens(const std::string&) {
     const auto edit = [](const std::string& step, const std::string& chain) {
         return follows({.rule = step + "[h,k,f] = " + chain + "[h / group, k / group, f]",

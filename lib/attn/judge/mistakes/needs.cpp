@@ -51,7 +51,7 @@ Value value_of(const RuleNode& node, const MistakeText& text, double number) {
         return [=](const Plan& plan) { return function->value(left(plan), 0); };
     }
     const Value right = value_of(*node.parts[1], text, number);
-    // What is on the right of `and` is only known of plans that have what is on the left.
+    // The right side of `and` is defined only if the left side is true.
     if (node.word == "and") {
         return [=](const Plan& plan) { return left(plan) == 0 ? 0 : right(plan); };
     }
@@ -104,7 +104,7 @@ std::vector<NotApplicable> reasons_of(const MistakeText& text, double number) {
 }  // namespace
 
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number) {
-    // Read when a walk is first asked for it: most mistakes are only listed.
+    // Read on first use: most mistakes are only listed.
     struct Reasons {
         std::once_flag once;
         std::vector<NotApplicable> all;

@@ -6,7 +6,7 @@
 
 #include "attn/judge/mistakes/change.hpp"
 
-// Entries of the catalogue for any number: in the place of minus infinity, of the scale, of a base.
+// Entries of the catalogue for any number: instead of minus infinity, of the scale, of a base.
 
 namespace attn {
 

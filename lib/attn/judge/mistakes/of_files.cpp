@@ -17,7 +17,7 @@
 namespace attn {
 namespace {
 
-/// Why a form has no such mistake: its step is not there, or what the rule reads.
+/// Returns why a form cannot have the mistake: it lacks the step, or a tensor that the rule reads.
 std::string why_not_in(const AttentionFile& file, const AttentionMistake& said, const Plan& plan) {
     const StepTable& table = step_table(plan);
     const bool is_own = std::ranges::any_of(

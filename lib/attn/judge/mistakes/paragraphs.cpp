@@ -15,7 +15,7 @@ namespace {
 
 using Names = std::map<std::string, std::string, std::less<>>;
 
-/// The words that say what the mistake does. A paragraph that is `like` another one and has one of
+/// The words for the actions of a mistake. A paragraph that is `like` another one and has one of
 /// these takes over none of them.
 constexpr std::string_view changes[]{"rule",  "shape", "reads", "with",  "without", "mask",
                                      "hides", "code",  "made",  "early", "sinkless"};
@@ -53,7 +53,7 @@ std::string with_names(std::string text, const Names& own, const Names& common) 
     return text;
 }
 
-/// A line for each of `words` in the place of the word in braces.
+/// A line for each of `words` instead of the word in braces.
 void add_for_each(const MistakeLine& line, std::string_view brace,
                   std::initializer_list<const char*> words, std::vector<MistakeLine>& lines) {
     for (const std::string word : words) {

@@ -111,7 +111,7 @@ TableEdit take_other_weight(const std::string& parts) {
     const std::string name(taken_word(rest)), taken(taken_word(rest));
     const std::size_t part = part_called(name), other = part_called(taken);
     const std::vector<std::string> steps{"projected_" + name, name};
-    // Of one weight, the rows of the other part.
+    // For one joint weight, the rows of the other part.
     const auto row = [part, other](const Plan& plan) {
         const bool by_head = plan.config.projection == Projection::fused_by_head;
         const std::size_t width = by_head ? plan.head_dim : plan.heads * plan.head_dim;

@@ -54,7 +54,7 @@ std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan) 
     for (std::size_t i = 0; i < right.size(); ++i) {
         if (!right[i].applies(plan)) continue;
         RulesBeside rules{told_rule({plan, right, right[i]}), told_rule({plan, wrong, wrong[i]})};
-        // With the axes that all share where the wrong one names them.
+        // Adds the shared leading axes if the wrong rule names them.
         const auto indices = [](const std::string& rule) {
             return std::count(
                 rule.begin(),

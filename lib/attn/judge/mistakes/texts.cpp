@@ -79,7 +79,7 @@ TableEdit code_called(const MistakeText& text, const std::string& says) {
     return known->edit(says.substr(std::min(colon + 2, says.size())));
 }
 
-/// What the lines of a paragraph do, one after the other.
+/// The edits of the lines of a paragraph, in order.
 class Edits {
 public:
     explicit Edits(const MistakeText& text) : text_(text) {
@@ -132,7 +132,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// What the lines of a paragraph do, which are read when this is first done.
+/// The edits of a paragraph, whose lines are read on first use.
 TableEdit edits_of(std::shared_ptr<const MistakeText> text) {
     struct Kept {
         std::once_flag once;

@@ -93,7 +93,7 @@ const NamedWord words_of_plan[]{
      [](const Plan& plan, const std::string&) {
          return plan.has_sink() ? " + exp(" + sink_cell(plan) + ")" : std::string();
      }},
-    // What query, key and value are made of: their source, heads, features of one, tokens.
+    // Words for query, key and value: source, heads, features per head, tokens.
     {"value source",
      [](const Plan& plan, const std::string&) { return projected_of('v').source(plan); }},
     {"finished key",

@@ -42,7 +42,7 @@ private:
     TextPieces& text_;
 };
 
-/// `bound: rounding explains up to 4.8e-07, in half of the cells 2.1e-07`
+/// Returns `rounding error: at most 4.8e-07, median 2.1e-07`.
 std::string bound_text(const Tensor& bound) {
     // A limit is rounded up.
     const auto brief_above = [](double number) {
@@ -56,9 +56,8 @@ std::string bound_text(const Tensor& bound) {
     std::ranges::nth_element(cells, half);
     const double median = *half;
     const double largest = std::ranges::max(cells);
-    if (largest == 0) return "bound: exact, nothing is rounded here";
-    return "bound: rounding explains up to " + brief_above(largest) + ", in half of the cells " +
-           brief_above(median);
+    if (largest == 0) return "rounding error: none, every number is exact";
+    return "rounding error: at most " + brief_above(largest) + ", median " + brief_above(median);
 }
 
 /// `write_form` writes what is between the words. Every section is sent as soon as it ends.
