@@ -34,17 +34,10 @@ Parts divide(std::size_t rows) {
     return parts;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
-
 /// A line that is too long goes on below, indented as it was.
 std::vector<std::string> broken(const std::string& text, std::size_t columns) {
     std::vector<std::string> result;
-    for (const std::string& line : lines_of(text)) {
+    for (const std::string& line : attn::lines_of(text)) {
         if (attn::display_width(line) <= columns) {
             result.push_back(line);
             continue;
