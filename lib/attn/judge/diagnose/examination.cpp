@@ -74,12 +74,11 @@ void Examination::settle(const TheirTensor& theirs, const std::string& step, con
     }
     note_kept(verdict, diagnosis_);
     diagnosis_.steps.push_back(std::move(verdict));
-    if (!theirs.aside) take(step, reading.tensor, theirs.name + reading.layout);
+    if (!theirs.aside) take(step, reading.tensor);
 }
 
 /// A tensor for a replay has the shape and type of the replay's own.
-void Examination::take(const std::string& step, const Tensor& tensor,
-                       const std::string& taken_from) {
+void Examination::take(const std::string& step, const Tensor& tensor) {
     const Tensor* ours = replay_.step(step);
     if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
         blocked_ = true;
@@ -87,14 +86,12 @@ void Examination::take(const std::string& step, const Tensor& tensor,
     }
     replay_.take(step, tensor);
     judge_.take(step, tensor);
-    state_ += " " + step + "=" + taken_from;
     for (Screen& screen : screens_) screen.take(step, tensor);
     uses_theirs_ = true;
 }
 
 void Examination::make(const Mistake& mistake) {
     replay_.make(mistake);
-    state_ += " +" + mistake.id;
     for (Screen& screen : screens_) screen.make(mistake);
 }
 
@@ -107,7 +104,7 @@ void Examination::enter(const TheirTensor& theirs, const std::string& step, Matc
         make(*made);
         if (made->rewrites_result) judge_.accept(*made);
     }
-    take(step, match.reading.tensor, theirs.name + match.reading.layout);
+    take(step, match.reading.tensor);
     diagnosis_.findings.push_back(std::move(match.finding));
 }
 
@@ -122,7 +119,7 @@ void Examination::enter_mask(const TheirTensor& theirs) {
     diagnosis_.findings.push_back(*answer.finding);
     if (answer.right) return;
     if (answer.finding->mistake() != nullptr) return make(*answer.finding->mistake());
-    if (answer.hidden) take("mask", *answer.hidden, theirs.name);
+    if (answer.hidden) take("mask", *answer.hidden);
 }
 
 }  // namespace attn

@@ -41,8 +41,7 @@ bool takes_most_away(const Tensor& theirs, const Tensor& made, const Tensor& rig
 /// Tries hypotheses about one of the user's tensors, one generator after another.
 class Search {
 public:
-    Search(const Scene& scene, SearchResult known)
-        : scene_(scene), case_(scene.about), result_(std::move(known)) {
+    explicit Search(const Scene& scene) : scene_(scene), case_(scene.about) {
         if (!scene.only_harmless) mistakes_ = case_.mistakes;
         // A harmless difference would have been found where it begins, if that is there.
         std::ranges::copy_if(
@@ -50,24 +49,18 @@ public:
             [&](const Mistake* one) { return one->step == scene.step || !is_saved(one->step); });
     }
 
-    /// Goes through the queue as far as the first match: as far as one mistake or, if that has
-    /// found nothing, from there on, which takes long.
-    SearchResult found(bool thorough) {
+    /// Goes through the queue to the first match of at most that cost.
+    SearchResult found(double most) {
         result_.unexplained.step = scene_.step;
         for (const Generator& each : queue) {
-            const bool is_thorough = each.cost > cost::mistake;
             const bool is_too_dear = scene_.only_harmless && each.cost >= cost::mistake;
-            if (is_thorough != thorough || is_too_dear) continue;
+            if (is_too_dear || each.cost > most) break;
             result_.match = (this->*each.match)();
             if (result_.match) return std::move(result_);
         }
-        if (thorough) {
-            const std::vector<Reading> ways = scene_.ways(scene_.expected);
-            const Tensor& read = ways.empty() ? scene_.theirs.tensor : ways.front().tensor;
-            result_.unexplained.evidence = evidence_of(scene_.step, read, scene_.expected);
-        } else {
-            note_nearest(result_.unexplained);
-        }
+        const std::vector<Reading> ways = scene_.ways(scene_.expected);
+        const Tensor& read = ways.empty() ? scene_.theirs.tensor : ways.front().tensor;
+        result_.unexplained.evidence = evidence_of(scene_.step, read, scene_.expected);
         return std::move(result_);
     }
 
@@ -104,7 +97,7 @@ private:
             const bool fills = in_place(harmless.front()) >= masking;
             // Its fill of hidden cells shows when a mistake makes another mask.
             const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
-            Search tried(scene_, {});
+            Search tried(scene_);
             for (const Mistake* mistake : mistakes_) {
                 const bool empties = is_in(result_.left_nan, mistake);
                 const bool uncovers = hides && in_place(mistake) >= place_of(table, "mask");
@@ -266,7 +259,9 @@ private:
             }
         }
         drop_refuted();
-        return matches_.empty() ? std::nullopt : std::optional(best_match());
+        if (!matches_.empty()) return best_match();
+        note_nearest(result_.unexplained);
+        return std::nullopt;
     }
 
     /// Drops what would have made wrong what is right.
@@ -341,7 +336,7 @@ private:
     std::optional<Match> beside_fill() {
         for (const Reading& reading : scene_.ways(scene_.expected)) {
             if (scene_.step != "masked_scores") break;
-            if (std::optional<Match> match = far_below(scene_, reading, true)) return match;
+            if (std::optional<Match> match = far_below(scene_, reading, HUGE_VAL)) return match;
         }
         return std::nullopt;
     }
@@ -393,8 +388,6 @@ const Search::Generator Search::queue[]{
 
 }  // namespace
 
-SearchResult searched(const Scene& scene, const SearchResult* quick) {
-    return Search(scene, quick != nullptr ? *quick : SearchResult()).found(quick != nullptr);
-}
+SearchResult searched(const Scene& scene, double most) { return Search(scene).found(most); }
 
 }  // namespace attn

@@ -164,7 +164,7 @@ double read_off(const NumberedEntry& family, double start, Replay& replay, const
 }  // namespace
 
 /// Numbers so low that softmax makes nothing of them stand for -inf, whatever they are.
-std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool thorough) {
+std::optional<Match> far_below(const Scene& scene, const Reading& reading, double most) {
     double lowest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < scene.expected.size(); ++i) {
         const double cell = scene.expected.at(i);
@@ -193,20 +193,18 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
                       scene.screens,     read,          scene.step,
                       scene.uses_theirs, scene.later,   scene.only_harmless,
                       scene.refuted,     scene.expected};
-    SearchResult found = searched(inner);
-    if (!found.match && thorough) found = searched(inner, &found);
-    if (!found.match) return std::nullopt;
-    Finding& finding = found.match->finding;
-    finding.add(Role::beside, fill);
-    found.match->reading = reading;
-    return found.match;
+    std::optional<Match> match = searched(inner, most).match;
+    if (!match) return std::nullopt;
+    match->finding.add(Role::beside, fill);
+    match->reading = reading;
+    return match;
 }
 
 std::optional<Match> otherwise_filled(const Scene& scene) {
     if (!is_scores(scene.about.plan, scene.step)) return std::nullopt;
     for (const Reading& reading : scene.ways(scene.expected)) {
         if (scene.step == "masked_scores") {
-            if (std::optional<Match> match = far_below(scene, reading, false)) return match;
+            if (std::optional<Match> match = far_below(scene, reading, cost::mistake)) return match;
             if (std::optional<Match> match = one_fill(scene, reading)) return match;
         }
         const bool beside_sink = scene.about.plan.has_sink() && !reading.layout.empty() &&
