@@ -8,7 +8,6 @@ Examination::Examination(const Case& about, const std::vector<TheirTensor>& thei
     : case_(about),
       judge_(about.judge),
       replay_(about.replay),
-      screens_(about.screens),
       theirs_(std::make_shared<const std::vector<TheirTensor>>(theirs)) {}
 
 bool Examination::later_is_wrong() const {
@@ -86,14 +85,10 @@ void Examination::take(const std::string& step, const Tensor& tensor) {
     }
     replay_.take(step, tensor);
     judge_.take(step, tensor);
-    for (Screen& screen : screens_) screen.take(step, tensor);
     uses_theirs_ = true;
 }
 
-void Examination::make(const Mistake& mistake) {
-    replay_.make(mistake);
-    for (Screen& screen : screens_) screen.make(mistake);
-}
+void Examination::make(const Mistake& mistake) { replay_.make(mistake); }
 
 void Examination::enter(const TheirTensor& theirs, const std::string& step, Match match) {
     std::optional<Judged> answer;

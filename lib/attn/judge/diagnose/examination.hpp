@@ -39,7 +39,6 @@ protected:
     Diagnosis diagnosis_;
     Judge judge_;
     Replay replay_;
-    std::vector<Screen> screens_;
     std::shared_ptr<const std::vector<TheirTensor>> theirs_;
     std::size_t next_ = 0;  ///< the first tensor that has not been looked at
     int clashes_ = 0;       ///< wrong tensors that are read as a step that another one is

@@ -261,7 +261,6 @@ private:
         return {case_,
                 judge_,
                 replay_,
-                screens_,
                 theirs,
                 step,
                 uses_theirs_,

@@ -296,8 +296,7 @@ Case::Case(const Plan& walked, const DiagnoseOptions& asked, Intake taken, doubl
       options(asked),
       intake(std::move(taken)),
       judge(plan, intake.given, options),
-      replay(plan, intake.given),
-      screens(Screen::of(plan, intake.given, judge.reference())) {
+      replay(plan, intake.given) {
     judge.loosen(epsilon);
     mistakes = mistakes_in(plan);
     std::erase_if(mistakes, [&](const Mistake* each) { return !each->applies(plan); });

@@ -187,32 +187,8 @@ private:
         finding.nearest_difference = nearest_difference_;
     }
 
-    /// Whether the mistakes make another beginning than theirs is, however it is read.
-    bool is_ruled_out(const Mistakes& made) {
-        std::optional<Tensor> wrong;
-        for (Screen& screen : scene_.screens) {
-            if (!wrong) wrong = screen.step_with(made, scene_.step);
-        }
-        if (!wrong) return false;
-        if (!tolerance_) {
-            tolerance_ = scene_.judge.tolerance(scene_.step, scene_.theirs, scene_.expected,
-                                                scene_.uses_theirs);
-            readings_ = scene_.ways(scene_.expected);
-        }
-        double nearest = HUGE_VAL;
-        for (const Reading& reading : readings_) {
-            const Tensor beginning = Prefix::of(reading.tensor, wrong->shape());
-            const Judged answer = judged(beginning, *wrong, *tolerance_);
-            if (answer.right() || answer.verdict == Verdict::shape) return false;
-            nearest = std::min(nearest, answer.difference);
-        }
-        note_distance(made.back(), nearest);
-        return nearest < HUGE_VAL;
-    }
-
     /// Compares their tensor with what these mistakes make together.
     void try_made(const Mistakes& made) {
-        if (is_ruled_out(made)) return;
         const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
         if (!wrong || same_cells(*wrong, scene_.expected)) return;
         if (made.size() <= 2 && has_nan(*wrong)) result_.left_nan.push_back(made.back());
@@ -235,16 +211,8 @@ private:
         for (const Mistake* each : made) replay.make(*each);
         const Tensor* expected = replay.step(scene_.step);
         if (expected == nullptr) return std::nullopt;
-        return numbered({scene_.about,
-                         scene_.judge,
-                         replay,
-                         {},
-                         scene_.theirs,
-                         scene_.step,
-                         scene_.uses_theirs,
-                         scene_.later,
-                         scene_.only_harmless,
-                         scene_.refuted,
+        return numbered({scene_.about, scene_.judge, replay, scene_.theirs, scene_.step,
+                         scene_.uses_theirs, scene_.later, scene_.only_harmless, scene_.refuted,
                          *expected});
     }
 
@@ -370,8 +338,6 @@ private:
     SearchResult result_;
     const Mistake* nearest_ = nullptr;  ///< of those that do not match
     double nearest_difference_ = HUGE_VAL;
-    std::optional<Tolerance> tolerance_;  ///< where a part is judged
-    std::vector<Reading> readings_;       ///< of the tensor, in each way to read it
 };
 
 const Search::Generator Search::queue[]{

@@ -35,7 +35,6 @@ struct Case {
     Intake intake;
     Judge judge;
     Replay replay;
-    std::vector<Screen> screens{};
     std::vector<const Mistake*> mistakes{}, harmless{};  ///< those that can show in the walk
     mutable std::map<std::string, std::string> drawn{};  ///< what drawn_for has said
 
@@ -48,7 +47,6 @@ struct Scene {
     const Case& about;
     const Judge& judge;
     Replay& replay;
-    std::span<Screen> screens;  ///< none where a walk is short
     const TheirTensor& theirs;
     std::string step;
     bool uses_theirs;                             ///< something before it was theirs

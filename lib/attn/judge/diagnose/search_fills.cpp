@@ -189,10 +189,9 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, doubl
         match.finding.evidence = {fill->title.visible()};
         return match;
     }
-    const Scene inner{scene.about,       scene.judge,   scene.replay,
-                      scene.screens,     read,          scene.step,
-                      scene.uses_theirs, scene.later,   scene.only_harmless,
-                      scene.refuted,     scene.expected};
+    const Scene inner{scene.about,   scene.judge,       scene.replay, read,
+                      scene.step,    scene.uses_theirs, scene.later,  scene.only_harmless,
+                      scene.refuted, scene.expected};
     std::optional<Match> match = searched(inner, most).match;
     if (!match) return std::nullopt;
     match->finding.add(Role::beside, fill);
@@ -223,25 +222,20 @@ std::optional<Match> otherwise_filled(const Scene& scene) {
 
 std::optional<Match> numbered(const Scene& scene) {
     const Plan& plan = scene.about.plan;
-    // A number is read off a part as well as off the whole.
-    Replay& replay = scene.screens.empty() ? scene.replay : scene.screens.front().replay();
-    if (replay.step(scene.step) == nullptr) return std::nullopt;
-    const Shape like = replay.step(scene.step)->shape();
-    const auto match = [&](const Reading& reading, const Tensor& part, const NumberedEntry& family,
+    Replay& replay = scene.replay;
+    const auto match = [&](const Reading& reading, const NumberedEntry& family,
                            double number) -> std::optional<Match> {
         if (std::abs(number) > 1e6) return std::nullopt;
         const Mistake& mistake = family.entry(number);
         if (!mistake.applies(plan)) return std::nullopt;
-        const auto begun = replay.step_with({&mistake}, scene.step);
-        if (!begun || !scene.judge(scene.step, scene.theirs, part, *begun, true).right()) return {};
-        const auto wrong = scene.replay.step_with({&mistake}, scene.step);
+        const auto wrong = replay.step_with({&mistake}, scene.step);
         if (!wrong || same_cells(*wrong, scene.expected)) return std::nullopt;
         const Judged answer = scene.judged_as(reading.tensor, *wrong);
         if (!answer.right()) return std::nullopt;
         Match found = scene.match_of(mistake, reading, answer.difference);
         if (family.right == nullptr && number != 0) {
             const auto more = replay.step_with({&family.entry(2 * number)}, scene.step);
-            if (more && scene.judge(scene.step, scene.theirs, part, *more, true).right()) {
+            if (more && scene.judged_as(reading.tensor, *more).right()) {
                 found.finding.evidence.push_back("any number beyond " + brief(number) +
                                                  " makes the same tensor");
             }
@@ -253,7 +247,6 @@ std::optional<Match> numbered(const Scene& scene) {
         return found;
     };
     for (const Reading& reading : scene.ways(scene.expected)) {
-        const Tensor part = Prefix::of(reading.tensor, like);
         for (const NumberedEntry& family : numbered_entries()) {
             const bool is_long = std::max(plan.query_len, plan.key_len) > 64;
             std::vector<double> starts = family.starts;
@@ -263,13 +256,13 @@ std::optional<Match> numbered(const Scene& scene) {
             }
             for (const double start : starts) {
                 if (!family.entry(start).applies(plan)) continue;
-                const double exact = read_off(family, start, replay, part, scene.step);
+                const double exact = read_off(family, start, replay, reading.tensor, scene.step);
                 if (!std::isfinite(exact)) continue;
                 // People write few digits, and 16 bits tell few.
                 double before = nowhere;
                 for (const double told : {rounded_to(exact, 3), rounded_to(exact, 4), exact}) {
                     if (told == before) continue;
-                    if (auto found = match(reading, part, family, told)) return found;
+                    if (auto found = match(reading, family, told)) return found;
                     before = told;
                 }
             }
