@@ -10,9 +10,8 @@
 // The cost of a reading of all tensors, and its harmless part.
 
 namespace attn {
-namespace {
 
-std::string find_drawn_for(const Case& about, const std::string& step) {
+std::string drawn_for(const Case& about, const std::string& step) {
     if (about.plan.config.parameters.entries().empty() && !about.options.takes_projections) {
         return {};
     }
@@ -30,8 +29,6 @@ std::string find_drawn_for(const Case& about, const std::string& step) {
     }
     return {};
 }
-
-}  // namespace
 
 bool is_side(const std::string& step) {
     return (step.ends_with("query") || step.ends_with("key")) && kept_step(step) == nullptr;
@@ -223,12 +220,6 @@ void fold_halves(Diagnosis& diagnosis) {
     if (half == all.end() || whole == all.end()) return;
     whole->evidence.push_back(half->step + ": " + half->mistake()->title.visible());
     all.erase(half);
-}
-
-std::string drawn_for(const Case& about, const std::string& step) {
-    const auto [known, is_new] = about.drawn.try_emplace(step);
-    if (is_new) known->second = find_drawn_for(about, step);
-    return known->second;
 }
 
 bool may_be_projected(const Tensor& theirs, const Tensor& merged) {

@@ -36,7 +36,6 @@ struct Case {
     Judge judge;
     Replay replay;
     std::vector<const Mistake*> mistakes{}, harmless{};  ///< those that can show in the walk
-    mutable std::map<std::string, std::string> drawn{};  ///< what drawn_for has said
 
     Case(const Plan& plan, const DiagnoseOptions& options, Intake intake, double epsilon);
 };
