@@ -211,11 +211,8 @@ private:
     std::optional<Match> numbered_behind(const Mistakes& made) const {
         Replay replay = scene_.replay;
         for (const Mistake* each : made) replay.make(*each);
-        const Tensor* expected = replay.step(scene_.step);
-        if (expected == nullptr) return std::nullopt;
-        return numbered({scene_.about, scene_.judge, replay, scene_.theirs, scene_.step,
-                         scene_.uses_theirs, scene_.later, scene_.only_harmless, scene_.refuted,
-                         *expected});
+        if (replay.step(scene_.step) == nullptr) return std::nullopt;
+        return numbered(scene_.with(replay));
     }
 
     /// One mistake of the catalogue, or one harmless difference.

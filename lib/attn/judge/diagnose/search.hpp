@@ -54,6 +54,14 @@ struct Scene {
     std::function<bool(const Mistake&)> refuted;  ///< something is right that would not be
     Tensor expected = *replay.step(step);
 
+    /// The same with another tensor in its place, or with more mistakes made.
+    Scene with(const TheirTensor& other) const {
+        return {about, judge, replay, other, step, uses_theirs, later, only_harmless, refuted};
+    }
+    Scene with(Replay& other) const {
+        return {about, judge, other, theirs, step, uses_theirs, later, only_harmless, refuted};
+    }
+
     /// Their tensor as one of that shape: as it is where it has the shape, else in every layout.
     std::vector<Reading> ways(const Tensor& like) const;
     /// The distance is exact only if it is less than `enough`, or right.

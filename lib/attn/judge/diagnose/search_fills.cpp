@@ -189,10 +189,7 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, doubl
         match.finding.evidence = {fill->title.visible()};
         return match;
     }
-    const Scene inner{scene.about,   scene.judge,       scene.replay, read,
-                      scene.step,    scene.uses_theirs, scene.later,  scene.only_harmless,
-                      scene.refuted, scene.expected};
-    std::optional<Match> match = searched(inner, most).match;
+    std::optional<Match> match = searched(scene.with(read), most).match;
     if (!match) return std::nullopt;
     match->finding.add(Role::beside, fill);
     match->reading = reading;
