@@ -38,9 +38,9 @@ StepVerdict Examination::verdict_on(const TheirTensor& theirs, const std::string
         verdict.global_difference = judged(reading.tensor, *reference, {}).difference;
     } else if (reference != nullptr) {
         const bool in_full = judge_.epsilon_of(theirs) != 0;
-        const Judged answer = in_full
-                                  ? judge_.in_full(step, theirs, reading.tensor, *reference, false)
-                                  : judge_(step, theirs, reading.tensor, *reference, false);
+        const Judged answer =
+            in_full ? judge_.in_full(step, theirs, reading.tensor, *reference, false)
+                    : judge_(step, theirs, reading.tensor, *reference, false, HUGE_VAL);
         verdict.global = answer.verdict;
         verdict.global_difference = answer.difference;
         verdict.is_systematic = answer.slope.has_value();
