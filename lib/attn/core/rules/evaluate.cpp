@@ -84,26 +84,26 @@ struct Filling {
     Loops loops;
 };
 
-/// Fills the cells on several threads; false where one thread alone is to say what is wrong or too
-/// much, which then does not depend on how many there are.
+/// Fills the cells on several threads; false if one thread alone has to report what is wrong, which
+/// then does not depend on how many there are.
 template <class T>
 bool fill_together(const Filling<T>& made, std::size_t threads, T* cells) {
     const auto [rows, tied] = std::pair(made.loops.rows, made.loops.tied);
     const EvenParts parts{rows, tied, std::min(rows / tied, 8 * threads)};
     std::vector<std::optional<Evaluator<T>>> own(threads);
+    std::atomic<double> work = 0;
     try {
         share_tasks(parts.count, threads, [&](std::size_t part, std::size_t thread) {
             if (!own[thread]) {
-                own[thread].emplace(made.rule, made.tree, made.type, made.loops.axes);
+                own[thread].emplace(made.rule, made.tree, made.type, made.loops.axes, work);
             }
             own[thread]->fill(cells, parts.begin(part), parts.begin(part + 1));
         });
     } catch (const Error&) {
+        if (work > most_work) throw;
         return false;
     }
-    double work = 0;
-    for (const std::optional<Evaluator<T>>& each : own) work += each ? each->work() : 0;
-    return work <= most_work;
+    return true;
 }
 
 template <class T>
@@ -114,7 +114,8 @@ void fill(Filling<T> made, std::size_t most_threads, T* cells) {
                         static_cast<double>(element_count(made.tree.lengths));
     const std::size_t threads = worthwhile_threads(most_threads, work, rows / made.loops.tied);
     if (threads > 1 && fill_together(made, threads, cells)) return;
-    Evaluator<T>(made.rule, std::move(made.tree), made.type, std::move(made.loops.axes))
+    std::atomic<double> own = 0;
+    Evaluator<T>(made.rule, std::move(made.tree), made.type, std::move(made.loops.axes), own)
         .fill(cells, 0, rows);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -37,11 +38,14 @@ template <class T>
 class Evaluator : RuleRows {
 public:
     /// `loops`: the axes that rows are made along, slowest first; a row goes along the one left.
-    Evaluator(const Rule& rule, BoundTree tree, DType type, std::vector<RuleOrder> loops)
+    /// `work`: the numbers that were worked out in sums, by all threads that fill the same cells.
+    Evaluator(const Rule& rule, BoundTree tree, DType type, std::vector<RuleOrder> loops,
+              std::atomic<double>& work)
         : RuleRows(rule, tree.indices),
           tree_(std::move(tree)),
           type_(type),
-          loops_(std::move(loops)) {
+          loops_(std::move(loops)),
+          work_(work) {
         const std::vector<std::size_t>& lengths = tree_.lengths;
         const bool has_rows = loops_.size() < lengths.size();
         row_ = has_rows ? lengths.size() - 1 : BoundRule::none;
@@ -53,9 +57,6 @@ public:
 
     Evaluator(const Evaluator&) = delete;  // what is kept is found by the places of nodes
     Evaluator& operator=(const Evaluator&) = delete;
-
-    /// How many numbers were worked out in sums.
-    double work() const { return work_; }
 
     /// Makes the cells of these rows.
     void fill(T* cells, std::size_t begin, std::size_t end) {
@@ -72,6 +73,7 @@ public:
             }
             numbers(tree_.root, nullptr, cells + first);
         }
+        tell_work();
     }
 
 private:
@@ -371,13 +373,14 @@ private:
     /// Adds to the sums of the rows before what the ranges reach beyond theirs.
     void go_on(const BoundRule& node, const SumRanges& ranges, Grown* grown, T* out);
 
-    void count_work(std::size_t numbers, const BoundRule& node) {
-        work_ += static_cast<double>(numbers);
-        if (work_ <= most_work) return;
-        const std::string& forms = tree_.other_forms;
-        refuse(node, "this rule works out more than a thousand million numbers: shorten its sums" +
-                         (forms.empty() ? "" : ", or take another form: " + forms));
+    void count_work(std::size_t numbers) {
+        constexpr double worth_telling = 1e6;
+        own_work_ += static_cast<double>(numbers);
+        if (own_work_ > worth_telling) tell_work();
     }
+
+    /// Adds the work of this thread to that of all, and ends if it is too much.
+    void tell_work();
 
     void read_cells(const BoundRule& node, Active active, T* out) {
         if (active != nullptr) std::fill_n(out, count_, T{0});
@@ -410,7 +413,8 @@ private:
     std::size_t grown_size_ = 0;
     std::map<const BoundRule*, RankedBy> ranked_;
     std::map<const BoundRule*, std::pair<std::vector<Index>, SumRanges>> ranges_;
-    double work_ = 0;
+    std::atomic<double>& work_;
+    double own_work_ = 0;  ///< not told yet
 };
 
 }  // namespace attn

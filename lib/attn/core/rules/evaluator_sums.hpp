@@ -71,7 +71,7 @@ T Evaluator<T>::alone(const BoundRule& node) {
         start_ = nests ? 0 : at;
         count_ = static_cast<std::size_t>(std::min(length, end - at));
         index_[node.index] = at;
-        count_work(count_, node);
+        count_work(count_);
         Row room(spare_, count_);
         const T* const cells = row_of(body, nullptr, room.data());
         join(node.node->word, &result, &best, cells, count_, at, 0);
@@ -139,7 +139,7 @@ bool Evaluator<T>::rank_along(const BoundRule& node, T* out) {
     if (first > start_ || end < last) return false;
     const auto count = static_cast<std::size_t>(end - first);
     std::vector<T> along(count);
-    count_work(count, node);
+    count_work(count);
     numbers_along(node.index, first, count, *ranked->second.number, nullptr, along.data());
     if (std::ranges::any_of(along, [](T each) { return std::isnan(each); })) return false;
     std::vector<std::size_t> order(count);
@@ -206,7 +206,7 @@ void Evaluator<T>::join_across(const BoundRule& node, const SumRanges& ranges, b
     if (takes_all && count_ > 1 && index_.size() < 63)
         look_ahead(node, node.parts[2], ranges, ahead);
     for (Index i = ranges.least; i < ranges.most; ++i) {
-        count_work(count_, node);
+        count_work(count_);
         index_[node.index] = i;
         if (takes_all) {
             const T* const next = row_of(node.parts[2], nullptr, row.data());
@@ -236,7 +236,7 @@ void Evaluator<T>::join_along(const BoundRule& node, const SumRanges& ranges, T*
     const std::size_t joined = adds && !ranges.begin_at_one() && ranges.move_on()
                                    ? add_ranges(ranges, along.data(), out)
                                    : join_ranges(word, ranges, along.data(), out);
-    count_work(joined / 4, node);
+    count_work(joined / 4);
     if (grown == nullptr) return;
     for (const std::size_t r : ranges.joining) {
         grown[r] = {ranges.first[r], ranges.end[r], out[r]};
@@ -247,7 +247,7 @@ template <class T>
 std::vector<T> Evaluator<T>::asked_along(const BoundRule& node, Index first,
                                          const std::vector<char>& asked) {
     std::vector<T> along(asked.size());
-    count_work(asked.size(), node);
+    count_work(asked.size());
     const bool asks_all = std::ranges::find(asked, 0) == asked.end();
     numbers_along(node.index, first, asked.size(), node.parts[2], asks_all ? nullptr : asked.data(),
                   along.data());
@@ -290,7 +290,27 @@ void Evaluator<T>::go_on(const BoundRule& node, const SumRanges& ranges, Grown* 
         }
         out[r] = grown[r].total;
     }
-    count_work(joined / 4, node);
+    count_work(joined / 4);
+}
+
+inline const BoundRule* first_sum(const BoundRule& node) {
+    if (node.node->kind == RuleNode::Kind::reduce) return &node;
+    const BoundRule* found = nullptr;
+    for (const BoundRule& part : node.parts) found = found != nullptr ? found : first_sum(part);
+    return found;
+}
+
+template <class T>
+void Evaluator<T>::tell_work() {
+    const double all = work_.fetch_add(own_work_) + own_work_;
+    own_work_ = 0;
+    if (all <= most_work) return;
+    // The same place, whichever thread is the first to come so far.
+    const std::string& forms = tree_.other_forms;
+    const BoundRule* const sum = first_sum(tree_.root);
+    refuse(sum != nullptr ? *sum : tree_.root,
+           "this rule works out more than a thousand million numbers: shorten its sums" +
+               (forms.empty() ? "" : ", or take another form: " + forms));
 }
 
 }  // namespace attn

@@ -13,6 +13,7 @@ inline constexpr double right = 8;          ///< a bound: less than any mistake 
 inline constexpr double mistake = 10;       ///< one of the catalogue
 inline constexpr double rare_setting = 12;  ///< one that few walks have
 inline constexpr double foreign = 12;       ///< a step that the name does not stand for
+inline constexpr double named = 18;         ///< a bound: less than two mistakes cost
 inline constexpr double few_digits = 22;    ///< numbers of a type with fewer digits
 inline constexpr double mutation = 25;      ///< the right rule with one thing wrong
 inline constexpr double unjudged = 40;      ///< a tensor without a verdict

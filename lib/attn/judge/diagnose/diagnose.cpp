@@ -315,36 +315,6 @@ bool Diagnosis::is_right() const {
     return !has_mistake() && !has_unknown() && std::ranges::none_of(findings, &Finding::asked);
 }
 
-bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
-                 const Diagnosis& diagnosis, const DiagnoseOptions& options, bool must_be_right) {
-    const auto wrong = std::ranges::find_if(diagnosis.steps, [](const StepVerdict& step) {
-        return step.global != Verdict::right && step.name != "mask";
-    });
-    if (wrong == diagnosis.steps.end()) return true;
-    const auto may_be = [&](const StepVerdict& row) {
-        std::vector<std::string> steps = steps_called(row.theirs_name, plan);
-        steps.push_back(row.name);
-        return steps;
-    };
-    const bool begins_wrong = wrong == diagnosis.steps.begin();
-    const StepTable& table = kept_table(plan);
-    std::size_t last = 0;
-    for (const StepVerdict& row : {*wrong, begins_wrong ? *wrong : *std::prev(wrong)}) {
-        for (const std::string& step : may_be(row)) last = std::max(last, place_of(table, step));
-    }
-    const Intake intake = taken_in(plan, given, theirs, options);
-    const Judge judge(plan, intake.given, options, last + 1);
-    const auto looks_right = [&](const StepVerdict& row) {
-        if (!theirs.has(row.theirs_name) || row.name == "mask") return true;
-        const TheirTensor tensor{row.theirs_name, theirs[row.theirs_name], {}, row.epsilon};
-        return std::ranges::any_of(may_be(row), [&](const std::string& step) {
-            return !judge.reference().has(step) || judge.looks_right(tensor, step);
-        });
-    };
-    if (!begins_wrong && !looks_right(*std::prev(wrong))) return false;
-    return !must_be_right || looks_right(*wrong);
-}
-
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options) {
     if (const auto samples = samples_in(plan, theirs, options)) {

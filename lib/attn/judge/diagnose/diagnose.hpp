@@ -18,11 +18,6 @@ namespace attn {
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options = {});
 
-/// False if the walk of another plan need not be searched: the last tensor before the first wrong
-/// one is wrong there, or, if nothing may be wrong with that walk, the first wrong one still is.
-bool may_explain(const Plan& plan, const Ledger& given, const Ledger& theirs,
-                 const Diagnosis& diagnosis, const DiagnoseOptions& options, bool must_be_right);
-
 /// The diagnosis for people, and as JSON.
 std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink = {});
 std::string diagnosis_json(const Diagnosis& diagnosis);

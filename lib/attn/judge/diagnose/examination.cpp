@@ -8,7 +8,6 @@ Examination::Examination(const Case& about, const std::vector<TheirTensor>& thei
     : case_(about),
       judge_(about.judge),
       replay_(about.replay),
-      screens_(about.screens),
       theirs_(std::make_shared<const std::vector<TheirTensor>>(theirs)) {}
 
 bool Examination::later_is_wrong() const {
@@ -39,9 +38,9 @@ StepVerdict Examination::verdict_on(const TheirTensor& theirs, const std::string
         verdict.global_difference = judged(reading.tensor, *reference, {}).difference;
     } else if (reference != nullptr) {
         const bool in_full = judge_.epsilon_of(theirs) != 0;
-        const Judged answer = in_full
-                                  ? judge_.in_full(step, theirs, reading.tensor, *reference, false)
-                                  : judge_(step, theirs, reading.tensor, *reference, false);
+        const Judged answer =
+            in_full ? judge_.in_full(step, theirs, reading.tensor, *reference, false)
+                    : judge_(step, theirs, reading.tensor, *reference, false, HUGE_VAL);
         verdict.global = answer.verdict;
         verdict.global_difference = answer.difference;
         verdict.is_systematic = answer.slope.has_value();
@@ -74,12 +73,11 @@ void Examination::settle(const TheirTensor& theirs, const std::string& step, con
     }
     note_kept(verdict, diagnosis_);
     diagnosis_.steps.push_back(std::move(verdict));
-    if (!theirs.aside) take(step, reading.tensor, theirs.name + reading.layout);
+    if (!theirs.aside) take(step, reading.tensor);
 }
 
 /// A tensor for a replay has the shape and type of the replay's own.
-void Examination::take(const std::string& step, const Tensor& tensor,
-                       const std::string& taken_from) {
+void Examination::take(const std::string& step, const Tensor& tensor) {
     const Tensor* ours = replay_.step(step);
     if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
         blocked_ = true;
@@ -87,16 +85,10 @@ void Examination::take(const std::string& step, const Tensor& tensor,
     }
     replay_.take(step, tensor);
     judge_.take(step, tensor);
-    state_ += " " + step + "=" + taken_from;
-    for (Screen& screen : screens_) screen.take(step, tensor);
     uses_theirs_ = true;
 }
 
-void Examination::make(const Mistake& mistake) {
-    replay_.make(mistake);
-    state_ += " +" + mistake.id;
-    for (Screen& screen : screens_) screen.make(mistake);
-}
+void Examination::make(const Mistake& mistake) { replay_.make(mistake); }
 
 void Examination::enter(const TheirTensor& theirs, const std::string& step, Match match) {
     std::optional<Judged> answer;
@@ -107,7 +99,7 @@ void Examination::enter(const TheirTensor& theirs, const std::string& step, Matc
         make(*made);
         if (made->rewrites_result) judge_.accept(*made);
     }
-    take(step, match.reading.tensor, theirs.name + match.reading.layout);
+    take(step, match.reading.tensor);
     diagnosis_.findings.push_back(std::move(match.finding));
 }
 
@@ -122,7 +114,7 @@ void Examination::enter_mask(const TheirTensor& theirs) {
     diagnosis_.findings.push_back(*answer.finding);
     if (answer.right) return;
     if (answer.finding->mistake() != nullptr) return make(*answer.finding->mistake());
-    if (answer.hidden) take("mask", *answer.hidden, theirs.name);
+    if (answer.hidden) take("mask", *answer.hidden);
 }
 
 }  // namespace attn

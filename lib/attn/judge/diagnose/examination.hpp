@@ -39,8 +39,6 @@ protected:
     Diagnosis diagnosis_;
     Judge judge_;
     Replay replay_;
-    std::vector<Screen> screens_;
-    std::string state_;  ///< what was taken and made
     std::shared_ptr<const std::vector<TheirTensor>> theirs_;
     std::size_t next_ = 0;  ///< the first tensor that has not been looked at
     int clashes_ = 0;       ///< wrong tensors that are read as a step that another one is
@@ -50,7 +48,7 @@ protected:
     bool blocked_ = false;  ///< something of theirs could not be replayed, so what follows cannot
 
 private:
-    void take(const std::string& step, const Tensor& tensor, const std::string& taken_from);
+    void take(const std::string& step, const Tensor& tensor);
     void make(const Mistake& mistake);
 };
 

@@ -8,43 +8,42 @@ namespace attn {
 /// Goes through a reading of all tensors, in the order of the walk.
 class Examiner : Examination {
 public:
-    Examiner(const Case& about, const std::vector<TheirTensor>& theirs, double bound, bool thorough)
-        : Examination(about, theirs), bound_(bound), thorough_(thorough) {
+    Examiner(const Case& about, const std::vector<TheirTensor>& theirs, double bound)
+        : Examination(about, theirs), bound_(bound) {
         outcome_.cost = cost_of({}, theirs);
     }
 
     /// This examination of another reading that begins with the same tensors; nothing if it does
     /// not.
-    std::optional<Examiner> of(const std::vector<TheirTensor>& theirs, double bound,
-                               bool thorough) const {
+    std::optional<Examiner> of(const std::vector<TheirTensor>& theirs, double bound) const {
         const auto is_same = [](const TheirTensor& one, const TheirTensor& other) {
             return one.name == other.name && one.steps == other.steps && one.aside == other.aside;
         };
         const auto begin = theirs_->begin(), end = begin + static_cast<std::ptrdiff_t>(next_);
         if (!std::equal(begin, end, theirs.begin(), is_same)) return std::nullopt;
         Examiner other = *this;
+        other.outcome_.cost += cost_of({}, theirs) - cost_of({}, *theirs_);
         other.theirs_ = std::make_shared<const std::vector<TheirTensor>>(theirs);
         other.bound_ = bound;
-        other.thorough_ = thorough;
-        other.outcome_.cost = cost_of({}, theirs);
         return other;
     }
 
-    std::optional<Outcome> examine() {
+    std::optional<Outcome> examine(std::vector<Fork>& forks) {
         for (const bool aside : {false, true}) {
             if (aside) next_ = 0;
             while (next_ < theirs_->size()) {
                 const TheirTensor& theirs = (*theirs_)[next_];
+                const double cost = outcome_.cost;
                 std::shared_ptr<const Examiner> before;
-                if (!outcome_.calm && !aside) before = std::make_shared<const Examiner>(*this);
+                if (!aside) before = std::make_shared<const Examiner>(*this);
                 ++next_;
                 if (theirs.aside != aside) continue;
                 const std::size_t findings = diagnosis_.findings.size();
                 const std::size_t steps = diagnosis_.steps.size();
                 examine(theirs);
                 weigh(findings, steps);
+                if (outcome_.cost > cost && !aside) forks.push_back({next_ - 1, cost, before});
                 if (outcome_.cost >= bound_) return std::nullopt;
-                if (!outcome_.troubled.empty() && !outcome_.calm) outcome_.calm = before;
             }
         }
         for (Finding& finding : diagnosis_.findings) {
@@ -82,9 +81,7 @@ private:
     /// Adds what the newest findings and verdicts cost at least.
     void weigh(std::size_t findings, std::size_t steps) {
         const bool is_new = diagnosis_.steps.size() > steps;
-        const bool unjudged = is_new && is_unjudged(diagnosis_.steps.back());
-        if (diagnosis_.findings.size() == findings && !unjudged) return;
-        outcome_.troubled.push_back(next_ - 1);
+        if (is_new && is_unjudged(diagnosis_.steps.back())) outcome_.cost += cost::unjudged;
         const bool may_turn_harmless = !later_is_wrong();
         for (std::size_t i = findings; i < diagnosis_.findings.size(); ++i) {
             const double weight = weight_of(diagnosis_.findings[i]);
@@ -103,7 +100,7 @@ private:
     std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
                                          const Reading& reading) {
         if (replay_.step(step) == nullptr) return std::nullopt;
-        std::optional<Match> match = found_at(theirs, step, true).match;
+        std::optional<Match> match = searched(scene_at(theirs, step, false)).match;
         if (!match || match->finding.harmless) return std::nullopt;
         const auto explains = [&](const Mistake* mistake, const Tensor& tensor) {
             return explained_behind(replay_, mistake, step, tensor, judge_, later());
@@ -133,8 +130,7 @@ private:
                                   !case_.options.steps.contains(theirs.name);
         const std::string reason = "there is no w_output to make it with";
         const Tensor* merged = is_projected && !blocked_ ? replay_.step("merged") : nullptr;
-        const bool may_be =
-            merged == nullptr || !thorough_ || may_be_projected(theirs.tensor, *merged);
+        const bool may_be = merged == nullptr || may_be_projected(theirs.tensor, *merged);
         if (is_projected && may_be && !diagnosis_.steps.empty()) {
             return skip(theirs, reason, cost::left_out);
         }
@@ -145,7 +141,6 @@ private:
     void skip(const TheirTensor& theirs, const std::string& reason, double cost) {
         diagnosis_.skipped.push_back({theirs.name, reason, cost});
         outcome_.cost += cost;
-        outcome_.troubled.push_back(next_ - 1);
     }
 
     /// Whether a tensor whose name says nothing, and whose numbers nothing explains, stands for a
@@ -266,7 +261,6 @@ private:
         return {case_,
                 judge_,
                 replay_,
-                screens_,
                 theirs,
                 step,
                 uses_theirs_,
@@ -275,39 +269,19 @@ private:
                 [this](const Mistake& mistake) { return is_refuted(case_, diagnosis_, mistake); }};
     }
 
-    /// Findings at a step, among the harmless differences alone where a mistake would cost
-    /// more than can be spared.
-    const SearchResult& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
-        std::string key = theirs.name + (spares ? ":" : "!") + step + state_;
-        if (judge_.looks_away()) key += " away";
-        for (const TheirTensor& each : later()) {
-            if (!each.aside) key += " " + each.name + ":" + each.steps.front();
-        }
-        const auto [quick, is_new] = case_.found.try_emplace(key);
-        const auto [place, is_first] = case_.found.try_emplace(thorough_ ? key + " thorough" : key);
-        if (!is_new && !is_first) return place->second;
-        const Scene scene = scene_at(theirs, step, !spares);
-        if (is_new) quick->second = searched(scene);
-        if (is_first) {
-            const SearchResult& found = quick->second;
-            place->second = found.match ? found : searched(scene, &found);
-        }
-        return place->second;
-    }
-
     bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
         if (replay_.step(step) == nullptr) return false;
         if (!theirs.stray.empty() && has_row(step)) return false;
         const bool stays_wrong =
             later_is_wrong() || (!theirs.is_right && is_result_step(case_.plan, step));
         const bool spares = bound_ - outcome_.cost > cost::mistake || !stays_wrong;
-        const SearchResult& found = found_at(theirs, step, spares);
-        if (found.match) {
-            enter(theirs, step, *found.match);
-        } else {
-            unexplained_ = found.unexplained;
+        SearchResult found = searched(scene_at(theirs, step, !spares));
+        if (!found.match) {
+            unexplained_ = std::move(found.unexplained);
+            return false;
         }
-        return found.match.has_value();
+        enter(theirs, step, *std::move(found.match));
+        return true;
     }
 
     void leave_unknown(const TheirTensor& theirs, const std::string& step) {
@@ -320,7 +294,7 @@ private:
         std::optional<Judged> answer;
         // After a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
-            if (is_too_dear(thorough_ ? cost::mutation : cost::unknown)) {
+            if (is_too_dear(cost::unknown)) {
                 diagnosis_.findings.push_back(unexplained_);
                 return;
             }
@@ -329,26 +303,26 @@ private:
             if (answer->slope && std::ranges::none_of(unexplained_.evidence, is_ratio)) {
                 unexplained_.evidence.push_back(answer->slope->text());
             }
-            if (thorough_)
-                follow_a_rule(case_, theirs, step, reading.tensor, replay_, unexplained_);
             diagnosis_.findings.push_back(unexplained_);
+            outcome_.follow[step] = [&about = case_, theirs, step, tensor = reading.tensor,
+                                     replay = replay_](Finding& finding) mutable {
+                follow_a_rule(about, theirs, step, tensor, replay, finding);
+            };
         }
         settle(theirs, step, reading, answer);
     }
 
     Outcome outcome_;
     double bound_;
-    bool thorough_;
     Finding unexplained_;  ///< of the tensor that is looked at, should nothing explain it
 };
 
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
-                                double bound, bool thorough, const Examiner* calm) {
+                                double bound, std::vector<Fork>& forks, const Examiner* before) {
     if (cost_of({}, theirs) >= bound) return std::nullopt;
-    std::optional<Examiner> begun =
-        calm != nullptr ? calm->of(theirs, bound, thorough) : std::nullopt;
-    if (!begun) begun.emplace(about, theirs, bound, thorough);
-    return begun->examine();
+    std::optional<Examiner> begun = before != nullptr ? before->of(theirs, bound) : std::nullopt;
+    if (!begun) begun.emplace(about, theirs, bound);
+    return begun->examine(forks);
 }
 
 }  // namespace attn

@@ -75,11 +75,9 @@ Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tol
     return answer;
 }
 
-Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options,
-             std::size_t steps)
+Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options)
     : plan_(plan), given_(given), options_(options), reference_(chains_of(table_)) {
-    const std::span<const Step> asked = std::span(table_).first(std::min(steps, table_.size()));
-    perform(asked, table_, plan, given, Details::kept, reference_);
+    perform(table_, table_, plan, given, Details::kept, reference_);
 }
 
 void Judge::accept(const Mistake& harmless) {

@@ -143,22 +143,14 @@ public:
     }
 
 private:
-    /// The verdicts under another configuration; nullopt if the tensors do not fit it, or if
-    /// `is_worth_it` refuses the walk.
-    template <class IsWorthIt>
-    std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options,
-                                   const IsWorthIt& is_worth_it) const {
+    /// The verdicts under another configuration; nullopt if the tensors do not fit it.
+    std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options) const {
         try {
             const Plan plan = resolve(std::move(config));
-            const Ledger drawn = draw(plan);
-            if (!is_worth_it(plan, drawn)) return std::nullopt;
-            return diagnose(plan, drawn, asked_.theirs, options);
+            return diagnose(plan, draw(plan), asked_.theirs, options);
         } catch (const Error&) {
             return std::nullopt;
         }
-    }
-    std::optional<Diagnosis> tried(WalkConfig config) const {
-        return tried(std::move(config), options_, [](const Plan&, const Ledger&) { return true; });
     }
 
     GradientDiagnosis back_of(Diagnosis& diagnosis) const {
@@ -182,7 +174,7 @@ private:
         }
         WalkConfig other = asked_.config;
         other.causal_align = CausalAlign::end;
-        std::optional<Diagnosis> last = tried(std::move(other));
+        std::optional<Diagnosis> last = tried(std::move(other), options_);
         const std::string at_start = verdict_of(first);
         const std::string at_end = last ? verdict_of(*last) : at_start;
         if (at_start == at_end) return false;
@@ -208,14 +200,11 @@ private:
             if (other.cost() >= best.cost) break;
             DiagnoseOptions within = options_;
             const bool must_be_right = asked_.is_probe || other.have_to_be_right();
-            within.bound = must_be_right ? std::min(cost::right, best.cost) : best.cost;
-            const auto may_be_it = [&](const Plan& plan, const Ledger& drawn) {
-                // What costs less than a named mistake has none.
-                return may_explain(plan, drawn, asked_.theirs, best, within,
-                                   must_be_right || !best.has_unknown());
-            };
+            // Others have to explain something unknown by one mistake.
+            const double explained = std::max(best.cost - cost::unknown, 0.0) + cost::named;
+            within.bound = std::min(must_be_right ? cost::right : explained, best.cost);
             const std::string text = other.text();
-            std::optional<Diagnosis> found = tried(std::move(other.config), within, may_be_it);
+            std::optional<Diagnosis> found = tried(std::move(other.config), within);
             if (!found || found->cost >= within.bound || found->skipped.size() > skipped) continue;
             if (found->is_right() && is_farther(*found, best)) continue;
             if (asked_.is_probe) {
@@ -243,7 +232,7 @@ private:
                 if (form == file->walked_form(asked_.config.form)) continue;  // tried already
                 WalkConfig other = asked_.config;
                 other.form = form;
-                std::optional<Diagnosis> found = tried(std::move(other));
+                std::optional<Diagnosis> found = tried(std::move(other), options_);
                 if (!found || found->is_right() || found->has_open_end()) continue;
                 diagnosis = *std::move(found);
                 diagnosis.remarks.push_back("told by the form " + form + ": $form "_told + form);
@@ -257,7 +246,7 @@ private:
     void try_ways_back() {
         best_.is_open = false;
         for (const OtherSettings& other : other_settings(asked_, options_)) {
-            std::optional<Diagnosis> found = tried(other.config);
+            std::optional<Diagnosis> found = tried(other.config, options_);
             if (!found) continue;
             try {
                 GradientDiagnosis again = back_of(*found);

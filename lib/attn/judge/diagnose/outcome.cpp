@@ -10,9 +10,8 @@
 // The cost of a reading of all tensors, and its harmless part.
 
 namespace attn {
-namespace {
 
-std::string find_drawn_for(const Case& about, const std::string& step) {
+std::string drawn_for(const Case& about, const std::string& step) {
     if (about.plan.config.parameters.entries().empty() && !about.options.takes_projections) {
         return {};
     }
@@ -30,8 +29,6 @@ std::string find_drawn_for(const Case& about, const std::string& step) {
     }
     return {};
 }
-
-}  // namespace
 
 bool is_side(const std::string& step) {
     return (step.ends_with("query") || step.ends_with("key")) && kept_step(step) == nullptr;
@@ -225,12 +222,6 @@ void fold_halves(Diagnosis& diagnosis) {
     all.erase(half);
 }
 
-std::string drawn_for(const Case& about, const std::string& step) {
-    const auto [known, is_new] = about.drawn.try_emplace(step);
-    if (is_new) known->second = find_drawn_for(about, step);
-    return known->second;
-}
-
 bool may_be_projected(const Tensor& theirs, const Tensor& merged) {
     const std::size_t width = merged.shape().back(), rows = merged.size() / width;
     if (theirs.size() % rows != 0 || rows < width + 4) return true;
@@ -296,8 +287,7 @@ Case::Case(const Plan& walked, const DiagnoseOptions& asked, Intake taken, doubl
       options(asked),
       intake(std::move(taken)),
       judge(plan, intake.given, options),
-      replay(plan, intake.given),
-      screens(Screen::of(plan, intake.given, judge.reference())) {
+      replay(plan, intake.given) {
     judge.loosen(epsilon);
     mistakes = mistakes_in(plan);
     std::erase_if(mistakes, [&](const Mistake* each) { return !each->applies(plan); });

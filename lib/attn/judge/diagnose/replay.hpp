@@ -1,6 +1,5 @@
 #pragma once
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -66,42 +65,5 @@ struct Prefix {
 /// Nothing where a walk cannot be cut so: with memory, a past or documents only its samples can.
 std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size_t samples,
                                 std::size_t tokens);
-
-/// A replay of the first tokens of a long walk, kept in step with that of the whole: what a mistake
-/// does not make of these it does not make of all.
-class Screen {
-public:
-    /// Of the first few tokens, and of the first sample; none where a walk is short, so that all of
-    /// it is soon tried.
-    static std::vector<Screen> of(const Plan& plan, const Ledger& given, const Ledger& reference);
-
-    void take(const std::string& step, const Tensor& tensor);
-    void make(const Mistake& mistake) { replay_.make(mistake); }
-
-    Replay& replay() { return replay_; }
-
-    /// A step with these mistakes made, as far as it goes here; nothing where they could do
-    /// something else to the rest.
-    std::optional<Tensor> step_with(const std::vector<const Mistake*>& made,
-                                    const std::string& name);
-
-private:
-    /// The walk itself, and two short ones of which one is the beginning of the other.
-    struct Walks {
-        Prefix whole, longer, shorter;
-        Replay of_longer{longer.plan, longer.given}, of_shorter{shorter.plan, shorter.given};
-        std::map<std::pair<const Mistake*, std::string>, bool> known{};
-
-        Walks(Prefix all, Prefix more, Prefix less)
-            : whole(std::move(all)), longer(std::move(more)), shorter(std::move(less)) {}
-        Walks(const Walks&) = delete;  // its replays refer to its plans
-    };
-
-    explicit Screen(std::shared_ptr<Walks> walks) : walks_(std::move(walks)) {}
-    bool begins_alike(const Mistake* mistake, const std::string& name);
-
-    std::shared_ptr<Walks> walks_;
-    Replay replay_{walks_->whole.plan, walks_->whole.given};
-};
 
 }  // namespace attn

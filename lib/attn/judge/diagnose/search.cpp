@@ -41,8 +41,7 @@ bool takes_most_away(const Tensor& theirs, const Tensor& made, const Tensor& rig
 /// Tries hypotheses about one of the user's tensors, one generator after another.
 class Search {
 public:
-    Search(const Scene& scene, SearchResult known)
-        : scene_(scene), case_(scene.about), result_(std::move(known)) {
+    explicit Search(const Scene& scene) : scene_(scene), case_(scene.about) {
         if (!scene.only_harmless) mistakes_ = case_.mistakes;
         // A harmless difference would have been found where it begins, if that is there.
         std::ranges::copy_if(
@@ -50,24 +49,20 @@ public:
             [&](const Mistake* one) { return one->step == scene.step || !is_saved(one->step); });
     }
 
-    /// Goes through the queue as far as the first match: as far as one mistake or, if that has
-    /// found nothing, from there on, which takes long.
-    SearchResult found(bool thorough) {
+    /// Goes through the queue to the first match of at most that cost.
+    SearchResult found(double most) {
         result_.unexplained.step = scene_.step;
         for (const Generator& each : queue) {
-            const bool is_thorough = each.cost > cost::mistake;
             const bool is_too_dear = scene_.only_harmless && each.cost >= cost::mistake;
-            if (is_thorough != thorough || is_too_dear) continue;
+            if (is_too_dear || each.cost > most) break;
             result_.match = (this->*each.match)();
             if (result_.match) return std::move(result_);
         }
-        if (thorough) {
-            const std::vector<Reading> ways = scene_.ways(scene_.expected);
-            const Tensor& read = ways.empty() ? scene_.theirs.tensor : ways.front().tensor;
-            result_.unexplained.evidence = evidence_of(scene_.step, read, scene_.expected);
-        } else {
-            note_nearest(result_.unexplained);
-        }
+        // What costs more than a mistake is not told.
+        if (scene_.only_harmless) return std::move(result_);
+        const std::vector<Reading> ways = scene_.ways(scene_.expected);
+        const Tensor& read = ways.empty() ? scene_.theirs.tensor : ways.front().tensor;
+        result_.unexplained.evidence = evidence_of(scene_.step, read, scene_.expected);
         return std::move(result_);
     }
 
@@ -104,7 +99,7 @@ private:
             const bool fills = in_place(harmless.front()) >= masking;
             // Its fill of hidden cells shows when a mistake makes another mask.
             const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
-            Search tried(scene_, {});
+            Search tried(scene_);
             for (const Mistake* mistake : mistakes_) {
                 const bool empties = is_in(result_.left_nan, mistake);
                 const bool uncovers = hides && in_place(mistake) >= place_of(table, "mask");
@@ -194,32 +189,8 @@ private:
         finding.nearest_difference = nearest_difference_;
     }
 
-    /// Whether the mistakes make another beginning than theirs is, however it is read.
-    bool is_ruled_out(const Mistakes& made) {
-        std::optional<Tensor> wrong;
-        for (Screen& screen : scene_.screens) {
-            if (!wrong) wrong = screen.step_with(made, scene_.step);
-        }
-        if (!wrong) return false;
-        if (!tolerance_) {
-            tolerance_ = scene_.judge.tolerance(scene_.step, scene_.theirs, scene_.expected,
-                                                scene_.uses_theirs);
-            readings_ = scene_.ways(scene_.expected);
-        }
-        double nearest = HUGE_VAL;
-        for (const Reading& reading : readings_) {
-            const Tensor beginning = Prefix::of(reading.tensor, wrong->shape());
-            const Judged answer = judged(beginning, *wrong, *tolerance_);
-            if (answer.right() || answer.verdict == Verdict::shape) return false;
-            nearest = std::min(nearest, answer.difference);
-        }
-        note_distance(made.back(), nearest);
-        return nearest < HUGE_VAL;
-    }
-
     /// Compares their tensor with what these mistakes make together.
     void try_made(const Mistakes& made) {
-        if (is_ruled_out(made)) return;
         const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
         if (!wrong || same_cells(*wrong, scene_.expected)) return;
         if (made.size() <= 2 && has_nan(*wrong)) result_.left_nan.push_back(made.back());
@@ -240,19 +211,8 @@ private:
     std::optional<Match> numbered_behind(const Mistakes& made) const {
         Replay replay = scene_.replay;
         for (const Mistake* each : made) replay.make(*each);
-        const Tensor* expected = replay.step(scene_.step);
-        if (expected == nullptr) return std::nullopt;
-        return numbered({scene_.about,
-                         scene_.judge,
-                         replay,
-                         {},
-                         scene_.theirs,
-                         scene_.step,
-                         scene_.uses_theirs,
-                         scene_.later,
-                         scene_.only_harmless,
-                         scene_.refuted,
-                         *expected});
+        if (replay.step(scene_.step) == nullptr) return std::nullopt;
+        return numbered(scene_.with(replay));
     }
 
     /// One mistake of the catalogue, or one harmless difference.
@@ -266,7 +226,9 @@ private:
             }
         }
         drop_refuted();
-        return matches_.empty() ? std::nullopt : std::optional(best_match());
+        if (!matches_.empty()) return best_match();
+        note_nearest(result_.unexplained);
+        return std::nullopt;
     }
 
     /// Drops what would have made wrong what is right.
@@ -341,7 +303,7 @@ private:
     std::optional<Match> beside_fill() {
         for (const Reading& reading : scene_.ways(scene_.expected)) {
             if (scene_.step != "masked_scores") break;
-            if (std::optional<Match> match = far_below(scene_, reading, true)) return match;
+            if (std::optional<Match> match = far_below(scene_, reading, HUGE_VAL)) return match;
         }
         return std::nullopt;
     }
@@ -375,8 +337,6 @@ private:
     SearchResult result_;
     const Mistake* nearest_ = nullptr;  ///< of those that do not match
     double nearest_difference_ = HUGE_VAL;
-    std::optional<Tolerance> tolerance_;  ///< where a part is judged
-    std::vector<Reading> readings_;       ///< of the tensor, in each way to read it
 };
 
 const Search::Generator Search::queue[]{
@@ -393,8 +353,6 @@ const Search::Generator Search::queue[]{
 
 }  // namespace
 
-SearchResult searched(const Scene& scene, const SearchResult* quick) {
-    return Search(scene, quick != nullptr ? *quick : SearchResult()).found(quick != nullptr);
-}
+SearchResult searched(const Scene& scene, double most) { return Search(scene).found(most); }
 
 }  // namespace attn

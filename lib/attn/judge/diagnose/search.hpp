@@ -35,11 +35,7 @@ struct Case {
     Intake intake;
     Judge judge;
     Replay replay;
-    std::vector<Screen> screens{};
     std::vector<const Mistake*> mistakes{}, harmless{};  ///< those that can show in the walk
-    /// Findings of searches, by what they started from: readings share most of them.
-    mutable std::map<std::string, SearchResult> found{};
-    mutable std::map<std::string, std::string> drawn{};  ///< what drawn_for has said
 
     Case(const Plan& plan, const DiagnoseOptions& options, Intake intake, double epsilon);
 };
@@ -50,7 +46,6 @@ struct Scene {
     const Case& about;
     const Judge& judge;
     Replay& replay;
-    std::span<Screen> screens;  ///< none where a walk is short
     const TheirTensor& theirs;
     std::string step;
     bool uses_theirs;                             ///< something before it was theirs
@@ -58,6 +53,14 @@ struct Scene {
     bool only_harmless;                           ///< a mistake would cost more than is left
     std::function<bool(const Mistake&)> refuted;  ///< something is right that would not be
     Tensor expected = *replay.step(step);
+
+    /// The same with another tensor in its place, or with more mistakes made.
+    Scene with(const TheirTensor& other) const {
+        return {about, judge, replay, other, step, uses_theirs, later, only_harmless, refuted};
+    }
+    Scene with(Replay& other) const {
+        return {about, judge, other, theirs, step, uses_theirs, later, only_harmless, refuted};
+    }
 
     /// Their tensor as one of that shape: as it is where it has the shape, else in every layout.
     std::vector<Reading> ways(const Tensor& like) const;
@@ -76,15 +79,15 @@ struct Scene {
     Match written_otherwise(const char* id, Reading reading) const;
 };
 
-/// The cheapest hypothesis that makes a tensor: a difference that needs no replay, a mistake, one
-/// with a number of its own. After these (`quick`) found nothing: a mistake on top of a harmless
+/// The cheapest hypothesis that makes a tensor, of those that cost at most `most`: a difference
+/// that needs no replay, a mistake, one with a number of its own, a mistake on top of a harmless
 /// difference, two mistakes.
-SearchResult searched(const Scene& scene, const SearchResult* quick = nullptr);
+SearchResult searched(const Scene& scene, double most = HUGE_VAL);
 
 /// Scores whose hidden cells hold a number in the place of minus infinity, judged by the weights
 /// that they give; another mistake beside that.
 std::optional<Match> otherwise_filled(const Scene& scene);
-std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool thorough);
+std::optional<Match> far_below(const Scene& scene, const Reading& reading, double most);
 /// A mistake with a number of its own: a scale, a fill, a base, an offset.
 std::optional<Match> numbered(const Scene& scene);
 
@@ -118,18 +121,25 @@ class Examiner;
 struct Outcome {
     Diagnosis diagnosis;
     double cost = 0;
-    std::vector<std::size_t> troubled{};  ///< the tensors that have a finding or no verdict
-    /// Where the examination was before the first of these.
-    std::shared_ptr<const Examiner> calm{};
+    /// Looks for the rule that an unknown step follows, which takes long.
+    std::map<std::string, std::function<void(Finding&)>> follow{};
 };
 
-/// Replays a walk from somebody's own tensors, each read as one of its steps, and compares the
-/// outcome with what they have; nothing once it would cost as much as `bound`. A thorough one tries
-/// what takes long. An examination of tensors that begin alike goes on from where `calm` was.
+/// A tensor that costs a reading something, so that another reading of it may cost less.
+struct Fork {
+    std::size_t tensor;
+    double cost;                             ///< of the tensors before it
+    std::shared_ptr<const Examiner> before;  ///< the examination of these
+};
+
+/// Replays a walk from the user's own tensors, each read as one of its steps, and compares the
+/// outcome with them; returns nothing once it would cost as much as `bound`. Adds the forks that it
+/// comes to. The examination of a reading that begins as another one goes on from `before`.
 ///
 /// Shapes  theirs in the order of the walk.
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
-                                double bound, bool thorough, const Examiner* calm = nullptr);
+                                double bound, std::vector<Fork>& forks,
+                                const Examiner* before = nullptr);
 
 /// The diagnosis under the reading of all tensors that costs the least.
 Diagnosis best_reading(const Case& about, std::vector<TheirTensor> theirs);

@@ -164,7 +164,7 @@ double read_off(const NumberedEntry& family, double start, Replay& replay, const
 }  // namespace
 
 /// Numbers so low that softmax makes nothing of them stand for -inf, whatever they are.
-std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool thorough) {
+std::optional<Match> far_below(const Scene& scene, const Reading& reading, double most) {
     double lowest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < scene.expected.size(); ++i) {
         const double cell = scene.expected.at(i);
@@ -189,24 +189,18 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool 
         match.finding.evidence = {fill->title.visible()};
         return match;
     }
-    const Scene inner{scene.about,       scene.judge,   scene.replay,
-                      scene.screens,     read,          scene.step,
-                      scene.uses_theirs, scene.later,   scene.only_harmless,
-                      scene.refuted,     scene.expected};
-    SearchResult found = searched(inner);
-    if (!found.match && thorough) found = searched(inner, &found);
-    if (!found.match) return std::nullopt;
-    Finding& finding = found.match->finding;
-    finding.add(Role::beside, fill);
-    found.match->reading = reading;
-    return found.match;
+    std::optional<Match> match = searched(scene.with(read), most).match;
+    if (!match) return std::nullopt;
+    match->finding.add(Role::beside, fill);
+    match->reading = reading;
+    return match;
 }
 
 std::optional<Match> otherwise_filled(const Scene& scene) {
     if (!is_scores(scene.about.plan, scene.step)) return std::nullopt;
     for (const Reading& reading : scene.ways(scene.expected)) {
         if (scene.step == "masked_scores") {
-            if (std::optional<Match> match = far_below(scene, reading, false)) return match;
+            if (std::optional<Match> match = far_below(scene, reading, cost::mistake)) return match;
             if (std::optional<Match> match = one_fill(scene, reading)) return match;
         }
         const bool beside_sink = scene.about.plan.has_sink() && !reading.layout.empty() &&
@@ -225,25 +219,20 @@ std::optional<Match> otherwise_filled(const Scene& scene) {
 
 std::optional<Match> numbered(const Scene& scene) {
     const Plan& plan = scene.about.plan;
-    // A number is read off a part as well as off the whole.
-    Replay& replay = scene.screens.empty() ? scene.replay : scene.screens.front().replay();
-    if (replay.step(scene.step) == nullptr) return std::nullopt;
-    const Shape like = replay.step(scene.step)->shape();
-    const auto match = [&](const Reading& reading, const Tensor& part, const NumberedEntry& family,
+    Replay& replay = scene.replay;
+    const auto match = [&](const Reading& reading, const NumberedEntry& family,
                            double number) -> std::optional<Match> {
         if (std::abs(number) > 1e6) return std::nullopt;
         const Mistake& mistake = family.entry(number);
         if (!mistake.applies(plan)) return std::nullopt;
-        const auto begun = replay.step_with({&mistake}, scene.step);
-        if (!begun || !scene.judge(scene.step, scene.theirs, part, *begun, true).right()) return {};
-        const auto wrong = scene.replay.step_with({&mistake}, scene.step);
+        const auto wrong = replay.step_with({&mistake}, scene.step);
         if (!wrong || same_cells(*wrong, scene.expected)) return std::nullopt;
         const Judged answer = scene.judged_as(reading.tensor, *wrong);
         if (!answer.right()) return std::nullopt;
         Match found = scene.match_of(mistake, reading, answer.difference);
         if (family.right == nullptr && number != 0) {
             const auto more = replay.step_with({&family.entry(2 * number)}, scene.step);
-            if (more && scene.judge(scene.step, scene.theirs, part, *more, true).right()) {
+            if (more && scene.judged_as(reading.tensor, *more).right()) {
                 found.finding.evidence.push_back("any number beyond " + brief(number) +
                                                  " makes the same tensor");
             }
@@ -255,7 +244,6 @@ std::optional<Match> numbered(const Scene& scene) {
         return found;
     };
     for (const Reading& reading : scene.ways(scene.expected)) {
-        const Tensor part = Prefix::of(reading.tensor, like);
         for (const NumberedEntry& family : numbered_entries()) {
             const bool is_long = std::max(plan.query_len, plan.key_len) > 64;
             std::vector<double> starts = family.starts;
@@ -265,13 +253,13 @@ std::optional<Match> numbered(const Scene& scene) {
             }
             for (const double start : starts) {
                 if (!family.entry(start).applies(plan)) continue;
-                const double exact = read_off(family, start, replay, part, scene.step);
+                const double exact = read_off(family, start, replay, reading.tensor, scene.step);
                 if (!std::isfinite(exact)) continue;
                 // People write few digits, and 16 bits tell few.
                 double before = nowhere;
                 for (const double told : {rounded_to(exact, 3), rounded_to(exact, 4), exact}) {
                     if (told == before) continue;
-                    if (auto found = match(reading, part, family, told)) return found;
+                    if (auto found = match(reading, family, told)) return found;
                     before = told;
                 }
             }

@@ -29,10 +29,9 @@ bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
 
 /// Whether some cells are far below what scores are.
 bool looks_masked(const Tensor& tensor) {
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        if (tensor.at(i) < -5000) return true;
-    }
-    return false;
+    bool is_masked = false;
+    each_number(tensor, [&](std::size_t, double cell) { is_masked |= cell < -5000; });
+    return is_masked;
 }
 
 /// Why a name stands for no step of this walk.

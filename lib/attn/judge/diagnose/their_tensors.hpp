@@ -193,9 +193,7 @@ Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tol
 /// Judges tensors by what rounding explains at their step.
 class Judge {
 public:
-    /// By the first `steps` of the table, if not by all.
-    Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options,
-          std::size_t steps = SIZE_MAX);
+    Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options);
 
     const Plan& plan() const { return plan_; }
     const Ledger& reference() const { return reference_; }
@@ -221,7 +219,7 @@ public:
     /// user's tensors. A tensor that is far off has a distance, and neither `within` nor `slope`;
     /// the distance of one that is wrong is exact only if it is less than `enough`.
     Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                      const Tensor& expected, bool from_theirs, double enough = HUGE_VAL) const {
+                      const Tensor& expected, bool from_theirs, double enough = 0) const {
         return answer(step, theirs, tensor, expected, from_theirs, {.enough = enough});
     }
     /// The same, with `within` and `slope` for every tensor.

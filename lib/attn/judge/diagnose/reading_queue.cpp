@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "attn/judge/diagnose/search.hpp"
+
+namespace attn {
+namespace {
+
+/// A reading of all tensors, and the examination of another one that begins as it does.
+struct Hypothesis {
+    std::vector<TheirTensor> theirs;
+    std::shared_ptr<const Examiner> before{};
+};
+
+/// The other ways to read a tensor.
+std::vector<TheirTensor> others(const TheirTensor& theirs) {
+    std::vector<TheirTensor> all;
+    if (theirs.steps.front() == "mask") return all;
+    for (std::size_t i = 0; i < theirs.options.size(); ++i) {
+        for (const bool aside : {false, true}) {
+            const std::string& step = theirs.options[i];
+            if (aside && step != theirs.steps.front()) continue;
+            if (step == theirs.steps.front() && aside == theirs.aside) continue;
+            TheirTensor other = theirs;
+            other.steps = {step};
+            other.rank = i;
+            other.aside = aside;
+            all.push_back(std::move(other));
+        }
+    }
+    return all;
+}
+
+/// Readings of all tensors in the order of what they cost at least. What costs a reading something
+/// adds those in which that tensor is read otherwise.
+class ReadingQueue {
+public:
+    ReadingQueue(const Case& about, std::vector<TheirTensor> theirs) : case_(about) {
+        add({0, 0}, {std::move(theirs)});
+    }
+
+    /// The cheapest reading.
+    Diagnosis best() {
+        double bound = case_.options.bound;
+        for (int tries = 0; tries < most_tries && !queue_.empty(); ++tries) {
+            const auto next = queue_.extract(queue_.begin());
+            const auto [changes, cost] = next.key();
+            if (cost >= bound) continue;
+            const Hypothesis& read = next.mapped();
+            std::vector<Fork> forks;
+            auto outcome = examined(case_, read.theirs, bound, forks, read.before.get());
+            const bool is_best = outcome.has_value();
+            if (is_best) best_ = *std::move(outcome);
+            // What a bound from outside refuses at its likeliest reading is not looked at again.
+            if (best_.diagnosis.cost == HUGE_VAL) break;
+            bound = best_.cost - 1e-3;
+            // One mistake that explains all else leaves nothing for two tensors.
+            const bool is_single = best_.cost < cost::clash && best_.diagnosis.findings.size() == 1;
+            if (!is_best && (is_single || changes == most_changes)) continue;
+            for (const Fork& fork : forks) add_others(read, is_best ? 1 : changes + 1, fork);
+        }
+        for (Finding& finding : best_.diagnosis.findings) {
+            const auto follow = best_.follow.find(finding.step);
+            if (finding.mistake() != nullptr || follow == best_.follow.end()) continue;
+            best_.diagnosis.cost -= weight_of(finding);
+            follow->second(finding);
+            best_.diagnosis.cost += weight_of(finding);
+        }
+        return std::move(best_.diagnosis);
+    }
+
+private:
+    /// The tensors that are read otherwise than in the best reading, and the least cost.
+    using Place = std::pair<int, double>;
+
+    /// Adds a reading, its tensors in the order of the walk, if it is new.
+    void add(Place place, Hypothesis read) {
+        std::ranges::stable_sort(read.theirs, {}, [&](const TheirTensor& each) {
+            return place_of(kept_table(case_.plan), each.steps.front());
+        });
+        std::string key;
+        for (const TheirTensor& each : read.theirs) {
+            key += each.name + (each.aside ? " beside " : " as ") + each.steps.front() + "\n";
+        }
+        if (seen_.insert(key).second) queue_.emplace(place, std::move(read));
+    }
+
+    void add_others(const Hypothesis& read, int changes, const Fork& fork) {
+        const std::vector<TheirTensor>& theirs = read.theirs;
+        for (TheirTensor& other : others(theirs[fork.tensor])) {
+            if (other.aside && std::ranges::any_of(theirs, &TheirTensor::aside)) continue;
+            std::vector<TheirTensor> all = theirs;
+            all[fork.tensor] = std::move(other);
+            const double cost = fork.cost + cost_of({}, all) - cost_of({}, theirs);
+            add({changes, std::max(cost, cost::harmless)}, {std::move(all), fork.before});
+        }
+    }
+
+    static constexpr int most_tries = 60, most_changes = 2;
+    const Case& case_;
+    Outcome best_;
+    std::multimap<Place, Hypothesis> queue_;
+    std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Diagnosis best_reading(const Case& about, std::vector<TheirTensor> theirs) {
+    return ReadingQueue(about, std::move(theirs)).best();
+}
+
+}  // namespace attn
