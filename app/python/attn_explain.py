@@ -349,10 +349,44 @@ def diagnose(file: Any = None, **flags: Any) -> Answer:
     return Answer(["diagnose", *words, "--", files.of(tensors if file is None else file)], files)
 
 
+def explain(what: Any, *args: Any, **flags: Any) -> Answer:
+    """One's own program, line by line: a file, or a function that is called with these arguments.
+
+    Every line that computes a step of attention is named with its step, and a mistake with its
+    line. Flags say what was meant, as mask="causal"."""
+    words, _ = _words(flags, _Files())
+    if isinstance(what, (str, os.PathLike)):
+        return Answer(["explain", *words, "--python", sys.executable, "--", os.fspath(what)])
+    from attn_trace import trace_call
+
+    files = _Files()
+    folder = os.path.dirname(files.path(""))
+    main = trace_call(what, folder, *args)
+    trace = os.path.join(folder, "trace.safetensors")
+    return Answer(["explain", "--trace", trace, *words, "--", main], files)
+
+
+def assert_right(what: Any, *args: Any, **flags: Any) -> None:
+    """For tests: an AssertionError with the listing unless explain() finds all right."""
+    answer = explain(what, *args, **flags)
+    if not answer.ok:
+        raise AssertionError(f"\n{answer!r}")
+
+
 def load_ipython_extension(shell: Any) -> None:
-    """%attn why 'weights[2,1]' is a command line, %%attn a walk with the rules below it."""
+    """%attn why 'weights[2,1]' is a command line, %%attn a walk with the rules below it; %%attn
+    explain runs the cell and explains it."""
 
     def attn(line: str, rules: str = "") -> Answer:
+        if rules and line.split()[:1] == ["explain"]:
+            from attn_trace import trace_cell
+
+            files = _Files()
+            folder = os.path.dirname(files.path(""))
+            trace_cell(rules, shell.user_ns, folder)
+            trace = os.path.join(folder, "trace.safetensors")
+            words = ["explain", "--trace", trace, *shlex.split(line)[1:], "--", "cell"]
+            return Answer(words, files)
         said = [rule for rule in rules.splitlines() if rule.strip() and rule[0] != "#"]
         return run(line, rule=said)
 

@@ -4,7 +4,7 @@
 
 The program runs as it is written. In its own files each expression is compiled together with a
 call that copies the tensor which it gives, so that a formula in one line is taken apart as well.
-FOLDER gets trace.safetensors, the tensors in the order of time under `LINE:NAME@PASS`, and
+FOLDER gets trace.safetensors, the tensors in the order of time under `LINE:NAME@PASS#TIME`, and
 trace.json: the source, the files that are not the main one, and what the program raised.
 """
 
@@ -222,11 +222,8 @@ class Recorder:
         for each in sorted(self.kept, key=lambda kept: kept.order):
             passes = "@" + ",".join(map(str, each.path)) if each.path else ""
             file = "" if each.file == main else each.file + ":"
-            name = key = f"{file}{each.line}:{' '.join(each.name.split())[:100]}{passes}"
-            again = 1
-            while key in header:
-                again += 1
-                key = f"{name}#{again}"
+            name = " ".join(each.name.split())[:100]
+            key = f"{file}{each.line}:{name}{passes}#{each.order}"
             keys[id(each)] = key
             size = each.array.nbytes
             offsets = [place, place + size]
@@ -302,7 +299,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def _valued(self, node: Any) -> Any:
         place = self._place(node)
-        return self._call("value", node, place, self.generic_visit(node))
+        made: Any = self.generic_visit(node)
+        return self._call("value", node, place, made)
 
     visit_BinOp = visit_UnaryOp = _valued
 
@@ -434,10 +432,10 @@ class _Rewriter(ast.NodeTransformer):
         node.body = [each for statement in node.body for each in _listed(self.visit(statement))]
         return node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
-        return node  # text
+    def _left(self, node: Any) -> Any:
+        return node
 
-    visit_Delete = visit_Import = visit_ImportFrom = visit_JoinedStr
+    visit_JoinedStr = visit_Delete = visit_Import = visit_ImportFrom = _left
 
     def visit_Match(self, node: Any) -> Any:
         for case in node.cases:
@@ -555,8 +553,9 @@ def _raised(recorder: Recorder, error: BaseException, files: Sequence[str]) -> D
         except SyntaxError:
             continue
         for node in ast.walk(tree):
-            named = isinstance(node, ast.Name)
-            value = frame.f_locals.get(node.id, frame.f_globals.get(node.id)) if named else None
+            if not isinstance(node, ast.Name):
+                continue
+            value = frame.f_locals.get(node.id, frame.f_globals.get(node.id))
             if ae._is_tensor(value):
                 shapes[node.id] = value.shape
     said.update(file=file, line=at, shapes=[[name, list(size)] for name, size in shapes.items()])
@@ -603,21 +602,22 @@ def trace_call(function: Callable[..., Any], folder: str, *args: Any, **kwargs: 
     code = getattr(function, "__code__", None)
     if code is None:
         raise ae.AttnError("give a function, or a module, that is written in Python")
-    main = code.co_filename
-    recorder, undo = Recorder(), []
+    main: str = code.co_filename
+    recorder = Recorder()
+    undo: List[Tuple[types.FunctionType, types.CodeType]] = []
     said: Dict[str, Any] = {"file": main, "source": _lines(main), "cells": []}
     own = [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]
     files = {each.__code__.co_filename for each in own}
     files = {each for each in files if os.path.dirname(each) == os.path.dirname(main)}
-    made = {}
+    made: Dict[Tuple[str, str, int], types.CodeType] = {}
     for file in files:
         lines = _lines(file)
         if lines:
             stack = [_rewritten(recorder, file, "\n".join(lines))]
             while stack:
-                each = stack.pop()
-                made[file, each.co_name, each.co_firstlineno] = each
-                stack += [more for more in each.co_consts if isinstance(more, types.CodeType)]
+                one = stack.pop()
+                made[file, one.co_name, one.co_firstlineno] = one
+                stack += [more for more in one.co_consts if isinstance(more, types.CodeType)]
     for each in own:
         was = each.__code__
         new = made.get((was.co_filename, was.co_name, was.co_firstlineno))
@@ -635,6 +635,26 @@ def trace_call(function: Callable[..., Any], folder: str, *args: Any, **kwargs: 
         delattr(builtins, _HOOK)
     recorder.write(folder, main, said)
     return main
+
+
+def trace_cell(source: str, names: Dict[str, Any], folder: str) -> None:
+    """Runs the cell of a notebook among its names, as trace_file runs a program."""
+    recorder = Recorder()
+    lines = [_without_magic(line) for line in source.split("\n")]
+    code = _rewritten(recorder, "cell", "\n".join(lines))
+    said: Dict[str, Any] = {"file": "cell", "source": lines, "cells": []}
+    for name, value in list(names.items()):  # what earlier cells have computed
+        if ae._is_tensor(value) and not name.startswith("_"):
+            place = recorder.place("earlier cells", ast.Module([], []), name)
+            recorder.bind(place, value)
+    setattr(builtins, _HOOK, recorder)
+    try:
+        exec(code, names)
+    except Exception as error:
+        said["raised"] = _raised(recorder, error, ["cell"])
+    finally:
+        delattr(builtins, _HOOK)
+    recorder.write(folder, "cell", said)
 
 
 def _lines(file: str) -> List[str]:

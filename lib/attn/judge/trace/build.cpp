@@ -94,8 +94,9 @@ private:
 
     /// Keeps a tensor as a step, under its label in the trace.
     void take(const std::string& step, std::size_t place, const Arranged& numbers) {
-        const std::string& label = trace_[place].label;
-        if (made_.steps.contains(label)) return;
+        // One tensor may be several steps: x is query, key and value.
+        std::string label = trace_[place].label;
+        if (made_.steps.contains(label)) label += " as " + step;
         made_.asked.theirs.record(label, numbers.tensor());
         made_.steps[label] = step;
         made_.places[label] = place;

@@ -246,7 +246,9 @@ private:
             const bool by_first = core.sum->a[first] < 0, by_second = core.sum->a[second] < 0;
             if (by_first != by_second) votes += by_second ? 1 : -1;
         }
-        if (votes == 0) votes = is_named ? 1 : is_named_crossed ? -1 : sums_first ? -1 : 1;
+        // Softmax is more often wrong than the sum with the values.
+        const bool by_first = core.sum ? core.sum->a[first] < 0 : sums_first;
+        if (votes == 0) votes = is_named ? 1 : is_named_crossed || by_first ? -1 : 1;
         core.key_axis = votes > 0 ? second : first;
         core.query_axis = votes > 0 ? first : second;
         // Exchanged by their names: the query is what is called so.

@@ -112,8 +112,13 @@ void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
         line.steps.back() = row->name;
         const auto finding = std::ranges::find_if(
             made.diagnosis.findings, [&](const Finding& each) { return each.step == row->name; });
-        line.finding = finding == made.diagnosis.findings.end() ? nullptr : &*finding;
-        line.verdict = verdict_of(*row, line.finding);
+        const Finding* const own = finding == made.diagnosis.findings.end() ? nullptr : &*finding;
+        // Of a tensor that is several steps the worst is said.
+        const LineVerdict verdict = verdict_of(*row, own);
+        if (line.finding == nullptr && (own != nullptr || line.steps.size() == 1)) {
+            line.finding = own;
+            line.verdict = verdict;
+        }
     }
     move_to_missing_steps(made.diagnosis, lines);
     for (auto& [place, line] : lines) made.lines.push_back(std::move(line));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "attn/core/settings/parse.hpp"
@@ -10,12 +11,13 @@
 namespace attn {
 namespace {
 
-/// The parts of a label: `model.py:19:att@2,3#2`.
+/// The parts of a label: `model.py:19:att@2,3#40`.
 struct Label {
     std::string file;
     std::size_t line = 0;
     std::string name;
     std::vector<std::size_t> passes;
+    std::optional<std::size_t> time;
 };
 
 bool is_number(std::string_view text) {
@@ -27,6 +29,7 @@ Label parsed(std::string text) {
     Label label;
     if (const std::size_t again = text.rfind('#');
         again != std::string::npos && is_number(std::string_view(text).substr(again + 1))) {
+        label.time = std::stoul(text.substr(again + 1));
         text.resize(again);
     }
     if (const std::size_t at = text.rfind('@'); at != std::string::npos) {
@@ -82,6 +85,7 @@ std::vector<Traced> traced(const Ledger& file) {
         Label label = parsed(name);
         Traced each{name,       label.file,       label.line,     label.name,
                     all.size(), tensor.numbers(), tensor.shape(), tensor.dtype()};
+        each.time = label.time.value_or(each.time);
         if (!label.passes.empty()) {
             Passes& passes = loops[{label.file, label.line, label.name, each.shape}];
             const std::size_t depth =

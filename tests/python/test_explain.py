@@ -1,0 +1,270 @@
+"""Programs of other people, explained: files, functions, cells, and what a tracer must leave alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+import attn_explain as ae  # noqa: E402
+
+TRACER = Path(__file__).parents[2] / "app" / "python" / "attn_trace.py"
+
+NANO = """
+    import math, torch
+    import torch.nn as nn
+    from torch.nn import functional as F
+
+    class Block(nn.Module):
+        def __init__(self, C=12, H=3):
+            super().__init__()
+            self.qkv, self.out, self.H = nn.Linear(C, 3 * C), nn.Linear(C, C), H
+
+        def forward(self, x):
+            B, T, C = x.shape
+            q, k, v = (t.view(B, T, self.H, -1).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+            att = q @ k.transpose(-2, -1) / math.sqrt(SCALE)
+            att = att.masked_fill(torch.ones(T, T).triu(DIAGONAL).bool(), float("-inf"))
+            y = F.softmax(att, dim=AXIS) @ v
+            return self.out(y.transpose(1, 2).reshape(B, T, C))
+
+    torch.manual_seed(0)
+    print("loss", Block()(torch.randn(2, 5, 12)).sum().item())
+"""
+
+LOOPS = """
+    import numpy as np
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(4, 3))
+    a, b, c = rng.normal(size=(3, 3, 3))
+    Q, K, V = x @ a, x @ b, x @ c
+    S = np.zeros((4, 4))
+    for i in range(4):
+        for j in range(4):
+            S[i, j] = sum(Q[i, f] * K[j, f] for f in range(3)) / 3 ** POWER
+    P = []
+    for row in S:
+        e = np.exp(row - row.max())
+        P.append(e / e.sum())
+    out = np.stack([sum(P[i][j] * V[j] for j in range(4)) for i in range(4)])
+"""
+
+EINSUM = """
+    import torch
+    def attend(query, key, value):
+        sim = torch.einsum("bihd,bjhd->bhij", query, key) * query.shape[-1] ** -0.5
+        return torch.einsum("bhij,bjhd->bihd", sim.softmax(DIM), value)
+    torch.manual_seed(1)
+    print(attend(torch.randn(2, 5, 3, 4), torch.randn(2, 6, 3, 4), torch.randn(2, 6, 3, 4)).shape)
+"""
+
+
+def explained(folder: Path, program: str, ending: str = ".py", **words: Any) -> Any:
+    path = folder / ("mine" + ending)
+    text = textwrap.dedent(program)
+    for word, value in words.items():
+        text = text.replace(word, str(value))
+    if ending == ".ipynb":
+        cells = [{"cell_type": "code", "source": ["%matplotlib inline\n", "!ls\n"]}]
+        cells += [{"cell_type": "code", "source": part} for part in text.split("\n\n")]
+        text = json.dumps({"cells": cells})
+    path.write_text(text)
+    return ae.explain(path)
+
+
+def mistakes(answer: Any) -> list[tuple[int, str]]:
+    lines = [line for each in answer.json["attentions"] for line in each["lines"]]
+    return [(line["line"], line.get("mistake", "")) for line in lines if "mistake" in line]
+
+
+@pytest.mark.parametrize("ending", (".py", ".ipynb"))
+def test_a_right_program_is_right(tmp_path: Path, ending: str) -> None:
+    words = {"SCALE": "C // self.H", "DIAGONAL": 1, "AXIS": -1}
+    answer = explained(tmp_path, NANO, ending, **words)
+    assert answer.code == 0, answer
+    steps = {step for each in answer.json["attentions"][0]["lines"] for step in each["steps"]}
+    assert {"x", "query", "scores", "scaled_scores", "weights", "context", "output"} <= steps
+
+
+@pytest.mark.parametrize(
+    "words, line, mistake",
+    (
+        ({"SCALE": "C", "DIAGONAL": 1, "AXIS": -1}, 14, "scale-dmodel"),
+        ({"SCALE": "C // self.H", "DIAGONAL": 0, "AXIS": -1}, 15, "causal"),
+        ({"SCALE": "C // self.H", "DIAGONAL": 1, "AXIS": -2}, 16, "softmax-axis=query"),
+    ),
+)
+def test_a_mistake_is_told_at_its_line(
+    tmp_path: Path, words: dict[str, Any], line: int, mistake: str
+) -> None:
+    answer = explained(tmp_path, NANO, **words)
+    assert answer.code == 1
+    assert any(at == line and name.startswith(mistake) for at, name in mistakes(answer)), answer
+
+
+def test_loops_that_fill_cells_and_lists(tmp_path: Path) -> None:
+    assert explained(tmp_path, LOOPS, POWER=0.5).code == 0
+    wrong = explained(tmp_path, LOOPS, POWER=0)
+    assert wrong.code == 1
+    assert mistakes(wrong)[0] == (10, "scale-missing"), wrong
+
+
+def test_einsum_in_another_layout(tmp_path: Path) -> None:
+    assert explained(tmp_path, EINSUM, DIM=-1).code == 0
+    assert mistakes(explained(tmp_path, EINSUM, DIM=-2)) == [(5, "softmax-axis=query")]
+
+
+def test_a_line_that_raised_is_told_with_its_shapes(tmp_path: Path) -> None:
+    program = "import numpy as np\nq = np.ones((4, 3))\nk = np.ones((5, 3))\ns = q @ k\n"
+    answer = explained(tmp_path, program)
+    assert answer.code == 1
+    assert answer.json["raised"]["line"] == 4
+    assert "q is (4, 3)" in answer.text and "k is (5, 3)" in answer.text
+
+
+UNTOUCHED = """
+    import sys, threading
+    import numpy as np
+    def outer(n):
+        seen = []
+        def inner(x):
+            nonlocal n
+            n += 1
+            seen.append(x[n % 2])
+            return n
+        return inner, seen
+    class Meta(type):
+        def __new__(cls, *args):
+            return super().__new__(cls, *args)
+    class Odd(metaclass=Meta):
+        "docs"
+        __slots__ = ("a",)
+        @property
+        def twice(self): return self.a * 2
+        def __getitem__(self, i): return self.a[i]
+    inner, seen = outer(0)
+    x = np.arange(6.0).reshape(2, 3)
+    print(inner(x), inner(x), [row.tolist() for row in seen])
+    odd = Odd(); odd.a = x; odd.a[0, 1:] += 1; odd.a[x > 4] = 0
+    print(odd.twice.sum(), odd[1], Odd.__doc__)
+    gen = (v for v in x if v.sum() > 1)
+    for v in gen:
+        print(v); break
+    print([*gen])
+    try:
+        x[7]
+    except IndexError as error:
+        print("caught", error)
+    thread = threading.Thread(target=lambda: print("thread", (x * 2).sum())); thread.start(); thread.join()
+    match x.shape:
+        case (2, columns) if columns > 2: print("columns", columns)
+    print(f"{x.mean():.3f}", *map(str, x.shape), sep="|")
+    i = 0
+    while True:
+        i += 1
+        if i == 3: continue
+        if i > 4: break
+    else:
+        print("never")
+    print(i, (lambda *a, k=2, **b: (a, k, b))(1, z=3))
+    a, *b = x[0]; print(a, b); del a
+    sys.exit("bye" if x is None else 0)
+"""
+
+
+def test_a_program_does_what_it_did(tmp_path: Path) -> None:
+    if sys.version_info < (3, 10):
+        pytest.skip("match is of Python 3.10")
+    path = tmp_path / "mine.py"
+    path.write_text(textwrap.dedent(UNTOUCHED))
+    alone = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    traced = subprocess.run(
+        [sys.executable, str(TRACER), str(tmp_path), str(path)], capture_output=True, text=True
+    )
+    assert alone.stdout and traced.stdout == alone.stdout
+    assert traced.stderr == alone.stderr == ""
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    scores = q @ k.transpose(-2, -1)
+    return torch.softmax(scores / q.shape[-1], -1) @ v
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return attention(x, x, x)
+
+
+def test_a_function_and_a_module_as_they_are() -> None:
+    torch.manual_seed(3)
+    x, y = torch.randn(2, 3, 5, 4), torch.randn(5, 4)
+    code = attention.__code__
+    answer = ae.explain(attention, x, x + 1, x - 1)
+    assert attention.__code__ is code
+    assert mistakes(answer)[0][1] == "scale-twice", answer
+    assert "scores / q.shape[-1]" in answer.text
+    with pytest.raises(AssertionError, match="scale-twice"):
+        ae.assert_right(Layer(), y)
+
+
+def test_a_cell_of_a_notebook() -> None:
+    class Shell:
+        user_ns: dict[str, Any] = {"np": np, "x": np.random.default_rng(2).normal(size=(5, 3))}
+        magic: Any = None
+
+        def register_magic_function(self, magic: Any, *_: Any) -> None:
+            self.magic = magic
+
+    shell = Shell()
+    ae.load_ipython_extension(shell)
+    cell = (
+        "s = x @ x.T / np.sqrt(3)\nw = np.exp(s) / np.exp(s).sum(0, keepdims=True)\nout = w @ x\n"
+    )
+    answer = shell.magic("explain", cell)
+    assert mistakes(answer) == [(2, "softmax-axis=query")], answer
+    assert "out" in shell.user_ns
+
+
+def test_a_trace_of_another_language(tmp_path: Path) -> None:
+    """npz keeps the order in which its arrays were written."""
+    rng = np.random.default_rng(4)
+    q, k, v = rng.normal(size=(3, 2, 5, 4))
+    s = np.einsum("hqf,hkf->hqk", q, k)
+    w = np.exp(s * 0.5) / np.exp(s * 0.5).sum(-1, keepdims=True)
+    names = {"4:q": q, "5:k": k, "6:v": v, "9:s": s, "10:s": s * 0.5, "11:w": w, "12:o": w @ v}
+    np.savez(tmp_path / "trace.npz", **names)
+    (tmp_path / "mine.jl").write_text("\n".join(f"# line {i}" for i in range(1, 13)))
+    answer = ae.run(f"explain {tmp_path / 'mine.jl'} --trace {tmp_path / 'trace.npz'}")
+    assert answer.code == 0, answer
+    assert "# line 11" in answer.text
+
+
+def test_practice_and_grade(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    assert "16 exercises" in ae.run(f"practice {folder} --python {sys.executable}").text
+    first = folder / "01_scores.py"
+    assert ae.run(f"practice {folder} --python {sys.executable}").code == 3
+    first.write_text(first.read_text().replace("scores = ...", "scores = key @ query.T #"))
+    wrong = ae.run(f"practice {folder} --python {sys.executable}")
+    assert wrong.code == 1 and "01_scores: wrong" in wrong.text
+    first.write_text(first.read_text().replace("key @ query.T", "query @ key.T"))
+    assert "1 of 16 are right" in ae.run(f"practice {folder} --python {sys.executable}").text
+    student = tmp_path / "class" / "ada"
+    student.mkdir(parents=True)
+    (student / "01_scores.py").write_text(first.read_text())
+    (student / "02_scale.py").write_text("while True: pass\n")
+    (student / "03_softmax.py").write_text("import os; os._exit(0)\n")
+    (student / "04_causal_mask.py").write_text("x = bytearray(50 << 30)\n")
+    rows = json.loads(
+        ae.run(f"grade {tmp_path / 'class'} --json --seconds 2 --python {sys.executable}").text
+    )
+    assert [row["result"] for row in rows] == ["right", "ended", "ended", "wrong"]
+    assert os.listdir(tmp_path / "class") == ["ada"]
