@@ -124,7 +124,12 @@ std::string as_text(const Explained& explained, const attn::Ink& ink) {
             text += ink.of(ink.heading, fmt::format("attention {}", ++number)) + "\n";
         }
         for (const std::string& remark : attention.diagnosis.remarks) text += remark + "\n";
-        if (!attention.settings.empty()) text += "assumed: " + attention.settings + "\n";
+        std::string assumed = attention.settings;
+        if (attention.begins_at_query) {
+            assumed +=
+                (assumed.empty() ? "" : "; ") + std::string("it begins at query, key and value");
+        }
+        if (!assumed.empty()) text += "assumed: " + assumed + "\n";
         std::string shown;
         for (const ExplainedLine& line : attention.lines) {
             const std::string place = explained.place(line.file, line.line);

@@ -146,7 +146,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
         intake.given.record(step->second, ways.front().tensor);
         taken.insert(name);
     }
-    if (!taken.empty()) {
+    if (!taken.empty() && options.says_what_is_taken) {
         intake.remarks.push_back(
             joined({taken.begin(), taken.end()}) +
             " are taken as they are: no parameters were given to make them from x");

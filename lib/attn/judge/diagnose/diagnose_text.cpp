@@ -105,7 +105,8 @@ Paragraphs mistake_paragraphs(const Finding& finding) {
 
 /// The variable of a label in a trace, `att` of `19:att@0`; else the name as it is.
 std::string variable_in(const std::string& name) {
-    return name.substr(0, name.find_first_of("@# ")).substr(name.rfind(':') + 1);
+    const std::string label = name.substr(0, name.find_first_of("@# "));
+    return label.substr(label.rfind(':') + 1);
 }
 
 /// The fix in the user's library, with the user's names of tensors.

@@ -25,6 +25,8 @@ struct DiagnoseOptions {
     std::map<std::string, std::string> steps;
     /// The walk starts from the user's query, key and value, as no parameters make them.
     bool takes_projections = false;
+    /// A remark names the tensors that the walk starts from.
+    bool says_what_is_taken = true;
     /// The user began from a probe: there are no parameters except those of the walk.
     bool has_all_inputs = false;
     /// Gradients are judged afterwards, so the forward pass may have nothing to compare.

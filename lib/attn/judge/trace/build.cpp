@@ -356,7 +356,9 @@ private:
         if (!origin || origin->rows() != samples_ * queries_) return false;
         if (has_bias && !origin->b) return false;
         const Arranged w = origins_.matrix(*origin, all_channels(*origin));
-        if (w.shape[1] != width) return false;
+        const std::size_t all = static_cast<std::size_t>(config().heads) *
+                                (one_.context ? one_.context->shape.back() : 0);
+        if (w.shape[1] != width || w.shape[1] != all) return false;
         given_.record("w_output", w.tensor());
         if (origin->b) {
             given_.record("b_output", origins_.bias(*origin, all_channels(*origin)).tensor());

@@ -45,13 +45,15 @@ double rounded_factor(double factor, const Plan& plan, DType dtype) {
 bool says_scale(const WalkConfig& config) { return config.scale.by != ScaleChoice::By::head_dim; }
 
 /// The settings of a walk that differ from the default, as flags.
-std::string settings_text(const Plan& plan) {
+std::string settings_text(const WalkConfig& config) {
     std::string text;
-    for (const char* name : {"heads", "kv-heads", "head-dim", "mask", "scale", "rope", "softcap"}) {
+    for (const char* name :
+         {"heads", "kv-heads", "mask", "scale", "rope", "rotary-dim", "softcap"}) {
         const Setting& setting = find_setting(name);
-        const std::string value =
-            setting.text != nullptr ? setting.text(plan.config) : std::string();
-        if (!value.empty()) text += (text.empty() ? "--" : " --") + setting.name + " " + value;
+        const std::optional<std::string> value = said(setting, config);
+        if (!value || value->empty()) continue;
+        text +=
+            (text.empty() ? "" : " ") + std::string(setting_prefix) + setting.name + " " + *value;
     }
     return text;
 }
@@ -150,20 +152,20 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         DiagnoseOptions of_this = options;
         of_this.steps = each.steps;
         of_this.takes_projections = each.takes_projections;
-        Plan plan = resolve(each.asked.config);
-        FittingDiagnosis fitting = diagnose_as_it_fits(each.asked, plan, of_this);
+        of_this.says_what_is_taken = false;  // the lines do
+        AskedWalk walk = each.asked;
+        const Plan plan = resolve(walk.config);
+        FittingDiagnosis fitting = diagnose_as_it_fits(walk, plan, of_this);
         if (has_scale_of_its_own(fitting.diagnosis) && !says_scale(base.config)) {
-            AskedWalk other = each.asked;
             const DType dtype = trace[each.from].dtype;
-            other.config.scale = {ScaleChoice::By::number,
-                                  rounded_factor(each.factor, plan, dtype)};
-            plan = resolve(other.config);
-            fitting = diagnose_as_it_fits(other, plan, of_this);
+            walk.config.scale = {ScaleChoice::By::number, rounded_factor(each.factor, plan, dtype)};
+            fitting = diagnose_as_it_fits(walk, resolve(walk.config), of_this);
         }
         attention.diagnosis = std::move(fitting.diagnosis);
         std::ranges::copy(each.questions, std::back_inserter(attention.diagnosis.open));
         attention.is_open = fitting.is_open || !attention.diagnosis.open.empty();
-        attention.settings = settings_text(attention.diagnosis.plan.value_or(plan));
+        attention.settings = settings_text(walk.config);
+        attention.begins_at_query = each.takes_projections;
         add_lines(each, trace, attention);
         for (std::size_t i = each.from; i <= each.to; ++i) taken.insert(trace[i].line);
     }

@@ -33,8 +33,9 @@ struct ExplainedLine {
 struct ExplainedAttention {
     Diagnosis diagnosis;
     std::vector<ExplainedLine> lines;
-    std::string settings;  ///< of the walk, as flags
-    bool is_open = false;  ///< a question is left to the user
+    std::string settings;          ///< of the walk that are not the default, as flags
+    bool begins_at_query = false;  ///< no parameters make query, key and value of an input
+    bool is_open = false;          ///< a question is left to the user
 };
 
 /// A program, line by line.

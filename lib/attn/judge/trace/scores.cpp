@@ -141,12 +141,16 @@ std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int
     std::vector<int> axes;
     std::size_t next = 0;
     for (std::size_t i = 0; i + 1 < lengths.size(); ++i) {
+        const auto is_one = [&] { return from[static_cast<std::size_t>(order[next])] == 1; };
+        while (next < order.size() && lengths[i] != 1 && is_one()) ++next;
         const bool fits =
             next < order.size() && from[static_cast<std::size_t>(order[next])] == lengths[i];
         if (!fits && lengths[i] != 1) return std::nullopt;
         axes.push_back(fits ? order[next++] : -1);
     }
-    if (next != order.size()) return std::nullopt;
+    for (; next < order.size(); ++next) {
+        if (from[static_cast<std::size_t>(order[next])] != 1) return std::nullopt;
+    }
     axes.push_back(static_cast<int>(from.size()) - 1);
     return axes;
 }

@@ -26,7 +26,8 @@ struct Traced {
 
 /// Reads a trace: the tensors of a program under `[FILE:]LINE:NAME`, in a loop with the number of
 /// the pass, `19:att@0` or `19:att@2,3` for two loops within each other. They come in the order of
-/// time, or by a number at the end, `19:att#40`. The passes of a loop follow once more as one tensor with an axis for each loop in front.
+/// time, or by a number at the end, `19:att#40`. The passes of a loop follow once more as one
+/// tensor with an axis for each loop in front.
 ///
 /// Returns  the tensors with at least one axis, and with numbers in them.
 std::vector<Traced> traced(const Ledger& file);
