@@ -202,6 +202,39 @@ std::string as_json(const Explained& explained) {
     return json.text + "\n";
 }
 
+/// Text within a workflow command of GitHub Actions.
+std::string escaped(const std::string& text, bool is_property) {
+    const std::string plain =
+        attn::replaced_all(text, {{"%", "%25"}, {"\r", "%0D"}, {"\n", "%0A"}});
+    return is_property ? attn::replaced_all(plain, {{":", "%3A"}, {",", "%2C"}}) : plain;
+}
+
+/// An annotation of GitHub Actions for each wrong line.
+std::string as_github(const Explained& explained) {
+    std::string text;
+    const auto add = [&](const std::string& file, std::size_t line, const std::string& title,
+                         const std::string& message) {
+        text += "::error file=" + escaped(file.empty() ? explained.path : file, true) +
+                ",line=" + std::to_string(line) + ",title=" + escaped(title, true) +
+                "::" + escaped(attn::visible_lines(message, false), false) + "\n";
+    };
+    for (const attn::ExplainedAttention& attention : explained.found.attentions) {
+        for (const ExplainedLine& line : attention.lines) {
+            if (!is_wrong(line.verdict)) continue;
+            std::string message;
+            for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
+                message += (message.empty() ? "" : "\n") + (head == "fix" ? "fix: " + body : body);
+            }
+            add(line.file, line.line, attn::joined(line.steps), message);
+        }
+    }
+    if (explained.program.raised) {
+        const RaisedLine& raised = *explained.program.raised;
+        add("", raised.line, attn::visible(raised.type), raised_text(explained.program));
+    }
+    return text + summary(explained) + "\n";
+}
+
 int exit_code_of(const Explained& explained) {
     if (explained.found.has_mistake() || explained.program.raised) return 1;
     return explained.found.is_right() ? 0 : no_verdict;
@@ -227,9 +260,13 @@ int run_explain(const Arguments& arguments) {
         report_note(std::to_string(explained.program.left_out) +
                     " tensors are beyond the limits of the tracer and were left out");
     }
-    write_text_or_json(
-        arguments, [&] { return as_text(explained, ink_of(arguments)); },
-        [&] { return as_json(explained); });
+    if (said_form(arguments) == "github") {
+        write_text(arguments, as_github(explained));
+    } else {
+        write_text_or_json(
+            arguments, [&] { return as_text(explained, ink_of(arguments)); },
+            [&] { return as_json(explained); });
+    }
     return exit_code_of(explained);
 }
 
@@ -237,6 +274,8 @@ const std::vector<Flag>& explain_flags() {
     static const std::vector<Flag> all{
         Flag{flags::file, "FILE", "your program: .py or .ipynb; of a trace the source", file()}
             .demanded(),
+        {flags::format, "FORMAT", "print text, json, or annotations of GitHub Actions",
+         one_of("text json github"), "by the name of --output; else text"},
         {flags::trace, "FILE", "read this trace of the program instead of running it", file()},
         Flag{flags::python, "PROGRAM", "run the program with this Python"}
             .usually("python3")

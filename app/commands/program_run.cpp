@@ -180,7 +180,9 @@ TracedProgram traced_program(const std::string& path, const std::string& python,
         throw attn::ConfigError("cannot run " + attn::visible(python) +
                                 ": install Python 3 with NumPy, or pass --python PROGRAM");
     }
-    if (*code == 2) throw attn::InputError(attn::shown(path) + ": is no program that can be run");
+    if (const std::string why = folder.file("error.txt"); std::filesystem::exists(why)) {
+        throw attn::InputError(attn::shown(path) + ": " + attn::visible(text_of(why)));
+    }
     if (*code != 0 || !std::filesystem::exists(trace)) {
         throw EndedProgram(attn::shown(path) + ": the program ended Python with code " +
                            std::to_string(*code) + " before its tensors were written");

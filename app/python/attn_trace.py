@@ -565,16 +565,16 @@ def _raised(recorder: Recorder, error: BaseException, files: Sequence[str]) -> D
 def trace_file(path: str, folder: str) -> int:
     """Runs a program; what it computed and what it raised is in the folder.
 
-    Returns 0, or 2 with a line on standard error if it cannot be read."""
+    Returns 0, or 2 with error.txt if it cannot be read."""
     try:
         source, cells = _source(path)
         recorder = Recorder()
         code = _rewritten(recorder, path, source)
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
-        print(f"{path}: cannot be read as a program: {error}", file=sys.stderr)
+        Path(folder, "error.txt").write_text(f"cannot be read as a program: {error}")
         return 2
     except SyntaxError as error:
-        print(f"{path}:{error.lineno}: {error.msg}", file=sys.stderr)
+        Path(folder, "error.txt").write_text(f"line {error.lineno}: {error.msg}")
         return 2
     beside = os.path.dirname(os.path.abspath(path))
     sys.argv, sys.path[0] = [path], beside

@@ -197,7 +197,6 @@ TEST_SUITE("app: first minute") {
               {"-only=weights", "did you mean --only?"},
               {"why weights 0 0", "in brackets: attn-explain why 'weights[0,0]'"},
               {"why weights 1,2", "in brackets: attn-explain why 'weights[1,2]'"},
-              {"explain", "did you mean why?"},
               {"plot", "did you mean attn-explain --heatmap?"},
               {"--qiet", "did you mean --no-notes?"},
               {"--only 'weights[lif]'", "no query of weights is 'lif'; did you mean life?"},

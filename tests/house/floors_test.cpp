@@ -34,7 +34,7 @@ const std::map<std::string, std::map<std::string, int>> rooms{
       {"cards", 3}}},
     {"explain",
      {{"codegen", 0}, {"notes", 0}, {"why", 1}, {"backward", 2}, {"bounds", 3}, {"document", 4}}},
-    {"judge", {{"mistakes", 0}, {"compare", 1}, {"lint", 2}, {"diagnose", 3}}}};
+    {"judge", {{"mistakes", 0}, {"compare", 1}, {"lint", 2}, {"diagnose", 3}, {"trace", 4}}}};
 
 /// The room in `attn/WING/ROOM/...`.
 std::string room_in(const std::string& path) {
