@@ -126,21 +126,42 @@ attn::AskedWalk walk_of(const Exercise& exercise) {
     return walk;
 }
 
-/// Adds the first known mistake of a program to what is said of it.
-void explain_mistake(const Exercise& exercise, const TracedProgram& program, Judgement& judgement) {
-    const attn::Explanation found = explanation_of(program, walk_of(exercise), {});
+/// Adds the first known mistake, or the rule that the numbers follow, to what is said. Returns
+/// whether there is one.
+bool add_mistake(const attn::Explanation& found, bool has_lines, Judgement& judgement) {
     for (const attn::ExplainedAttention& attention : found.attentions) {
         for (const attn::ExplainedLine& line : attention.lines) {
-            const bool is_named = line.verdict == attn::LineVerdict::wrong && line.file.empty();
-            if (!is_named) continue;
+            if (line.finding == nullptr || !line.file.empty()) continue;
+            if (line.verdict == attn::LineVerdict::unknown && !line.finding->follows.empty()) {
+                judgement.text += "\nyour numbers follow: " + line.finding->follows + " (" +
+                                  line.finding->followed_by + ")";
+                if (has_lines) judgement.line = line.line;
+                return true;
+            }
+            if (line.verdict != attn::LineVerdict::wrong) continue;
             const attn::Mistake& mistake = *line.finding->mistake();
-            judgement.line = line.line;
+            if (has_lines) judgement.line = line.line;
             judgement.mistake = mistake.id;
             judgement.text += "\n" + mistake.id + ": " + mistake.title.visible() + ": " +
                               mistake.effect.visible();
-            return;
+            return true;
         }
     }
+    return false;
+}
+
+/// Names the mistake of a wrong answer: in the program itself, else in its answers beside the other
+/// tensors of the solution.
+void explain_mistake(const Exercise& exercise, const TracedProgram& program,
+                     const TracedProgram& right, Judgement& judgement) {
+    const attn::AskedWalk walk = walk_of(exercise);
+    if (add_mistake(explanation_of(program, walk, {}), true, judgement)) return;
+    attn::Ledger answers;
+    for (const std::string& name : exercise.answers) {
+        const attn::Tensor* const mine = last_variable(program, name);
+        if (mine != nullptr) answers.record(right.last.at(name), *mine);
+    }
+    add_mistake(explanation_of(right, walk, {}, answers), false, judgement);
 }
 
 }  // namespace
@@ -214,7 +235,7 @@ Judgement judge_answer(const Exercise& exercise, const std::string& path, const 
         const std::string differs = difference_in(name, *mine, *last_variable(right, name));
         if (differs.empty()) continue;
         judgement = {Outcome::wrong, line_bound(program, name), "", differs};
-        explain_mistake(exercise, program, judgement);
+        explain_mistake(exercise, program, right, judgement);
         return judgement;
     }
     return judgement;

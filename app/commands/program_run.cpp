@@ -210,7 +210,8 @@ std::string raised_text(const TracedProgram& program) {
 }
 
 attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
-                                 const attn::DiagnoseOptions& options) {
+                                 const attn::DiagnoseOptions& options,
+                                 const attn::Ledger& answers) {
     const std::vector<attn::Traced> trace = attn::traced(program.tensors);
     std::vector<std::string> statements;
     for (const attn::Traced& each : trace) {
@@ -218,7 +219,7 @@ attn::Explanation explanation_of(const TracedProgram& program, const attn::Asked
             each.file.empty() && each.line > 0 && each.line <= program.source.size();
         statements.push_back(is_there ? program.source[each.line - 1] : "");
     }
-    return attn::explain(trace, statements, base, options);
+    return attn::explain(trace, statements, base, options, answers);
 }
 
 }  // namespace app

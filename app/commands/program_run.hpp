@@ -57,9 +57,11 @@ TracedProgram traced_text(const std::string& program, const std::string& python)
 /// What is said of the line that raised: the line, and the shapes that met there.
 std::string raised_text(const TracedProgram& program);
 
-/// Finds the attentions of a program and judges them against the walk that `base` describes.
+/// Finds the attentions of a program and judges them against the walk that `base` describes;
+/// `answers` as attn::explain.
 attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
-                                 const attn::DiagnoseOptions& options);
+                                 const attn::DiagnoseOptions& options,
+                                 const attn::Ledger& answers = {});
 
 /// A trace in a file, with trace.json of the tracer beside it if there is one, else with the lines
 /// of `path`.

@@ -39,7 +39,7 @@ TracedProgram traced_program(const std::string&, const std::string&, const Limit
 TracedProgram traced_text(const std::string&, const std::string&) { lack("practice"); }
 std::string raised_text(const TracedProgram&) { return {}; }
 attn::Explanation explanation_of(const TracedProgram&, const attn::AskedWalk&,
-                                 const attn::DiagnoseOptions&) {
+                                 const attn::DiagnoseOptions&, const attn::Ledger&) {
     lack("explain");
 }
 TracedProgram read_trace(const std::string&, const std::string&) { lack("explain"); }

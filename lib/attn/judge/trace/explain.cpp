@@ -5,7 +5,7 @@
 #include <set>
 
 #include "attn/core/settings/settings.hpp"
-#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/slice.hpp"
 
 namespace attn {
 namespace {
@@ -56,6 +56,22 @@ std::string settings_text(const WalkConfig& config) {
             (text.empty() ? "" : " ") + std::string(setting_prefix) + setting.name + " " + *value;
     }
     return text;
+}
+
+/// The answers to steps of an alignment, in its order of axes. An answer is left out if its step
+/// has its numbers in another order.
+Ledger answers_to(const Alignment& alignment, const std::vector<Traced>& trace,
+                  const Ledger& answers) {
+    Ledger theirs;
+    for (const auto& [label, tensor] : alignment.asked.theirs.entries()) {
+        const Tensor* const answer = answers.find(label);
+        const bool is_as_it_is = answer != nullptr && answer->size() == tensor.size() &&
+                                 tensor.numbers() == trace[alignment.places.at(label)].all;
+        if (is_as_it_is) {
+            theirs.record(label, strided(*answer, tensor.shape(), row_strides(tensor.shape())));
+        }
+    }
+    return theirs;
 }
 
 /// Moves a mistake to the line of its own step if it was found later. A step that a program leaves
@@ -144,16 +160,19 @@ bool Explanation::is_right() const {
 }
 
 Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                    const AskedWalk& base, const DiagnoseOptions& options) {
+                    const AskedWalk& base, const DiagnoseOptions& options, const Ledger& answers) {
     Explanation made;
     std::set<std::size_t> taken;
     for (const Alignment& each : alignments(trace, statements, base)) {
-        ExplainedAttention& attention = made.attentions.emplace_back();
         DiagnoseOptions of_this = options;
         of_this.steps = each.steps;
         of_this.takes_projections = each.takes_projections;
         of_this.says_what_is_taken = false;  // the lines do
         AskedWalk walk = each.asked;
+        if (!answers.entries().empty()) {
+            walk.theirs = answers_to(each, trace, answers);
+            if (walk.theirs.entries().empty()) continue;
+        }
         const Plan plan = resolve(walk.config);
         FittingDiagnosis fitting = diagnose_as_it_fits(walk, plan, of_this);
         if (has_scale_of_its_own(fitting.diagnosis) && !says_scale(base.config)) {
@@ -161,6 +180,7 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
             walk.config.scale = {ScaleChoice::By::number, rounded_factor(each.factor, plan, dtype)};
             fitting = diagnose_as_it_fits(walk, resolve(walk.config), of_this);
         }
+        ExplainedAttention& attention = made.attentions.emplace_back();
         attention.diagnosis = std::move(fitting.diagnosis);
         std::ranges::copy(each.questions, std::back_inserter(attention.diagnosis.open));
         attention.is_open = fitting.is_open || !attention.diagnosis.open.empty();

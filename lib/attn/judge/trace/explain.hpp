@@ -51,8 +51,10 @@ struct Explanation {
 
 /// Finds the attentions in a trace, judges each, and says which line computes which step.
 ///
-/// `statements` as cores_in; `base` is the walk that flags describe.
+/// `statements` as cores_in; `base` is the walk that flags describe. `answers` are tensors, by
+/// labels of the trace, that are judged instead of those which the trace has.
 Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                    const AskedWalk& base, const DiagnoseOptions& options);
+                    const AskedWalk& base, const DiagnoseOptions& options,
+                    const Ledger& answers = {});
 
 }  // namespace attn
