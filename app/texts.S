@@ -3,10 +3,6 @@
         embedded
         lay     attn_tour, tour.md
         lay     attn_probe_program, commands/probe.py
-        lay     attn_python_module, python/attn_explain.py
-        lay     attn_python_tracer, python/attn_trace.py
-        lay     attn_practice_numpy, practice_numpy.txt
-        lay     attn_practice_torch, practice_torch.txt
         lay     attn_verified, reference/verified.txt
         lay     attn_words, reference/words.txt
         lay     attn_bash_completion, reference/completion.bash
@@ -15,3 +11,10 @@
         lay     attn_play_css, web/page/play.css
         lay     attn_play, web/page/play.js
         lay     attn_play_worker, web/page/play_worker.js
+// The program for node runs no other programs.
+#ifndef ATTN_WHOLE
+        lay     attn_python_module, python/attn_explain.py
+        lay     attn_python_tracer, python/attn_trace.py
+        lay     attn_practice_numpy, practice_numpy.txt
+        lay     attn_practice_torch, practice_torch.txt
+#endif

@@ -116,46 +116,60 @@ std::string summary(const Explained& explained) {
     return text + (explained.found.is_right() ? "all right" : "no mistake found; see above");
 }
 
-std::string as_text(const Explained& explained, const attn::Ink& ink) {
+/// The lines of one attention.
+std::string lines_text(const Explained& explained, const attn::ExplainedAttention& attention,
+                       const attn::Ink& ink) {
     std::string text;
+    for (const std::string& remark : attention.diagnosis.remarks) text += remark + "\n";
+    std::string assumed = attention.settings;
+    if (attention.begins_at_query) {
+        assumed += (assumed.empty() ? "" : "; ") + std::string("it begins at query, key and value");
+    }
+    if (!assumed.empty()) text += "assumed: " + assumed + "\n";
+    std::string shown;
+    for (const ExplainedLine& line : attention.lines) {
+        const std::string place = explained.place(line.file, line.line);
+        const std::string source = explained.source(line);
+        if (place != shown) {
+            text += fmt::format("{:>4}  {}\n", place, attn::visible(attn::trimmed(source)));
+            shown = place;
+        }
+        text += fmt::format("        {:<24} {:<16} ", attn::joined(line.steps),
+                            attn::shape_text(line.shape));
+        text +=
+            is_wrong(line.verdict) ? ink.of(ink.mistake, word(line.verdict)) : word(line.verdict);
+        const bool is_part = source.find(line.name + " =") == std::string::npos;
+        if (is_part) text += "   " + attn::visible(attn::cut_to(line.name, 60));
+        text += "\n";
+        for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
+            bool is_first = true;
+            for (const std::string& part : attn::wrap(attn::visible_lines(body, false), 66)) {
+                text += fmt::format("        | {:<4} {}\n", is_first ? head : "", part);
+                is_first = false;
+            }
+        }
+    }
+    for (const std::string& question : attention.diagnosis.open) text += "open: " + question + "\n";
+    return text;
+}
+
+std::string as_text(const Explained& explained, const attn::Ink& ink) {
+    // The passes of a training loop, and equal layers, are shown once.
+    std::vector<std::pair<std::string, std::vector<std::string>>> all;
     std::size_t number = 0;
     for (const attn::ExplainedAttention& attention : explained.found.attentions) {
-        if (explained.found.attentions.size() > 1) {
-            text += ink.of(ink.heading, fmt::format("attention {}", ++number)) + "\n";
+        const std::string text = lines_text(explained, attention, ink);
+        auto same = std::ranges::find(all, text, [](const auto& each) { return each.first; });
+        if (same == all.end()) same = all.insert(all.end(), {text, {}});
+        same->second.push_back(std::to_string(++number));
+    }
+    std::string text;
+    for (const auto& [lines, numbers] : all) {
+        if (number > 1) {
+            const char* const head = numbers.size() > 1 ? "attentions " : "attention ";
+            text += ink.of(ink.heading, head + attn::some_of(numbers)) + "\n";
         }
-        for (const std::string& remark : attention.diagnosis.remarks) text += remark + "\n";
-        std::string assumed = attention.settings;
-        if (attention.begins_at_query) {
-            assumed +=
-                (assumed.empty() ? "" : "; ") + std::string("it begins at query, key and value");
-        }
-        if (!assumed.empty()) text += "assumed: " + assumed + "\n";
-        std::string shown;
-        for (const ExplainedLine& line : attention.lines) {
-            const std::string place = explained.place(line.file, line.line);
-            if (place != shown) {
-                const std::string source = explained.source(line);
-                text += fmt::format("{:>4}  {}\n", place, attn::visible(attn::trimmed(source)));
-                shown = place;
-            }
-            std::string row = fmt::format("        {:<24} {:<16} ", attn::joined(line.steps),
-                                          attn::shape_text(line.shape));
-            const std::string said = word(line.verdict);
-            row += is_wrong(line.verdict) ? ink.of(ink.mistake, said) : said;
-            const bool is_part = explained.source(line).find(line.name + " =") == std::string::npos;
-            if (is_part) row += "   " + attn::visible(attn::cut_to(line.name, 60));
-            text += row + "\n";
-            for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
-                bool is_first = true;
-                for (const std::string& part : attn::wrap(attn::visible_lines(body, false), 66)) {
-                    text += fmt::format("        | {:<4} {}\n", is_first ? head : "", part);
-                    is_first = false;
-                }
-            }
-        }
-        for (const std::string& question : attention.diagnosis.open) {
-            text += "open: " + question + "\n";
-        }
+        text += lines;
     }
     if (explained.program.raised) {
         text += "line " + explained.place("", explained.program.raised->line) + " raised " +

@@ -26,9 +26,13 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 import attn_explain as ae
 
-_HOOK = "__attn_trace__"
+_HOOK = "__attn_{}__"  # a name that no class changes
+_CALLED = ("value", "bind", "changed", "filled", "listed", "loop", "called", "slice")
 _MOST_BYTES = 1 << 30  # of all tensors that are kept
 _MOST_PASSES = 4096  # of one expression
+_MOST_OF_ONE = (
+    1 << 22
+)  # bytes of one expression, of which a few passes are kept whatever their size
 
 
 class Kept:
@@ -44,10 +48,10 @@ class Kept:
 class Place:
     """An expression of the program."""
 
-    __slots__ = ("file", "line", "last", "text", "passes")
+    __slots__ = ("file", "line", "last", "text", "passes", "bytes")
 
     def __init__(self, file: str, node: ast.AST, text: str) -> None:
-        self.file, self.text, self.passes = file, text, 0
+        self.file, self.text, self.passes, self.bytes = file, text, 0, 0
         self.line: int = getattr(node, "lineno", 0)
         self.last: int = getattr(node, "end_lineno", 0)
 
@@ -70,13 +74,24 @@ class Recorder:
         self.places.append(Place(file, node, text))
         return len(self.places) - 1
 
-    # What the compiled program calls.
+    def install(self) -> None:
+        """Makes what the compiled program calls known in every module."""
+        others, places, keep = self._others, self.places, self._keep
 
-    def value(self, place: int, value: Any) -> Any:
-        """The value of an expression, which is kept if it is a tensor."""
-        if type(value) not in self._others:
-            self._keep(self.places[place], value)
-        return value
+        def value(place: int, value: Any) -> Any:
+            """The value of an expression, which is kept if it is a tensor."""
+            if type(value) not in others:
+                keep(places[place], value)
+            return value
+
+        for name in _CALLED:
+            setattr(builtins, _HOOK.format(name), value if name == "value" else getattr(self, name))
+
+    def remove(self) -> None:
+        for name in _CALLED:
+            delattr(builtins, _HOOK.format(name))
+
+    # What the compiled program calls.
 
     def bind(self, place: int, value: Any) -> None:
         """A statement gave this value its name."""
@@ -198,7 +213,8 @@ class Recorder:
             if held is not None and held[0]() is value and held[2] == version:
                 return held[1]
             size = value.nbytes if hasattr(value, "nbytes") else value.numel() * 8
-            if at.passes >= _MOST_PASSES or self._bytes + size > _MOST_BYTES:
+            is_much = at.passes >= 4 and at.bytes + size > _MOST_OF_ONE
+            if at.passes >= _MOST_PASSES or is_much or self._bytes + size > _MOST_BYTES:
                 self.left_out += 1
                 return None
             kind, array = ae._bytes("", value)
@@ -207,6 +223,7 @@ class Recorder:
         except (ae.AttnError, TypeError, ValueError, RuntimeError, AttributeError):
             return None  # no numbers that a file can hold: text, objects, masked cells
         at.passes += 1
+        at.bytes += array.nbytes
         self._bytes += array.nbytes
         kept.order = self._tick()
         kept.name, kept.named = (name, True) if name else (kept.name, False)
@@ -286,7 +303,7 @@ class _Rewriter(ast.NodeTransformer):
         self._recorder, self._file, self._source = recorder, file, source
 
     def _call(self, name: str, like: ast.AST, *args: ast.expr) -> ast.Call:
-        hook = ast.Attribute(ast.Name(_HOOK, ast.Load()), name, ast.Load())
+        hook = ast.Name(_HOOK.format(name), ast.Load())
         made = ast.Call(hook, list(args), [])
         for node in ast.walk(made):
             if "lineno" not in node.__dict__:
@@ -457,7 +474,7 @@ class _Slices(ast.NodeTransformer):
 
     def visit_Slice(self, node: ast.Slice) -> ast.expr:
         parts = [each or ast.Constant(None) for each in (node.lower, node.upper, node.step)]
-        return ast.Call(ast.Attribute(ast.Name(_HOOK, ast.Load()), "slice", ast.Load()), parts, [])
+        return ast.Call(ast.Name(_HOOK.format("slice"), ast.Load()), parts, [])
 
 
 def _as_index(node: ast.expr) -> ast.expr:
@@ -583,7 +600,7 @@ def trace_file(path: str, folder: str) -> int:
     main.__file__ = os.path.abspath(path)
     sys.modules["__main__"] = main
     said: Dict[str, Any] = {"file": path, "source": source.split("\n"), "cells": cells}
-    setattr(builtins, _HOOK, recorder)
+    recorder.install()
     try:
         exec(code, main.__dict__)
     except SystemExit:
@@ -624,7 +641,7 @@ def trace_call(function: Callable[..., Any], folder: str, *args: Any, **kwargs: 
         if new is not None and new.co_freevars == was.co_freevars:
             undo.append((each, was))
             each.__code__ = new
-    setattr(builtins, _HOOK, recorder)
+    recorder.install()
     try:
         function(*args, **kwargs)
     except Exception as error:
@@ -632,7 +649,7 @@ def trace_call(function: Callable[..., Any], folder: str, *args: Any, **kwargs: 
     finally:
         for each, was in undo:
             each.__code__ = was
-        delattr(builtins, _HOOK)
+        recorder.remove()
     recorder.write(folder, main, said)
     return main
 
@@ -647,13 +664,13 @@ def trace_cell(source: str, names: Dict[str, Any], folder: str) -> None:
         if ae._is_tensor(value) and not name.startswith("_"):
             place = recorder.place("earlier cells", ast.Module([], []), name)
             recorder.bind(place, value)
-    setattr(builtins, _HOOK, recorder)
+    recorder.install()
     try:
         exec(code, names)
     except Exception as error:
         said["raised"] = _raised(recorder, error, ["cell"])
     finally:
-        delattr(builtins, _HOOK)
+        recorder.remove()
     recorder.write(folder, "cell", said)
 
 

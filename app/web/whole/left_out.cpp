@@ -6,7 +6,7 @@
 #include <cstdarg>
 
 #include "app/cli.hpp"
-#include "app/commands/program_run.hpp"
+#include "app/commands/commands.hpp"
 #include "app/commands/walk.hpp"
 #include "app/stepper/session.hpp"
 #include "app/terminal/terminal.hpp"
@@ -33,16 +33,20 @@ TerminalGuard::TerminalGuard() = default;
 TerminalGuard::~TerminalGuard() = default;
 void TerminalGuard::watch(std::string) {}
 
-TracedProgram traced_program(const std::string&, const std::string&, const Limits&) {
-    lack("explain");
+/// Commands that run other programs.
+int run_program(const Arguments&) { lack("running programs"); }
+Command lacking(const char* name, const char* summary) {
+    return {name, summary, {}, run_program, {}};
 }
-TracedProgram traced_text(const std::string&, const std::string&) { lack("practice"); }
-std::string raised_text(const TracedProgram&) { return {}; }
-attn::Explanation explanation_of(const TracedProgram&, const attn::AskedWalk&,
-                                 const attn::DiagnoseOptions&, const attn::Ledger&) {
-    lack("explain");
+Command explain_command() {
+    return lacking("explain",
+                   "run your own program and name the step and the mistake of each line");
 }
-TracedProgram read_trace(const std::string&, const std::string&) { lack("explain"); }
+Command practice_command() {
+    return lacking("practice", "write attention yourself, in sixteen exercises that are checked");
+}
+Command grade_command() { return lacking("grade", "check a folder of answers to the exercises"); }
+
 void step_on_screen(Session&, bool) { lack("the full screen of step"); }
 void watch(const Arguments&, const WalkOnce&) { lack("--watch"); }
 

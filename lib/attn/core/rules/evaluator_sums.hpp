@@ -302,7 +302,9 @@ inline const BoundRule* first_sum(const BoundRule& node) {
 
 template <class T>
 void Evaluator<T>::tell_work() {
-    const double all = work_.fetch_add(own_work_) + own_work_;
+    double before = work_;  // clang 14 cannot add to an atomic double
+    while (!work_.compare_exchange_weak(before, before + own_work_)) continue;
+    const double all = before + own_work_;
     own_work_ = 0;
     if (all <= most_work) return;
     // The same place, whichever thread is the first to come so far.

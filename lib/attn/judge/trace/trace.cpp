@@ -56,6 +56,7 @@ Label parsed(std::string text) {
 struct Passes {
     std::vector<std::size_t> members;  // in the trace
     std::vector<std::vector<std::size_t>> paths;
+    bool are_joined = false;
 };
 
 /// The lengths of the grid that the passes fill; none if some are missing or twice.
@@ -67,8 +68,9 @@ Shape grid_of(const Passes& passes) {
     return element_count(grid) == passes.paths.size() ? grid : Shape();
 }
 
-constexpr std::size_t most_of_one_expression = 256;  // passes that are looked at one by one
-constexpr std::size_t most_joined = 1 << 24;         // numbers of a joined tensor
+constexpr std::size_t most_of_one_expression = 24;  // passes that are looked at one by one
+constexpr std::size_t most_matrices = 64;           // that are joined
+constexpr std::size_t most_joined = 1 << 22;        // numbers of a joined tensor
 
 }  // namespace
 
@@ -98,10 +100,11 @@ std::vector<Traced> traced(const Ledger& file) {
         all.push_back(std::move(each));
     }
     std::vector<Traced> joined;
-    for (const auto& [place, passes] : loops) {
+    for (auto& [place, passes] : loops) {
         if (passes.members.size() < 2) continue;
         const Shape grid = grid_of(passes);
         const Traced& last = all[passes.members.back()];
+        if (last.rank() > 1 && passes.members.size() > most_matrices) continue;
         if (grid.empty() || passes.members.size() * last.all.size() > most_joined) continue;
         Traced whole = last;
         whole.is_joined = true;
@@ -113,6 +116,7 @@ std::vector<Traced> traced(const Ledger& file) {
             std::ranges::copy(
                 part, whole.all.begin() + static_cast<std::ptrdiff_t>(place_in_grid * part.size()));
         }
+        passes.are_joined = true;
         joined.push_back(std::move(whole));
     }
     // Rows of a loop, and what comes after many passes, tell only together.
@@ -121,7 +125,8 @@ std::vector<Traced> traced(const Ledger& file) {
         for (std::size_t i = 0; i < passes.members.size(); ++i) {
             const bool is_one_axis = all[passes.members[i]].rank() < 2;
             is_row[passes.members[i]] =
-                i >= most_of_one_expression || (is_one_axis && passes.members.size() > 8);
+                i >= most_of_one_expression ||
+                (is_one_axis && passes.are_joined && passes.members.size() > 8);
         }
     }
     std::vector<Traced> kept;
