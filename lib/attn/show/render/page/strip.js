@@ -163,7 +163,7 @@ class Strip {
         const { config, sections } = this.app.walk;
         const { seed, projection, weights, model_file: file, said } = config;
         const isDrawn = seed !== undefined && projection !== "none" && weights === "none";
-        const drawn = isDrawn ? `The weights are drawn at random, seed ${seed}: this model has learned nothing yet.` : "";
+        const drawn = isDrawn ? `The weights are random (seed ${seed}): this model has learned nothing yet.` : "";
         const trained = file && file !== "none" ? `The weights are those of a trained model, ${file}.` : drawn;
         const told = said?.example ? "An example: its numbers were set by hand." : trained;
         const changed = sections.find(({ margin }) => margin)?.margin ?? "";
