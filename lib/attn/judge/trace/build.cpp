@@ -8,24 +8,6 @@
 namespace attn {
 namespace {
 
-/// Both side by side along an axis, the second after the first.
-Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis) {
-    Arranged both{a.shape, {}, a.dtype};
-    both.shape[axis] += b.shape[axis];
-    std::size_t blocks = 1;
-    for (std::size_t i = 0; i < axis; ++i) blocks *= a.shape[i];
-    const auto part = [&](const Arranged& of, std::size_t block) {
-        const auto size = static_cast<std::ptrdiff_t>(of.all.size() / blocks);
-        const auto first = of.all.begin() + static_cast<std::ptrdiff_t>(block) * size;
-        both.all.insert(both.all.end(), first, first + size);
-    };
-    for (std::size_t block = 0; block < blocks; ++block) {
-        part(a, block);
-        part(b, block);
-    }
-    return both;
-}
-
 /// Puts an alignment together, step by step.
 class Builder {
 public:
@@ -121,10 +103,24 @@ private:
         project("query", &Heads::query);
         project("key", &Heads::key);
         project("value", &Heads::value);
+        add_missing_biases();
         if (same_numbers(given_["w_key"], given_["w_value"])) {
             made_.questions.emplace_back("key and value are made by the same matrix: is it meant?");
         }
         return true;
+    }
+
+    /// A projection without a bias beside one that has it, as Whisper's key, adds 0.
+    void add_missing_biases() {
+        const auto has = [&](const char* name) { return given_.has(name); };
+        if (!has("b_query") && !has("b_key") && !has("b_value")) return;
+        for (const std::string role : {"query", "key", "value"}) {
+            if (given_.has("b_" + role)) continue;
+            const Tensor& w = given_["w_" + role];
+            const std::size_t channels = w.shape()[0];
+            given_.record("b_" + role,
+                          Arranged{{channels}, std::vector<double>(channels), w.dtype()}.tensor());
+        }
     }
 
     /// True if what the origins tell of samples and heads is what the scores have.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "attn/core/settings/settings.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
 
 namespace attn {
@@ -56,6 +57,24 @@ std::string settings_text(const WalkConfig& config) {
             (text.empty() ? "" : " ") + std::string(setting_prefix) + setting.name + " " + *value;
     }
     return text;
+}
+
+/// Judges a walk; one whose scores have a scale of their own under that scale. Tensors that fit no
+/// walk leave a question.
+FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double factor,
+                        DType dtype) {
+    try {
+        const Plan plan = resolve(walk.config);
+        FittingDiagnosis fitting = diagnose_as_it_fits(walk, plan, options);
+        if (!has_scale_of_its_own(fitting.diagnosis) || says_scale(walk.config)) return fitting;
+        walk.config.scale = {ScaleChoice::By::number, rounded_factor(factor, plan, dtype)};
+        return diagnose_as_it_fits(walk, resolve(walk.config), options);
+    } catch (const ShapeError& error) {
+        FittingDiagnosis unjudged;
+        unjudged.diagnosis.open.emplace_back(error.what());
+        unjudged.is_open = true;
+        return unjudged;
+    }
 }
 
 /// The answers to steps of an alignment, in its order of axes. An answer is left out if its step
@@ -173,13 +192,7 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
             walk.theirs = answers_to(each, trace, answers);
             if (walk.theirs.entries().empty()) continue;
         }
-        const Plan plan = resolve(walk.config);
-        FittingDiagnosis fitting = diagnose_as_it_fits(walk, plan, of_this);
-        if (has_scale_of_its_own(fitting.diagnosis) && !says_scale(base.config)) {
-            const DType dtype = trace[each.from].dtype;
-            walk.config.scale = {ScaleChoice::By::number, rounded_factor(each.factor, plan, dtype)};
-            fitting = diagnose_as_it_fits(walk, resolve(walk.config), of_this);
-        }
+        FittingDiagnosis fitting = judged(walk, of_this, each.factor, trace[each.from].dtype);
         ExplainedAttention& attention = made.attentions.emplace_back();
         attention.diagnosis = std::move(fitting.diagnosis);
         std::ranges::copy(each.questions, std::back_inserter(attention.diagnosis.open));

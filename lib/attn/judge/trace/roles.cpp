@@ -79,6 +79,23 @@ Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shap
     return made;
 }
 
+Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis) {
+    Arranged both{a.shape, {}, a.dtype};
+    both.shape[axis] += b.shape[axis];
+    std::size_t blocks = 1;
+    for (std::size_t i = 0; i < axis; ++i) blocks *= a.shape[i];
+    const auto part = [&](const Arranged& of, std::size_t block) {
+        const auto size = static_cast<std::ptrdiff_t>(of.all.size() / blocks);
+        const auto first = of.all.begin() + static_cast<std::ptrdiff_t>(block) * size;
+        both.all.insert(both.all.end(), first, first + size);
+    };
+    for (std::size_t block = 0; block < blocks; ++block) {
+        part(a, block);
+        part(b, block);
+    }
+    return both;
+}
+
 std::vector<std::size_t> all_channels(const Origin& origin) {
     std::vector<std::size_t> all(origin.channels);
     std::iota(all.begin(), all.end(), std::size_t{0});

@@ -22,6 +22,11 @@ struct Arranged {
 /// length.
 Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shape& lengths);
 
+/// Both side by side along an axis, the second after the first.
+///
+/// Shapes  the same but for the length of that axis.
+Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis);
+
 /// Where a query, key or value comes from: result = x . w (+ b), of which it is all or a part.
 struct Origin {
     std::size_t result, x, w;  ///< places in the trace

@@ -248,12 +248,9 @@ std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
         are_weights = true;
     }
     if (shown == nullptr) return std::nullopt;
-    double low = HUGE_VAL, high = -HUGE_VAL;
+    double high = -HUGE_VAL;
     for (const double number : shown->all) {
-        if (std::isfinite(number)) {
-            low = std::min(low, number);
-            high = std::max(high, number);
-        }
+        if (std::isfinite(number)) high = std::max(high, number);
     }
     Arranged hidden{shown->shape, std::vector<double>(shown->all.size()), DType::boolean};
     bool any = false;
