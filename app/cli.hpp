@@ -7,7 +7,7 @@ namespace app {
 /// Runs the command that the arguments name and returns the exit code: 0 fine, 1 a finding,
 /// 2 trouble. Passes on exceptions of the library.
 int run(int argc, char** argv);
-/// The same for words as they are typed after the name of the program.
+/// Runs the command of these words, which follow the name of the program.
 int run(const std::vector<std::string>& words);
 
 /// Restores the environment that was changed to keep OpenBLAS from starting threads before main():

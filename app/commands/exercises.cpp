@@ -109,7 +109,7 @@ std::size_t line_bound(const TracedProgram& program, const std::string& name) {
     return label.find_first_of("0123456789") == 0 ? std::stoul(label) : 0;
 }
 
-/// What a solution computes. Each is run once.
+/// The trace of a solution. Each solution runs once.
 const TracedProgram& solved(const Exercise& exercise, const std::string& python) {
     static std::map<const Exercise*, TracedProgram> known;
     const auto found = known.find(&exercise);
@@ -120,10 +120,7 @@ const TracedProgram& solved(const Exercise& exercise, const std::string& python)
 attn::AskedWalk walk_of(const Exercise& exercise) {
     Arguments arguments({walk_flags});
     arguments.parse(attn::shell_words(exercise.flags), true);
-    attn::AskedWalk walk;
-    walk.config = config_of(arguments);
-    walk.said = said_settings(arguments);
-    return walk;
+    return walk_by_flags(arguments);
 }
 
 /// Adds the first known mistake, or the rule that the numbers follow, to what is said. Returns
@@ -133,8 +130,7 @@ bool add_mistake(const attn::Explanation& found, bool has_lines, Judgement& judg
         for (const attn::ExplainedLine& line : attention.lines) {
             if (line.finding == nullptr || !line.file.empty()) continue;
             if (line.verdict == attn::LineVerdict::unknown && !line.finding->follows.empty()) {
-                judgement.text += "\nyour numbers follow: " + line.finding->follows + " (" +
-                                  line.finding->followed_by + ")";
+                judgement.text += "\n" + attn::followed_rule(*line.finding);
                 if (has_lines) judgement.line = line.line;
                 return true;
             }
@@ -142,8 +138,7 @@ bool add_mistake(const attn::Explanation& found, bool has_lines, Judgement& judg
             const attn::Mistake& mistake = *line.finding->mistake();
             if (has_lines) judgement.line = line.line;
             judgement.mistake = mistake.id;
-            judgement.text += "\n" + mistake.id + ": " + mistake.title.visible() + ": " +
-                              mistake.effect.visible();
+            judgement.text += "\n" + mistake.id + ": " + attn::described(mistake);
             return true;
         }
     }

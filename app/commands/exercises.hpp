@@ -30,7 +30,7 @@ const std::vector<Exercise>& exercises(bool in_torch);
 /// if it is none.
 const Exercise* exercise_of(const std::string& path);
 
-/// What is said of an answer.
+/// The verdict on an answer.
 struct Judgement {
     enum class Outcome { right, wrong, not_yet, ended };
     Outcome outcome = Outcome::right;
@@ -43,6 +43,6 @@ struct Judgement {
 ///
 /// Errors  as traced_program, except that a program which is ended is a judgement.
 Judgement judge_answer(const Exercise& exercise, const std::string& path, const std::string& python,
-                 const Limits& limits);
+                       const Limits& limits);
 
 }  // namespace app

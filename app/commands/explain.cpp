@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -28,9 +27,7 @@ struct Explained {
 
     /// The source of a line of the main program; empty of another file.
     std::string source(const ExplainedLine& line) const {
-        const bool is_there =
-            line.file.empty() && line.line > 0 && line.line <= program.source.size();
-        return is_there ? program.source[line.line - 1] : std::string();
+        return line.file.empty() ? program.line(line.line) : std::string();
     }
     /// `12`, of a notebook `cell 3, line 2`, of another file `model.py:12`.
     std::string place(const std::string& file, std::size_t line) const {
@@ -41,13 +38,6 @@ struct Explained {
         }
         if (cell == nullptr) return std::to_string(line);
         return fmt::format("cell {}, line {}", cell->second, line - cell->first + 1);
-    }
-    std::size_t attention_lines() const {
-        std::size_t count = 0;
-        for (const attn::ExplainedAttention& each : found.attentions) {
-            count += each.lines.size();
-        }
-        return count;
     }
 };
 
@@ -71,7 +61,7 @@ const char* word(Verdict verdict) {
 
 bool is_wrong(Verdict verdict) { return verdict == Verdict::wrong || verdict == Verdict::unknown; }
 
-/// What is said below a line: the mistake, its effect and its fix.
+/// The paragraphs below a line, each after its word: the mistake, its effect and its fix.
 std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,
                                                             const ExplainedLine& line) {
     std::vector<std::pair<std::string, std::string>> all;
@@ -81,14 +71,12 @@ std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosi
     if (mistake == nullptr) {
         all.emplace_back("", "no known mistake matches");
         if (!line.finding->follows.empty()) {
-            all.emplace_back("rule", "your numbers follow: " + line.finding->follows + " (" +
-                                         line.finding->followed_by + ")");
+            all.emplace_back("rule", attn::followed_rule(*line.finding));
         }
         for (const std::string& each : line.finding->evidence) all.emplace_back("", each);
         return all;
     }
-    all.emplace_back(
-        "", mistake->id + ": " + mistake->title.visible() + ": " + mistake->effect.visible());
+    all.emplace_back("", mistake->id + ": " + attn::described(*mistake));
     for (const std::string& each : line.finding->evidence) all.emplace_back("", each);
     const std::string fix = attn::fix_of(diagnosis, *line.finding);
     if (!fix.empty()) all.emplace_back("fix", fix);
@@ -260,15 +248,12 @@ int run_explain(const Arguments& arguments) {
     explained.program = arguments.has(flags::trace)
                             ? read_trace(std::string(arguments[flags::trace]), explained.path)
                             : traced_program(explained.path, std::string(arguments[flags::python]));
-    attn::AskedWalk base;
-    base.config = config_of(arguments);
-    base.said = said_settings(arguments);
     Progress progress;
     attn::DiagnoseOptions options;
     options.progress = [&progress](const std::string& step, double done) {
         progress.show(done, step);
     };
-    explained.found = explanation_of(explained.program, base, options);
+    explained.found = explanation_of(explained.program, walk_by_flags(arguments), options);
     progress.clear();
     if (explained.program.left_out > 0) {
         report_note(std::to_string(explained.program.left_out) +
@@ -291,9 +276,7 @@ const std::vector<Flag>& explain_flags() {
         {flags::format, "FORMAT", "print text, json, or annotations of GitHub Actions",
          one_of("text json github"), "by the name of --output; else text"},
         {flags::trace, "FILE", "read this trace of the program instead of running it", file()},
-        Flag{flags::python, "PROGRAM", "run the program with this Python"}
-            .usually("python3")
-            .typed_only(),
+        python_flag("program"),
     };
     return all;
 }

@@ -7,6 +7,7 @@
 #include "app/commands/exercises.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/files/io/array_files.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -19,6 +20,10 @@ struct Graded {
     Judgement judgement;
 
     bool is_right() const { return judgement.outcome == Judgement::Outcome::right; }
+    /// `line 12: `; empty if the mistake has no line.
+    std::string place() const {
+        return judgement.line > 0 ? "line " + std::to_string(judgement.line) + ": " : "";
+    }
     std::string result() const {
         switch (judgement.outcome) {
             case Judgement::Outcome::right:
@@ -77,35 +82,26 @@ std::string grades_text(const std::vector<Graded>& all) {
     }
     std::string text;
     for (const Graded& each : all) {
-        const std::string line = each.judgement.line > 0
-                                     ? "line " + std::to_string(each.judgement.line) + ": "
-                                     : std::string();
         const std::string words =
             each.judgement.mistake.empty()
                 ? each.judgement.text.substr(0, each.judgement.text.find('\n'))
                 : each.judgement.mistake;
         text += attn::fitted(attn::visible(each.student), width, false) +
                 fmt::format("  {:<20} {:<10} ", each.exercise, each.result()) +
-                (each.is_right() ? "" : line + attn::cut_to(attn::visible(words), 60)) + "\n";
+                (each.is_right() ? "" : each.place() + attn::cut_to(attn::visible(words), 60)) +
+                "\n";
     }
     return text + fmt::format("{} of {} answers are right\n", right, all.size());
-}
-
-std::string csv_cell(const std::string& text) {
-    // A cell that begins like a formula would be computed by a spreadsheet program.
-    const bool is_formula =
-        !text.empty() && std::string_view("=+-@\t").find(text[0]) != std::string_view::npos;
-    return "\"" + std::string(is_formula ? "'" : "") +
-           attn::replaced_all(attn::visible(text), "\"", "\"\"") + "\"";
 }
 
 std::string as_csv(const std::vector<Graded>& all) {
     std::string text = "student,exercise,points,result,line,mistake,message\n";
     for (const Graded& each : all) {
-        text += csv_cell(each.student) + "," + each.exercise + "," +
+        text += attn::csv_field(attn::visible(each.student)) + "," + each.exercise + "," +
                 (each.is_right() ? "1," : "0,") + each.result() + "," +
                 (each.judgement.line > 0 ? std::to_string(each.judgement.line) : "") + "," +
-                each.judgement.mistake + "," + csv_cell(each.judgement.text) + "\n";
+                each.judgement.mistake + "," + attn::csv_field(attn::visible(each.judgement.text)) +
+                "\n";
     }
     return text;
 }
@@ -128,14 +124,12 @@ std::string grades_json(const std::vector<Graded>& all) {
 std::string as_gradescope(const std::vector<Graded>& all) {
     std::vector<attn::JsonText> tests;
     for (const Graded& each : all) {
-        const std::string line = each.judgement.line > 0
-                                     ? "line " + std::to_string(each.judgement.line) + ": "
-                                     : std::string();
-        tests.push_back({{"name", each.exercise},
-                         {"score", each.is_right() ? 1 : 0},
-                         {"max_score", 1},
-                         {"status", each.is_right() ? "passed" : "failed"},
-                         {"output", each.is_right() ? "right" : line + each.judgement.text}});
+        tests.push_back(
+            {{"name", each.exercise},
+             {"score", each.is_right() ? 1 : 0},
+             {"max_score", 1},
+             {"status", each.is_right() ? "passed" : "failed"},
+             {"output", each.is_right() ? "right" : each.place() + each.judgement.text}});
     }
     return attn::JsonText({{"tests", {tests, ",\n  "}}}).text + "\n";
 }
@@ -169,9 +163,7 @@ const std::vector<Flag>& grade_flags() {
         {flags::format, "FORMAT", "gradescope: results.json of one submission",
          one_of("text json csv gradescope"), "by the name of --output; else text"},
         {flags::seconds, "N", "end an answer after N seconds of work", integer(1, 3600), "20"},
-        Flag{flags::python, "PROGRAM", "run the answers with this Python"}
-            .usually("python3")
-            .typed_only(),
+        python_flag("answers"),
         output_flag({".txt", ".json", ".csv"}),
     };
     return all;

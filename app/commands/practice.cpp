@@ -19,15 +19,8 @@ namespace {
 using Outcome = Judgement::Outcome;
 
 /// The exercise of a number, from 1.
-///
-/// Errors  ConfigError for a number beyond the last.
 const Exercise& numbered(const Arguments& arguments, std::size_t number) {
-    const std::vector<Exercise>& all = exercises(arguments.has(flags::torch));
-    if (number == 0 || number > all.size()) {
-        throw attn::ConfigError(
-            fmt::format("there is no exercise {}: give 1 to {}", number, all.size()));
-    }
-    return all[number - 1];
+    return exercises(arguments.has(flags::torch)).at(number - 1);
 }
 
 /// Writes the exercises that the folder does not have yet. Returns how many these are.
@@ -54,7 +47,6 @@ std::string said_of(const Exercise& exercise, const Judgement& judgement) {
         case Outcome::right:
             return exercise.name + ": right\n";
         case Outcome::not_yet:
-            return exercise.name + ": " + judgement.text + "\n";
         case Outcome::ended:
             return exercise.name + ": " + judgement.text + "\n";
         case Outcome::wrong:
@@ -161,9 +153,7 @@ const std::vector<Flag>& practice_flags() {
         {flags::list, "", "print the names of the exercises and what they are about"},
         {flags::hint, "N", "print the hint of an exercise", integer(1, 16)},
         {flags::solution, "N", "print the solution of an exercise", integer(1, 16)},
-        Flag{flags::python, "PROGRAM", "run the exercises with this Python"}
-            .usually("python3")
-            .typed_only(),
+        python_flag("exercises"),
     };
     return all;
 }

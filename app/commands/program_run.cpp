@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/flags/ledger_file.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/json.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -54,13 +55,13 @@ private:
     std::filesystem::path path_;
 };
 
-void write_lines(const std::string& path, const char* text) {
+void write_text_file(const std::string& path, const char* text) {
     std::ofstream file(path, std::ios::binary);
     file << text;
     if (!file.flush()) throw attn::OutputError("cannot write " + path);
 }
 
-/// What a child does before it becomes the program.
+/// Sets up a child process and turns it into the program.
 [[noreturn]] void become(const std::vector<char*>& words, const Limits& limits,
                          const std::string& folder) {
     setpgid(0, 0);
@@ -166,8 +167,8 @@ TracedProgram traced_program(const std::string& path, const std::string& python,
                              const Limits& limits) {
     text_of(path);  // a file that is not there is told before Python starts
     const ScratchFolder folder;
-    write_lines(folder.file("attn_explain.py"), attn_python_module);
-    write_lines(folder.file("attn_trace.py"), attn_python_tracer);
+    write_text_file(folder.file("attn_explain.py"), attn_python_module);
+    write_text_file(folder.file("attn_trace.py"), attn_python_tracer);
     const std::string program = limits.is_trusted ? path : std::filesystem::absolute(path).string();
     const std::optional<int> code =
         run({python, folder.file("attn_trace.py"), folder.path(), program}, limits, folder.path());
@@ -193,20 +194,33 @@ TracedProgram traced_program(const std::string& path, const std::string& python,
 TracedProgram traced_text(const std::string& program, const std::string& python) {
     const ScratchFolder folder;
     const std::string path = folder.file("program.py");
-    write_lines(path, program.c_str());
+    write_text_file(path, program.c_str());
     return traced_program(path, python, {.is_trusted = false});
 }
 
 std::string raised_text(const TracedProgram& program) {
     const RaisedLine& raised = *program.raised;
     std::string text = attn::visible(raised.type) + ": " + attn::visible(raised.message) + "\n";
-    if (raised.line > 0 && raised.line <= program.source.size()) {
-        text += "  " + attn::visible(attn::trimmed(program.source[raised.line - 1])) + "\n";
+    if (const std::string line = program.line(raised.line); !line.empty()) {
+        text += "  " + attn::visible(attn::trimmed(line)) + "\n";
     }
     for (const auto& [name, shape] : raised.shapes) {
         text += "    " + attn::visible(name) + " is " + attn::shape_text(shape) + "\n";
     }
     return text;
+}
+
+attn::AskedWalk walk_by_flags(const Arguments& arguments) {
+    attn::AskedWalk walk;
+    walk.config = config_of(arguments);
+    walk.said = said_settings(arguments);
+    return walk;
+}
+
+Flag python_flag(const std::string& programs) {
+    return Flag{flags::python, "PROGRAM", "run the " + programs + " with this Python"}
+        .usually("python3")
+        .typed_only();
 }
 
 attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
@@ -215,9 +229,7 @@ attn::Explanation explanation_of(const TracedProgram& program, const attn::Asked
     const std::vector<attn::Traced> trace = attn::traced(program.tensors);
     std::vector<std::string> statements;
     for (const attn::Traced& each : trace) {
-        const bool is_there =
-            each.file.empty() && each.line > 0 && each.line <= program.source.size();
-        statements.push_back(is_there ? program.source[each.line - 1] : "");
+        statements.push_back(each.file.empty() ? program.line(each.line) : std::string());
     }
     return attn::explain(trace, statements, base, options, answers);
 }

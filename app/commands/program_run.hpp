@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/flags/flag.hpp"
 #include "attn/core/plan/ledger.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/judge/trace/explain.hpp"
@@ -22,16 +23,21 @@ struct RaisedLine {
 /// A Python program that has run: its tensors by line and name, and its source.
 struct TracedProgram {
     attn::Ledger tensors{};
-    std::vector<std::string>
-        source{};  ///< the lines; those of a notebook's cells one after the other
+    /// The lines; those of a notebook's cells one after the other.
+    std::vector<std::string> source{};
     /// The first line of each cell of a notebook and its number, from 1.
     std::vector<std::pair<std::size_t, std::size_t>> cells{};
     std::optional<RaisedLine> raised{};
     std::map<std::string, std::string> last{};  ///< the tensor that each variable held last
     std::size_t left_out = 0;                   ///< tensors beyond the limits of the tracer
+
+    /// The source of a line, from 1; empty if there is none.
+    std::string line(std::size_t number) const {
+        return number > 0 && number <= source.size() ? source[number - 1] : std::string();
+    }
 };
 
-/// What a program may take.
+/// Limits on the resources of a program.
 struct Limits {
     unsigned seconds = 0;    ///< of time; 0: no limit
     std::size_t bytes = 0;   ///< of memory; 0: no limit
@@ -54,8 +60,14 @@ TracedProgram traced_program(const std::string& path, const std::string& python,
 /// Runs a program that is a text.
 TracedProgram traced_text(const std::string& program, const std::string& python);
 
-/// What is said of the line that raised: the line, and the shapes that met there.
+/// The exception of a program: its message, the line, and the shapes that met there.
 std::string raised_text(const TracedProgram& program);
+
+/// The walk that the flags describe, for explanation_of.
+attn::AskedWalk walk_by_flags(const Arguments& arguments);
+
+/// The row of --python; `programs` names the programs that it runs.
+Flag python_flag(const std::string& programs);
 
 /// Finds the attentions of a program and judges them against the walk that `base` describes;
 /// `answers` as attn::explain.

@@ -354,16 +354,22 @@ def explain(what: Any, *args: Any, **flags: Any) -> Answer:
 
     Every line that computes a step of attention is named with its step, and a mistake with its
     line. Flags say what was meant, as mask="causal"."""
-    words, _ = _words(flags, _Files())
+    files = _Files()
+    words, _ = _words(flags, files)
     if isinstance(what, (str, os.PathLike)):
-        return Answer(["explain", *words, "--python", sys.executable, "--", os.fspath(what)])
+        said = ["explain", *words, "--python", sys.executable, "--", os.fspath(what)]
+        return Answer(said, files)
     from attn_trace import trace_call
 
-    files = _Files()
+    return _explained(words, files, lambda folder: trace_call(what, folder, *args))
+
+
+def _explained(words: list[str], files: _Files, trace: Callable[[str], str]) -> Answer:
+    """What the program says of a trace, which is written to a folder; its source has a name."""
     folder = os.path.dirname(files.path(""))
-    main = trace_call(what, folder, *args)
-    trace = os.path.join(folder, "trace.safetensors")
-    return Answer(["explain", "--trace", trace, *words, "--", main], files)
+    source = trace(folder)
+    traced = os.path.join(folder, "trace.safetensors")
+    return Answer(["explain", "--trace", traced, *words, "--", source], files)
 
 
 def assert_right(what: Any, *args: Any, **flags: Any) -> None:
@@ -381,12 +387,8 @@ def load_ipython_extension(shell: Any) -> None:
         if rules and line.split()[:1] == ["explain"]:
             from attn_trace import trace_cell
 
-            files = _Files()
-            folder = os.path.dirname(files.path(""))
-            trace_cell(rules, shell.user_ns, folder)
-            trace = os.path.join(folder, "trace.safetensors")
-            words = ["explain", "--trace", trace, *shlex.split(line)[1:], "--", "cell"]
-            return Answer(words, files)
+            words = shlex.split(line)[1:]
+            return _explained(words, _Files(), lambda at: trace_cell(rules, shell.user_ns, at))
         said = [rule for rule in rules.splitlines() if rule.strip() and rule[0] != "#"]
         return run(line, rule=said)
 

@@ -22,7 +22,7 @@ import threading
 import types
 import weakref
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Type
 
 import attn_explain as ae
 
@@ -30,9 +30,7 @@ _HOOK = "__attn_{}__"  # a name that no class changes
 _CALLED = ("value", "bind", "changed", "filled", "listed", "loop", "called", "slice")
 _MOST_BYTES = 1 << 30  # of all tensors that are kept
 _MOST_PASSES = 4096  # of one expression
-_MOST_OF_ONE = (
-    1 << 22
-)  # bytes of one expression, of which a few passes are kept whatever their size
+_MOST_OF_ONE = 1 << 22  # bytes of one expression; four passes are kept whatever their size
 
 
 class Kept:
@@ -68,7 +66,6 @@ class Recorder:
         self._alive: Dict[int, Tuple[Any, Kept, int]] = {}
         self._others = {int, float, bool, str, tuple, type(None), dict, list, type}
         self._loops = threading.local()
-        self._modules: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
     def place(self, file: str, node: ast.AST, text: str) -> int:
         self.places.append(Place(file, node, text))
@@ -546,8 +543,9 @@ def _without_magic(line: str) -> str:
     return line
 
 
-def _raised(recorder: Recorder, error: BaseException, files: Sequence[str]) -> Dict[str, Any]:
+def _raised(recorder: Recorder, error: BaseException) -> Dict[str, Any]:
     """The line that raised, and the shapes that met there."""
+    files = {each.file for each in recorder.places}
     trace, frame, at = error.__traceback__, None, 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename in files:
@@ -579,6 +577,21 @@ def _raised(recorder: Recorder, error: BaseException, files: Sequence[str]) -> D
     return said
 
 
+def _run(
+    recorder: Recorder,
+    program: Callable[[], Any],
+    said: Dict[str, Any],
+    kind: Type[BaseException] = Exception,
+) -> None:
+    """Runs a rewritten program. An exception of this kind is what the user wants to hear of."""
+    recorder.install()
+    try:
+        program()
+    except kind as error:
+        if not isinstance(error, SystemExit):
+            said["raised"] = _raised(recorder, error)
+
+
 def trace_file(path: str, folder: str) -> int:
     """Runs a program; what it computed and what it raised is in the folder.
 
@@ -600,20 +613,13 @@ def trace_file(path: str, folder: str) -> int:
     main.__file__ = os.path.abspath(path)
     sys.modules["__main__"] = main
     said: Dict[str, Any] = {"file": path, "source": source.split("\n"), "cells": cells}
-    recorder.install()
-    try:
-        exec(code, main.__dict__)
-    except SystemExit:
-        pass
-    except BaseException as error:  # whatever the user's program raises is what is told
-        files = {each.file for each in recorder.places}
-        said["raised"] = _raised(recorder, error, sorted(files))
+    _run(recorder, lambda: exec(code, main.__dict__), said, BaseException)
     sys.stdout.flush()
     recorder.write(folder, path, said)
     return 0
 
 
-def trace_call(function: Callable[..., Any], folder: str, *args: Any, **kwargs: Any) -> str:
+def trace_call(function: Callable[..., Any], folder: str, *args: Any) -> str:
     """Calls a function as trace_file runs a program, and returns the name of its file."""
     function = getattr(function, "forward", function)
     code = getattr(function, "__code__", None)
@@ -641,11 +647,8 @@ def trace_call(function: Callable[..., Any], folder: str, *args: Any, **kwargs: 
         if new is not None and new.co_freevars == was.co_freevars:
             undo.append((each, was))
             each.__code__ = new
-    recorder.install()
     try:
-        function(*args, **kwargs)
-    except Exception as error:
-        said["raised"] = _raised(recorder, error, sorted(files))
+        _run(recorder, lambda: function(*args), said)
     finally:
         for each, was in undo:
             each.__code__ = was
@@ -654,8 +657,8 @@ def trace_call(function: Callable[..., Any], folder: str, *args: Any, **kwargs: 
     return main
 
 
-def trace_cell(source: str, names: Dict[str, Any], folder: str) -> None:
-    """Runs the cell of a notebook among its names, as trace_file runs a program."""
+def trace_cell(source: str, names: Dict[str, Any], folder: str) -> str:
+    """Runs the cell of a notebook among its names, as trace_call calls a function."""
     recorder = Recorder()
     lines = [_without_magic(line) for line in source.split("\n")]
     code = _rewritten(recorder, "cell", "\n".join(lines))
@@ -664,14 +667,12 @@ def trace_cell(source: str, names: Dict[str, Any], folder: str) -> None:
         if ae._is_tensor(value) and not name.startswith("_"):
             place = recorder.place("earlier cells", ast.Module([], []), name)
             recorder.bind(place, value)
-    recorder.install()
     try:
-        exec(code, names)
-    except Exception as error:
-        said["raised"] = _raised(recorder, error, ["cell"])
+        _run(recorder, lambda: exec(code, names), said)
     finally:
         recorder.remove()
     recorder.write(folder, "cell", said)
+    return "cell"
 
 
 def _lines(file: str) -> List[str]:

@@ -18,6 +18,8 @@ namespace attn {
 /// `@a`. A word of that kind is written after one more single quote, which is taken off when it is
 /// read.
 bool is_formula(std::string_view text);
+/// A word as a field of a CSV file, quoted if it needs quotes; a formula stays a word.
+std::string csv_field(const std::string& word);
 
 /// Reads a table of numbers: fields separated by commas, semicolons, tabs or blanks, rows by line
 /// ends; `#` starts a comment, fields may be quoted. `nan` and `inf` are numbers.

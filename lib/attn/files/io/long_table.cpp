@@ -51,7 +51,9 @@ Axes table_axes(const std::vector<TensorRef>& tensors) {
     return columns;
 }
 
-std::string quoted_field(const std::string& word) {
+}  // namespace
+
+std::string csv_field(const std::string& word) {
     const std::string text = (is_formula(word) ? "'" : "") + word;
     if (text.find_first_of(",;\t\n\r \"#") == text.npos) return text;
     std::string result = "\"";
@@ -61,6 +63,8 @@ std::string quoted_field(const std::string& word) {
     }
     return result + '"';
 }
+
+namespace {
 
 template <class T>
 void append_number(std::string& text, T number) {
@@ -113,7 +117,7 @@ void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& a
                     const std::vector<WordColumn>& words) {
     constexpr std::size_t piece = std::size_t{1} << 16;
     const Shape shape = shape_of(array);
-    const std::string name = quoted_field(tensor.name);
+    const std::string name = csv_field(tensor.name);
     Shape index(shape.size(), 0);
     std::string lines;
     for (std::size_t flat = 0; flat < array.size(); ++flat) {
@@ -124,7 +128,7 @@ void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& a
         }
         lines += ',';
         append_number(lines, array.data()[flat]);
-        for (const WordColumn& column : words) lines += ',' + quoted_field(column.at(index));
+        for (const WordColumn& column : words) lines += ',' + csv_field(column.at(index));
         lines += '\n';
         if (lines.size() >= piece) {
             sink(lines);
@@ -151,7 +155,7 @@ void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors) {
     }
     const Axes columns = table_axes(tensors);
     std::string head = "step";
-    for (const std::string& column : columns) head += ',' + quoted_field(column);
+    for (const std::string& column : columns) head += ',' + csv_field(column);
     head += ",value";
     Axes with_words;
     for (const std::string& column : columns) {
@@ -160,7 +164,7 @@ void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors) {
         });
         if (!has) continue;
         with_words.push_back(column);
-        head += ',' + quoted_field(column + "_token");
+        head += ',' + csv_field(column + "_token");
     }
     sink(head + "\n");
     for (const TensorRef& each : tensors) {

@@ -22,6 +22,12 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
 std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink = {});
 std::string diagnosis_json(const Diagnosis& diagnosis);
 
+/// The title of a mistake and its effect, `Softmax runs over ...: columns sum to 1 ...`.
+std::string described(const Mistake& mistake);
+
+/// The rule that the numbers of an unknown finding follow, in a sentence; it must have one.
+std::string followed_rule(const Finding& finding);
+
 /// The fix of a finding's mistake in the language of the author, with the names of the author's
 /// tensors; empty if there is none.
 std::string fix_of(const Diagnosis& diagnosis, const Finding& finding);

@@ -51,8 +51,7 @@ using Paragraphs = std::vector<std::pair<std::string, std::string>>;
 Paragraphs unknown_paragraphs(const Finding& finding) {
     Paragraphs all;
     if (!finding.follows.empty()) {
-        all.emplace_back(
-            "rule", "your numbers follow: " + finding.follows + " (" + finding.followed_by + ")");
+        all.emplace_back("rule", followed_rule(finding));
     }
     for (const std::string& line : finding.evidence) all.emplace_back("evidence", line);
     for (const Mistake* nearest : finding.as(Role::nearest)) {
@@ -60,10 +59,6 @@ Paragraphs unknown_paragraphs(const Finding& finding) {
                                         brief(finding.nearest_difference) + ")");
     }
     return all;
-}
-
-std::string described(const Mistake& mistake) {
-    return mistake.title.visible() + ": " + mistake.effect.visible();
 }
 
 Paragraphs pair_paragraphs(const Finding& finding) {
@@ -174,7 +169,8 @@ void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& f
         add_paragraph(text, fmt::format("  {:<10}", word), body);
     }
     if (mistake == nullptr || is_pair) return;
-    if (!mistake->fix_torch.empty()) text += "  fix       " + fix_for(diagnosis, finding) + "\n";
+    const std::string fix = fix_of(diagnosis, finding);
+    if (!fix.empty()) text += "  fix       " + fix + "\n";
     add_paragraph(text, "  lesson    ", mistake->lesson.visible());
     if (const auto law = law_behind(mistake->id)) {
         add_paragraph(text, "  law       ", law->text());
@@ -232,6 +228,14 @@ void add_lines(std::string& text, const std::string& head, const std::string& bo
 }  // namespace
 
 std::string ids_of(const std::vector<const Mistake*>& mistakes) { return joined(ids_in(mistakes)); }
+
+std::string described(const Mistake& mistake) {
+    return mistake.title.visible() + ": " + mistake.effect.visible();
+}
+
+std::string followed_rule(const Finding& finding) {
+    return "your numbers follow: " + finding.follows + " (" + finding.followed_by + ")";
+}
 
 std::string fix_of(const Diagnosis& diagnosis, const Finding& finding) {
     const Mistake* const mistake = finding.mistake();

@@ -167,8 +167,8 @@ private:
         role = std::move(apart);
     }
 
-    /// How many of these are heads of one attention: some later tensor holds all their contexts,
-    /// or they project the same input.
+    /// The number of cores from this one on that are heads of one attention: some later tensor
+    /// holds all their contexts.
     std::size_t heads_from(const std::vector<Heads>& all, std::size_t first) const {
         const Heads& one = all[first];
         if (!one.context) return 1;

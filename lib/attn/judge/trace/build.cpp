@@ -59,7 +59,6 @@ private:
         config().heads = static_cast<std::int64_t>(each_ * heads_.size());
         made_.factor = one_.changes.factor;
         made_.from = one_.core.scores;
-        made_.to = heads_.back().core.context.value_or(heads_.back().core.weights);
     }
 
     /// Numbers (rest..., token, last) of every head as (batch, head, token, last).
@@ -83,7 +82,6 @@ private:
         made_.steps[label] = step;
         made_.places[label] = place;
         made_.from = std::min(made_.from, place);
-        made_.to = std::max(made_.to, place);
     }
 
     // The input and its projections.
@@ -276,11 +274,7 @@ private:
         Arranged all = *hidden;
         all.shape = {samples_, all.all.size() / samples_ / queries_ / keys_, queries_, keys_};
         if (heads_.size() > 1) return;
-        all.dtype = DType::boolean;
-        const Arranged mask = broadcast(std::move(all));
-        Array<bool> cells = empty_array<bool>(mask.shape);
-        std::ranges::transform(mask.all, cells.data(), [](double cell) { return cell != 0; });
-        config().mask.given = Tensor(mask.tensor().axes(), std::move(cells));
+        config().mask.given = broadcast(std::move(all)).tensor();
     }
 
     /// True if the hidden cells are those after the diagonal, with it or one less, or the others.
@@ -325,11 +319,9 @@ private:
         const std::size_t end = std::min(trace_.size(), *heads_.back().core.context + 40);
         std::vector<std::size_t> forms{first};
         std::optional<std::size_t> merged;
-        for (std::size_t i = first + 1; i < end; ++i) {
-            const auto same = origins_.same_numbers(context.all, i, i + 1);
-            if (!same) continue;
-            forms.push_back(i);
-            if (trace_[i].shape.back() == width) merged = i;
+        while (const auto same = origins_.same_numbers(context.all, forms.back() + 1, end)) {
+            forms.push_back(*same);
+            if (trace_[*same].shape.back() == width) merged = same;
         }
         if (merged && context.shape[1] > 1) {
             const Arranged numbers{

@@ -19,7 +19,6 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
     Alignment made;
     made.asked.config = base.config;
     made.from = first;
-    made.to = last;
     Ledger given;
     std::vector<std::size_t> results;
     for (std::size_t i = first; i <= last; ++i) {

@@ -60,8 +60,9 @@ public:
 
 private:
     static constexpr std::size_t most_cores = 64;
+    static constexpr std::size_t far_on = 60;  ///< tensors between weights and context
 
-    /// How surely these are weights, in points.
+    /// True if the numbers, the name or the statement suggest weights.
     bool may_be_weights(std::size_t w) const {
         const Traced& tensor = trace_[w];
         const bool is_float = tensor.dtype != DType::int64 && tensor.dtype != DType::boolean;
@@ -148,20 +149,16 @@ private:
     bool find_context(Core& core, std::size_t last) const {
         for (std::size_t w = core.softmaxed; w < last; ++w) {
             if (trace_[w].shape != trace_[core.softmaxed].shape || !usable_[w]) continue;
-            for (std::size_t c = w + 1; c < std::min(trace_.size(), w + 60); ++c) {
-                if (!usable_[c]) continue;
-                for (const std::size_t v : operands(c)) {
-                    if (v == w || trace_[v].shape == trace_[w].shape) continue;
-                    if (!may_make(trace_[c], trace_[w], trace_[v])) continue;
-                    if (take_context(core, w, v, c)) return true;
-                }
-            }
-            for (std::size_t c = w + 1; c < std::min(trace_.size(), w + 60); ++c) {
-                if (!usable_[c]) continue;
-                for (const std::size_t v : operands(c)) {  // values as long as there are keys
-                    if (v != w && trace_[v].shape == trace_[w].shape && v < core.scores &&
-                        take_context(core, w, v, c)) {
-                        return true;
+            // Values of the shape of the weights last: any tensor between may have it.
+            for (const bool is_alike : {false, true}) {
+                for (std::size_t c = w + 1; c < std::min(trace_.size(), w + far_on); ++c) {
+                    if (!usable_[c]) continue;
+                    for (const std::size_t v : operands(is_alike ? core.scores : c)) {
+                        if (v == w || (trace_[v].shape == trace_[w].shape) != is_alike) continue;
+                        if (may_make(trace_[c], trace_[w], trace_[v]) &&
+                            take_context(core, w, v, c)) {
+                            return true;
+                        }
                     }
                 }
             }
@@ -188,7 +185,6 @@ private:
             if (trace_[p].shape == trace_[w].shape && usable_[p]) product = product_at(p);
             if (product) core.scores = p;
         }
-        // Scores may themselves be what is called so, with no softmax between.
         if (!product) return std::nullopt;
         take_first_form(core, *product);
         const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
@@ -300,18 +296,21 @@ bool has_two_values(const Traced& tensor) {
     });
 }
 
+RowsAlong::RowsAlong(const Traced& tensor, std::size_t axis)
+    : length(tensor.shape[axis]), step(row_strides(tensor.shape)[axis]) {}
+
 bool sums_to_one(const Traced& tensor, std::size_t axis) {
-    const Shape strides = row_strides(tensor.shape);
-    const std::size_t length = tensor.shape[axis], step = strides[axis];
-    const double slack = std::max(1e-4, 4 * unit_of(tensor.dtype) * static_cast<double>(length));
+    const RowsAlong rows(tensor, axis);
+    const double slack =
+        std::max(1e-4, 4 * unit_of(tensor.dtype) * static_cast<double>(rows.length));
     bool has_row = false;
-    if (length < 2) return false;
+    if (rows.length < 2) return false;
     for (std::size_t i = 0; i < tensor.all.size(); ++i) {
-        if (i / step % length != 0) continue;
+        if (rows.first(i) != i) continue;
         double sum = 0, least = 0;
-        for (std::size_t k = 0; k < length; ++k) {
-            sum += tensor.all[i + k * step];
-            least = std::min(least, tensor.all[i + k * step]);
+        for (std::size_t k = 0; k < rows.length; ++k) {
+            sum += tensor.all[i + k * rows.step];
+            least = std::min(least, tensor.all[i + k * rows.step]);
         }
         if (std::isnan(sum)) continue;
         if (least < 0 || std::abs(sum - 1) > slack) return false;

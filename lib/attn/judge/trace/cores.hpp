@@ -34,6 +34,15 @@ std::vector<Core> cores_in(const std::vector<Traced>& trace,
 /// True if the numbers are no more than two: a mask, or a tensor that is still to be filled.
 bool has_two_values(const Traced& tensor);
 
+/// The rows of a tensor along an axis.
+struct RowsAlong {
+    RowsAlong(const Traced& tensor, std::size_t axis);
+    std::size_t length, step;  ///< cells of a row, and from one to the next
+
+    /// The first cell of the row that a cell is in.
+    std::size_t first(std::size_t cell) const { return cell - cell / step % length * step; }
+};
+
 /// Whether numbers along an axis are at least 0 and sum to 1; rows of nan do not count.
 bool sums_to_one(const Traced& tensor, std::size_t axis);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -150,7 +149,7 @@ void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
         const auto finding = std::ranges::find_if(
             made.diagnosis.findings, [&](const Finding& each) { return each.step == row->name; });
         const Finding* const own = finding == made.diagnosis.findings.end() ? nullptr : &*finding;
-        // Of a tensor that is several steps the worst is said.
+        // A tensor may be several steps: the first finding counts.
         const LineVerdict verdict = verdict_of(*row, own);
         if (line.finding == nullptr && (own != nullptr || line.steps.size() == 1)) {
             line.finding = own;
@@ -181,7 +180,6 @@ bool Explanation::is_right() const {
 Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
                     const AskedWalk& base, const DiagnoseOptions& options, const Ledger& answers) {
     Explanation made;
-    std::set<std::size_t> taken;
     for (const Alignment& each : alignments(trace, statements, base)) {
         DiagnoseOptions of_this = options;
         of_this.steps = each.steps;
@@ -200,13 +198,7 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         attention.settings = settings_text(walk.config);
         attention.begins_at_query = each.takes_projections;
         add_lines(each, trace, attention);
-        for (std::size_t i = each.from; i <= each.to; ++i) taken.insert(trace[i].line);
     }
-    std::set<std::size_t> others;
-    for (const Traced& each : trace) {
-        if (!taken.contains(each.line) && each.file.empty()) others.insert(each.line);
-    }
-    made.passed_over.assign(others.begin(), others.end());
     return made;
 }
 

@@ -7,7 +7,7 @@
 
 namespace attn {
 
-/// What is said of a line.
+/// The verdict on a line.
 enum class LineVerdict {
     right,
     follows,   ///< wrong numbers, made right from those before
@@ -41,8 +41,6 @@ struct ExplainedAttention {
 /// A program, line by line.
 struct Explanation {
     std::vector<ExplainedAttention> attentions;
-    /// Lines with tensors that belong to no attention.
-    std::vector<std::size_t> passed_over;
 
     bool has_mistake() const;
     /// A step was computed by this program and judged, and nothing is open.

@@ -23,9 +23,7 @@ public:
           may_have_factor_(may_have_factor),
           strides_a_(row_strides(a.shape)),
           strides_b_(row_strides(b.shape)),
-          unit_(std::max({unit_of(result.dtype), unit_of(a.dtype), unit_of(b.dtype)})) {
-        found_.has_bias = bias != nullptr;
-    }
+          unit_(std::max({unit_of(result.dtype), unit_of(a.dtype), unit_of(b.dtype)})) {}
 
     std::optional<Contraction> run() { return assign_a(0) ? std::optional(found_) : std::nullopt; }
 

@@ -13,7 +13,6 @@ struct Contraction {
     /// For each axis of an operand the axis of the result, or -1, -2 for those that are summed.
     std::vector<int> a, b;
     double factor = 1;  ///< by which the result is multiplied
-    bool has_bias = false;
 
     /// The axes of the result that one operand has, or both.
     std::vector<std::size_t> axes_of_a(bool also_of_b) const;

@@ -45,20 +45,17 @@ std::vector<int> summed(const Contraction& product) {
 }  // namespace
 
 Tensor Arranged::tensor() const {
-    if (dtype == DType::int64 || dtype == DType::boolean) {
-        Array<std::int64_t> cells = empty_array<std::int64_t>(shape);
-        std::ranges::transform(all, cells.data(),
-                               [](double number) { return static_cast<std::int64_t>(number); });
-        return {numbered_axes(shape.size()), std::move(cells)};
-    }
-    return with_floating(dtype, [&](auto zero) {
+    const auto made = [&](auto zero) {
         using T = decltype(zero);
         Array<T> cells = empty_array<T>(shape);
         std::ranges::transform(all, cells.data(),
                                [](double number) { return static_cast<T>(number); });
-        const Tensor made(numbered_axes(shape.size()), std::move(cells));
-        return is_16_bit(dtype) ? made.of_type(dtype) : made;
-    });
+        return Tensor(numbered_axes(shape.size()), std::move(cells));
+    };
+    if (dtype == DType::boolean) return made(bool{});
+    if (dtype == DType::int64) return made(std::int64_t{});
+    const Tensor tensor = with_floating(dtype, made);
+    return is_16_bit(dtype) ? tensor.of_type(dtype) : tensor;
 }
 
 Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shape& lengths) {

@@ -57,17 +57,22 @@ bool is_masked(const Traced& from, const Traced& to) {
     return kept > 0 && changed > 0 && (is_one || is_low);
 }
 
+/// The largest number of the row that a cell is in.
+double top_of_row(const Traced& tensor, const RowsAlong& rows, std::size_t cell) {
+    double top = -HUGE_VAL;
+    for (std::size_t k = 0; k < rows.length; ++k) {
+        top = std::max(top, tensor.all[rows.first(cell) + k * rows.step]);
+    }
+    return top;
+}
+
 /// True if every cell is exp of a cell less the largest of its row, or exp of the cell itself.
 bool is_exponential(const Traced& from, const Traced& to, std::size_t axis) {
     if (from.shape != to.shape) return false;
-    std::size_t step = 1;
-    for (std::size_t i = axis + 1; i < from.rank(); ++i) step *= from.shape[i];
-    const std::size_t length = from.shape[axis];
+    const RowsAlong rows(from, axis);
     bool is_plain = true, is_shifted = true;
     for (std::size_t i = 0; i < from.all.size(); ++i) {
-        const std::size_t first = i - i / step % length * step;
-        double top = -HUGE_VAL;
-        for (std::size_t k = 0; k < length; ++k) top = std::max(top, from.all[first + k * step]);
+        const double top = top_of_row(from, rows, i);
         const auto is_exp = [&](double number) {
             return std::abs(to.all[i] - std::exp(number)) <= 1e-3 * std::exp(number) + 1e-12;
         };
@@ -92,14 +97,13 @@ double cap_between(const Traced& from, const Traced& to) {
 
 /// True if the softmax along an axis of one is the other.
 bool is_softmax(const Traced& from, const Traced& to, std::size_t axis) {
-    std::size_t step = 1;
-    for (std::size_t i = axis + 1; i < from.rank(); ++i) step *= from.shape[i];
-    const std::size_t length = from.shape[axis];
+    const RowsAlong rows(from, axis);
     for (std::size_t i = 0; i < from.all.size(); ++i) {
-        const std::size_t first = i - i / step % length * step;
-        double sum = 0, top = -HUGE_VAL;
-        for (std::size_t k = 0; k < length; ++k) top = std::max(top, from.all[first + k * step]);
-        for (std::size_t k = 0; k < length; ++k) sum += std::exp(from.all[first + k * step] - top);
+        const double top = top_of_row(from, rows, i);
+        double sum = 0;
+        for (std::size_t k = 0; k < rows.length; ++k) {
+            sum += std::exp(from.all[rows.first(i) + k * rows.step] - top);
+        }
         const double expected = std::exp(from.all[i] - top) / sum;
         if (!(std::abs(to.all[i] - expected) <= 16 * slack_of(from, to) * (expected + 1e-3))) {
             return false;
