@@ -16,13 +16,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Files that are compiled together look like headers to the check for types of one file.
     target_compile_options(attn_compile INTERFACE -Wno-subobject-linkage)
 endif()
-# Headers cost more than our own lines, so the files of a room are compiled eight at a time.
+# Headers cost more than our own lines, so the files of a room are compiled sixteen at a time.
 function(attn_compile_rooms_at_once target)
     get_target_property(sources ${target} SOURCES)
     foreach(source IN LISTS sources)
         get_filename_component(folder ${source} DIRECTORY)
         string(MAKE_C_IDENTIFIER "${folder}" room)
-        math(EXPR part "${files_in_${room}}0 / 80")
+        math(EXPR part "${files_in_${room}}0 / 160")
         math(EXPR files_in_${room} "${files_in_${room}}0 / 10 + 1")
         set_source_files_properties(${source} TARGET_DIRECTORY ${target}
                                     PROPERTIES UNITY_GROUP "${room}_${part}")
