@@ -1,8 +1,10 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/flags/flag.hpp"
+#include "attn/core/plan/ledger.hpp"
 
 namespace app {
 
@@ -49,6 +51,9 @@ Command attentions_command();
 Command laws_command();
 Command examples_command();
 Command explain_command();
+/// Explains the tensors of a program if the file of `diagnose` is a trace, and returns the exit
+/// code; nullopt for other files.
+std::optional<int> explained_trace(const Arguments& arguments, const attn::Ledger& file);
 Command practice_command();
 Command grade_command();
 Command quiz_command();

@@ -122,7 +122,9 @@ int run_diagnose(const Arguments& typed) {
     if (!arguments.has(flags::file)) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
     }
-    const attn::Ledger whole = attn::heads_together(read_ledger(arguments[flags::file], true));
+    const attn::Ledger file = read_ledger(arguments[flags::file], true);
+    if (const std::optional<int> code = explained_trace(arguments, file)) return *code;
+    const attn::Ledger whole = attn::heads_together(file);
     std::map<std::string, std::string> of_page = put_walk_of_tensors_under(arguments, whole);
     GradientsApart apart = gradients_apart(arguments, whole);
     attn::DiagnoseOptions options = said_options(arguments, whole);

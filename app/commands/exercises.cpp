@@ -186,6 +186,15 @@ std::string Exercise::task() const {
     return text + parts.after;
 }
 
+std::pair<std::string, std::string> Exercise::words_and_program() const {
+    constexpr std::string_view quotes = "\"\"\"";
+    const std::string text = task();
+    const std::size_t from = quotes.size(), to = text.find(quotes, from);
+    const std::size_t begin = text.find_first_not_of('\n', to + quotes.size());
+    return {text.substr(from, text.find_last_not_of('\n', to - 1) + 1 - from),
+            text.substr(begin, text.find_last_not_of('\n') + 1 - begin)};
+}
+
 const std::vector<Exercise>& exercises(bool in_torch) {
     static const std::vector<Exercise> in_numpy = exercises_in(attn_practice_numpy, false);
     static const std::vector<Exercise> torch = exercises_in(attn_practice_torch, true);

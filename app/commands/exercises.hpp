@@ -21,6 +21,8 @@ struct Exercise {
     std::string solution() const;
     /// The program as the learner gets it: a placeholder instead of the solution.
     std::string task() const;
+    /// The words at the beginning of the task, and what follows them.
+    std::pair<std::string, std::string> words_and_program() const;
 };
 
 /// The exercises in the order in which they teach, in NumPy or in PyTorch.

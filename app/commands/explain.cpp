@@ -4,7 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
-#include "app/commands/program_run.hpp"
+#include "app/commands/explained.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -14,32 +14,21 @@
 #include "attn/judge/trace/explain.hpp"
 
 namespace app {
-namespace {
 
 using attn::ExplainedLine;
 using Verdict = attn::LineVerdict;
 
-/// A program with what was found in it.
-struct Explained {
-    std::string path;
-    TracedProgram program;
-    attn::Explanation found;
-
-    /// The source of a line of the main program; empty of another file.
-    std::string source(const ExplainedLine& line) const {
-        return line.file.empty() ? program.line(line.line) : std::string();
+std::string Explained::place(const std::string& file, std::size_t line) const {
+    if (!file.empty()) {
+        return attn::visible(file) + (line > 0 ? ":" + std::to_string(line) : "");
     }
-    /// `12`, of a notebook `cell 3, line 2`, of another file `model.py:12`.
-    std::string place(const std::string& file, std::size_t line) const {
-        if (!file.empty()) return attn::visible(file) + ":" + std::to_string(line);
-        const std::pair<std::size_t, std::size_t>* cell = nullptr;
-        for (const auto& each : program.cells) {
-            if (each.first <= line) cell = &each;
-        }
-        if (cell == nullptr) return std::to_string(line);
-        return fmt::format("cell {}, line {}", cell->second, line - cell->first + 1);
+    const std::pair<std::size_t, std::size_t>* cell = nullptr;
+    for (const auto& each : program.cells) {
+        if (each.first <= line) cell = &each;
     }
-};
+    if (cell == nullptr) return std::to_string(line);
+    return fmt::format("cell {}, line {}", cell->second, line - cell->first + 1);
+}
 
 const char* word(Verdict verdict) {
     switch (verdict) {
@@ -61,7 +50,6 @@ const char* word(Verdict verdict) {
 
 bool is_wrong(Verdict verdict) { return verdict == Verdict::wrong || verdict == Verdict::unknown; }
 
-/// The paragraphs below a line, each after its word: the mistake, its effect and its fix.
 std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,
                                                             const ExplainedLine& line) {
     std::vector<std::pair<std::string, std::string>> all;
@@ -104,30 +92,36 @@ std::string summary(const Explained& explained) {
     return text + (explained.found.is_right() ? "all right" : "no mistake found; see above");
 }
 
+std::string assumed(const attn::ExplainedAttention& attention) {
+    std::string text = attention.settings;
+    if (attention.begins_at_query) {
+        text += (text.empty() ? "" : "; ") + std::string("it begins at query, key and value");
+    }
+    return text.empty() ? "" : "assumed: " + text;
+}
+
+namespace {
+
 /// The lines of one attention.
 std::string lines_text(const Explained& explained, const attn::ExplainedAttention& attention,
                        const attn::Ink& ink) {
     std::string text;
     for (const std::string& remark : attention.diagnosis.remarks) text += remark + "\n";
-    std::string assumed = attention.settings;
-    if (attention.begins_at_query) {
-        assumed += (assumed.empty() ? "" : "; ") + std::string("it begins at query, key and value");
-    }
-    if (!assumed.empty()) text += "assumed: " + assumed + "\n";
+    if (const std::string settings = assumed(attention); !settings.empty()) text += settings + "\n";
     std::string shown;
     for (const ExplainedLine& line : attention.lines) {
         const std::string place = explained.place(line.file, line.line);
         const std::string source = explained.source(line);
         if (place != shown) {
-            text += fmt::format("{:>4}  {}\n", place, attn::visible(attn::trimmed(source)));
+            text += fmt::format("{:>4}", place) + (source.empty() ? "" : "  ") +
+                    attn::visible(attn::trimmed(source)) + "\n";
             shown = place;
         }
         text += fmt::format("        {:<24} {:<16} ", attn::joined(line.steps),
                             attn::shape_text(line.shape));
         text +=
             is_wrong(line.verdict) ? ink.of(ink.mistake, word(line.verdict)) : word(line.verdict);
-        const bool is_part = source.find(line.name + " =") == std::string::npos;
-        if (is_part) text += "   " + attn::visible(attn::cut_to(line.name, 60));
+        if (explained.is_part(line)) text += "   " + attn::visible(attn::cut_to(line.name, 60));
         text += "\n";
         for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
             bool is_first = true;
@@ -139,6 +133,19 @@ std::string lines_text(const Explained& explained, const attn::ExplainedAttentio
     }
     for (const std::string& question : attention.diagnosis.open) text += "open: " + question + "\n";
     return text;
+}
+
+/// `3, 7-9`
+std::string line_ranges(const std::vector<std::size_t>& lines) {
+    std::vector<std::string> ranges;
+    for (std::size_t i = 0; i < lines.size();) {
+        std::size_t end = i + 1;
+        while (end < lines.size() && lines[end] == lines[end - 1] + 1) ++end;
+        ranges.push_back(std::to_string(lines[i]) +
+                         (end - i > 1 ? "-" + std::to_string(lines[end - 1]) : ""));
+        i = end;
+    }
+    return attn::joined(ranges);
 }
 
 std::string as_text(const Explained& explained, const attn::Ink& ink) {
@@ -162,6 +169,12 @@ std::string as_text(const Explained& explained, const attn::Ink& ink) {
     if (explained.program.raised) {
         text += "line " + explained.place("", explained.program.raised->line) + " raised " +
                 raised_text(explained.program);
+    }
+    const std::vector<std::size_t>& lines = explained.found.passed_over;
+    if (!lines.empty() && !explained.found.attentions.empty()) {
+        text +=
+            "passed over, as no attention: " + std::string(lines.size() == 1 ? "line " : "lines ") +
+            line_ranges(lines) + "\n";
     }
     return text + summary(explained) + "\n";
 }
@@ -192,14 +205,18 @@ std::string as_json(const Explained& explained) {
     for (const attn::ExplainedAttention& each : explained.found.attentions) {
         attentions.push_back(json_of(explained, each));
     }
-    attn::JsonText json{{"file", explained.path},
-                        {"attentions", {attentions, ",\n  "}},
-                        {"summary", summary(explained)}};
+    attn::JsonText json{
+        {"file", explained.path},
+        {"attentions", {attentions, ",\n  "}},
+        {"passed_over", std::vector<std::int64_t>(explained.found.passed_over.begin(),
+                                                  explained.found.passed_over.end())},
+        {"summary", summary(explained)}};
     if (explained.program.raised) {
         const RaisedLine& raised = *explained.program.raised;
         json = json.with("raised", attn::JsonText{{"line", raised.line},
                                                   {"type", raised.type},
-                                                  {"message", raised.message}});
+                                                  {"message", raised.message},
+                                                  {"fits", raised.fits}});
     }
     return json.text + "\n";
 }
@@ -242,12 +259,47 @@ int exit_code_of(const Explained& explained) {
     return explained.found.is_right() ? 0 : no_verdict;
 }
 
-int run_explain(const Arguments& arguments) {
-    Explained explained;
-    explained.path = std::string(arguments[flags::file]);
-    explained.program = arguments.has(flags::trace)
-                            ? read_trace(std::string(arguments[flags::trace]), explained.path)
-                            : traced_program(explained.path, std::string(arguments[flags::python]));
+/// True if a line computes scores, or something after them: inputs may be those of several
+/// functions.
+bool is_within_attention(const ExplainedLine& line) {
+    return std::ranges::any_of(line.steps, [](const std::string& step) {
+        return step.ends_with("scores") || step == "weights" || step == "context" ||
+               step == "output";
+    });
+}
+
+/// Leaves out the attentions that are not computed in a function, which may be named by its last
+/// part.
+///
+/// Errors  ConfigError if the program has none of that name.
+void keep_function(const std::string& name, Explained& explained) {
+    std::vector<std::string> names;
+    std::vector<DefinedName> wanted;
+    for (const DefinedName& each : explained.program.functions) {
+        names.push_back(each.name);
+        if (each.name == name || each.name.ends_with("." + name)) wanted.push_back(each);
+    }
+    if (wanted.empty()) {
+        const std::string meant = attn::closest(name, names);
+        throw attn::ConfigError(
+            "--function: " + attn::visible(explained.path) + " defines no " + attn::visible(name) +
+            (!meant.empty()  ? "; did you mean " + attn::visible(meant) + "?"
+             : names.empty() ? ""
+                             : ": there are " + attn::visible(attn::joined(names))));
+    }
+    std::erase_if(explained.found.attentions, [&](const attn::ExplainedAttention& attention) {
+        return std::ranges::none_of(attention.lines, [&](const ExplainedLine& line) {
+            return line.file.empty() && is_within_attention(line) &&
+                   std::ranges::any_of(wanted, [&](const DefinedName& each) {
+                       return each.first <= line.line && line.line <= each.last;
+                   });
+        });
+    });
+    explained.found.passed_over.clear();
+}
+
+int write_explained(const Arguments& arguments, TracedProgram program, const std::string& path) {
+    Explained explained{path, std::move(program), {}};
     Progress progress;
     attn::DiagnoseOptions options;
     options.progress = [&progress](const std::string& step, double done) {
@@ -255,12 +307,19 @@ int run_explain(const Arguments& arguments) {
     };
     explained.found = explanation_of(explained.program, walk_by_flags(arguments), options);
     progress.clear();
+    const Flag* const knows_function = arguments.find(flags::function);
+    if (knows_function != nullptr && arguments.has(flags::function)) {
+        keep_function(std::string(arguments[flags::function]), explained);
+    }
     if (explained.program.left_out > 0) {
         report_note(std::to_string(explained.program.left_out) +
                     " tensors are beyond the limits of the tracer and were left out");
     }
-    if (said_form(arguments) == "github") {
+    const std::string form = said_form(arguments);
+    if (form == "github") {
         write_text(arguments, as_github(explained));
+    } else if (form == "html") {
+        write_text(arguments, page_of(explained, command_line("explain", arguments)));
     } else {
         write_text_or_json(
             arguments, [&] { return as_text(explained, ink_of(arguments)); },
@@ -269,12 +328,22 @@ int run_explain(const Arguments& arguments) {
     return exit_code_of(explained);
 }
 
+int run_explain(const Arguments& arguments) {
+    const std::string path(arguments[flags::file]);
+    return write_explained(arguments,
+                           arguments.has(flags::trace)
+                               ? read_trace(std::string(arguments[flags::trace]), path)
+                               : traced_program(path, std::string(arguments[flags::python])),
+                           path);
+}
+
 const std::vector<Flag>& explain_flags() {
     static const std::vector<Flag> all{
         Flag{flags::file, "FILE", "your program: .py or .ipynb; of a trace the source", file()}
             .demanded(),
-        {flags::format, "FORMAT", "print text, json, or annotations of GitHub Actions",
-         one_of("text json github"), "by the name of --output; else text"},
+        {flags::format, "FORMAT", "print text, json, a page, or annotations of GitHub Actions",
+         one_of("text json html github"), "by the name of --output; else text"},
+        {flags::function, "NAME", "explain the attention of this function or class alone"},
         {flags::trace, "FILE", "read this trace of the program instead of running it", file()},
         python_flag("program"),
     };
@@ -282,6 +351,12 @@ const std::vector<Flag>& explain_flags() {
 }
 
 }  // namespace
+
+std::optional<int> explained_trace(const Arguments& arguments, const attn::Ledger& file) {
+    if (!attn::is_trace(file)) return std::nullopt;
+    const std::string path(arguments[flags::file]);
+    return write_explained(arguments, read_trace(path, ""), path);
+}
 
 Command explain_command() {
     return {"explain",

@@ -11,7 +11,9 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/files/io/array_files.hpp"
+#include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/show/render/render.hpp"
 
 namespace app {
 namespace {
@@ -42,6 +44,25 @@ std::size_t write_tasks(const Arguments& arguments, const std::filesystem::path&
     return written;
 }
 
+/// Writes the exercises as one notebook: the words of each, then its program in a cell that
+/// `%%attn practice` judges.
+void write_notebook_of_tasks(const Arguments& arguments, const std::string& path) {
+    refuse_edited(path);
+    std::vector<attn::NotebookCell> cells{
+        {"# Attention, written by yourself\n\nEach exercise is a cell with a place for your code. "
+         "Run the cell: your answer is judged, and a mistake is named with its line. "
+         "`!attn-explain practice --hint 1` prints the hint of the first exercise."},
+        {"%load_ext attn_explain", true}};
+    for (const Exercise& each : exercises(arguments.has(flags::torch))) {
+        const auto [words, program] = each.words_and_program();
+        cells.push_back({"## " + words});
+        cells.push_back({"%%attn practice " + each.name + "\n" + program, true});
+    }
+    attn::OutputFile file(path);
+    attn::write_notebook(cells, [&file](std::string_view piece) { file.write(piece); });
+    file.commit();
+}
+
 std::string said_of(const Exercise& exercise, const Judgement& judgement) {
     switch (judgement.outcome) {
         case Outcome::right:
@@ -55,8 +76,8 @@ std::string said_of(const Exercise& exercise, const Judgement& judgement) {
     const std::string place =
         judgement.line > 0 ? ", line " + std::to_string(judgement.line) : std::string();
     std::string text = exercise.name + ": wrong" + place + "\n";
-    for (const std::string& part : attn::wrap(attn::visible_lines(judgement.text, false), 76)) {
-        text += "  " + part + "\n";
+    for (const std::string& line : attn::lines_of(attn::visible_lines(judgement.text, false))) {
+        for (const std::string& part : attn::wrap(line, 76)) text += "  " + part + "\n";
     }
     return text;
 }
@@ -76,6 +97,7 @@ std::vector<std::pair<const Exercise*, std::string>> files_in(const std::filesys
 int judge_all(const std::filesystem::path& folder, const std::string& python) {
     std::size_t right = 0;
     const auto files = files_in(folder);
+    const bool is_one = files.size() == 1;
     for (const auto& [exercise, path] : files) {
         const Judgement judgement = judge_answer(*exercise, path, python, {.seconds = 20});
         if (judgement.outcome == Outcome::right) {
@@ -84,12 +106,13 @@ int judge_all(const std::filesystem::path& folder, const std::string& python) {
         }
         const std::string number = exercise->name.substr(0, 2);
         StandardOutput::print(
-            fmt::format("{} of {} are right\n{}\nhint: attn-explain practice "
-                        "--hint {}\n",
-                        right, files.size(), said_of(*exercise, judgement), std::stoul(number)));
+            (is_one ? "" : fmt::format("{} of {} are right\n", right, files.size())) +
+            fmt::format("{}\nhint: attn-explain practice --hint {}\n",
+                        said_of(*exercise, judgement), std::stoul(number)));
         return judgement.outcome == Outcome::not_yet ? no_verdict : 1;
     }
-    StandardOutput::print(fmt::format("all {} exercises are right\n", right));
+    StandardOutput::print(is_one ? files.front().first->name + ": right\n"
+                                 : fmt::format("all {} exercises are right\n", right));
     return 0;
 }
 
@@ -125,6 +148,13 @@ int run_practice(const Arguments& arguments) {
         StandardOutput::print(numbered(arguments, *number).solution());
         return 0;
     }
+    if (arguments.has(flags::notebook)) {
+        const std::string path(arguments[flags::notebook]);
+        write_notebook_of_tasks(arguments, path);
+        StandardOutput::print("the exercises are in " + attn::visible(path) +
+                              ": open it in Jupyter\n");
+        return 0;
+    }
     if (!arguments.has(flags::folder)) {
         throw attn::ConfigError(
             "name a folder for the exercises, as in attn-explain practice "
@@ -149,6 +179,8 @@ const std::vector<Flag>& practice_flags() {
     static const std::vector<Flag> all{
         {flags::folder, "FOLDER", "where the exercises are, or are written"},
         {flags::torch, "", "exercises in PyTorch instead of NumPy"},
+        Flag{flags::notebook, "FILE", "write the exercises as one notebook instead", file()}
+            .writing({".ipynb"}),
         Flag{flags::watch, "", "judge each file when it is saved"}.typed_only(),
         {flags::list, "", "print the names of the exercises and what they are about"},
         {flags::hint, "N", "print the hint of an exercise", integer(1, 16)},

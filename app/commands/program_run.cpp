@@ -131,6 +131,10 @@ void take_notes(const nlohmann::json& notes, TracedProgram& program) {
     program.last = notes.value("last", std::map<std::string, std::string>());
     program.left_out = notes.value("left_out", std::size_t{0});
     program.cells = notes.value("cells", std::vector<std::pair<std::size_t, std::size_t>>());
+    for (const auto& each : notes.value("functions", nlohmann::json::array())) {
+        program.functions.push_back({each.at(0).get<std::string>(), each.at(1).get<std::size_t>(),
+                                     each.at(2).get<std::size_t>()});
+    }
     if (!notes.contains("raised")) return;
     const nlohmann::json& raised = notes["raised"];
     RaisedLine& line = program.raised.emplace();
@@ -138,6 +142,7 @@ void take_notes(const nlohmann::json& notes, TracedProgram& program) {
     line.message = raised.value("message", "");
     line.file = raised.value("file", "");
     line.line = raised.value("line", std::size_t{0});
+    line.fits = raised.value("fits", "");
     for (const auto& each : raised.value("shapes", nlohmann::json::array())) {
         line.shapes.emplace_back(each.at(0).get<std::string>(), each.at(1).get<attn::Shape>());
     }
@@ -157,7 +162,7 @@ TracedProgram read_trace(const std::string& trace, const std::string& path) {
             throw attn::InputError(attn::shown(notes.string()) +
                                    ": is no file of the tracer: " + error.what());
         }
-    } else {
+    } else if (!path.empty()) {
         program.source = attn::lines_of(text_of(path));
     }
     return program;
@@ -207,6 +212,10 @@ std::string raised_text(const TracedProgram& program) {
     for (const auto& [name, shape] : raised.shapes) {
         text += "    " + attn::visible(name) + " is " + attn::shape_text(shape) + "\n";
     }
+    if (raised.type == "ModuleNotFoundError") {
+        text += "    --python PROGRAM runs it with another Python, which may have this module\n";
+    }
+    if (!raised.fits.empty()) text += "    " + attn::visible(raised.fits) + "\n";
     return text;
 }
 

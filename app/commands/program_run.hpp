@@ -18,6 +18,13 @@ struct RaisedLine {
     std::size_t line = 0;
     /// The tensors of the line and their shapes.
     std::vector<std::pair<std::string, attn::Shape>> shapes{};
+    std::string fits{};  ///< what would fit instead, `k.T would fit, and make (5, 5)`; may be empty
+};
+
+/// A function or class of a program, with its first line and its last.
+struct DefinedName {
+    std::string name;  ///< `Attention.forward`
+    std::size_t first = 0, last = 0;
 };
 
 /// A Python program that has run: its tensors by line and name, and its source.
@@ -27,6 +34,7 @@ struct TracedProgram {
     std::vector<std::string> source{};
     /// The first line of each cell of a notebook and its number, from 1.
     std::vector<std::pair<std::size_t, std::size_t>> cells{};
+    std::vector<DefinedName> functions{};
     std::optional<RaisedLine> raised{};
     std::map<std::string, std::string> last{};  ///< the tensor that each variable held last
     std::size_t left_out = 0;                   ///< tensors beyond the limits of the tracer
@@ -76,7 +84,7 @@ attn::Explanation explanation_of(const TracedProgram& program, const attn::Asked
                                  const attn::Ledger& answers = {});
 
 /// A trace in a file, with trace.json of the tracer beside it if there is one, else with the lines
-/// of `path`.
+/// of `path`, without lines if that is empty.
 TracedProgram read_trace(const std::string& trace, const std::string& path);
 
 }  // namespace app

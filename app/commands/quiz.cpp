@@ -49,7 +49,8 @@ public:
             (arguments_.has(flags::topic) ? " --topic " + arguments_[flags::topic] : "") +
             (arguments_.has(flags::level) ? " --level " + std::to_string(arguments_[flags::level])
                                           : "") +
-            " --seed " + std::to_string(seed_) + "\n");
+            " --seed " + std::to_string(seed_) +
+            "\nTo write attention yourself: attn-explain practice FOLDER\n");
     }
 
 private:

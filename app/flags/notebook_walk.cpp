@@ -48,7 +48,8 @@ struct NamedNotebook {
 };
 
 std::optional<NamedNotebook> named(const Arguments& arguments) {
-    if (!arguments.has(flags::notebook)) return {};
+    // `practice --notebook` writes a notebook, and has none of these flags.
+    if (!arguments.has(flags::notebook) || arguments.find(flags::corrected) == nullptr) return {};
     const std::string said = arguments[flags::notebook];
     const attn::Notebook& notebook = attn::find_notebook(before(said, ':'));
     NamedNotebook result{notebook, said.substr(std::min(said.size(), said.find(':'))),

@@ -381,14 +381,21 @@ def assert_right(what: Any, *args: Any, **flags: Any) -> None:
 
 def load_ipython_extension(shell: Any) -> None:
     """%attn why 'weights[2,1]' is a command line, %%attn a walk with the rules below it; %%attn
-    explain runs the cell and explains it."""
+    explain runs the cell and explains it, %%attn practice 01_scores judges an exercise."""
 
     def attn(line: str, rules: str = "") -> Answer:
+        whole = "\n" + rules  # its lines are counted as those of the cell
         if rules and line.split()[:1] == ["explain"]:
             from attn_trace import trace_cell
 
             words = shlex.split(line)[1:]
-            return _explained(words, _Files(), lambda at: trace_cell(rules, shell.user_ns, at))
+            return _explained(words, _Files(), lambda at: trace_cell(whole, shell.user_ns, at))
+        if rules and line.split()[:1] == ["practice"]:
+            files = _Files()
+            with open(files.path(f"{line.split()[1]}.py"), "w", encoding="utf-8") as answer:
+                answer.write(whole)
+            said = ["practice", "--python", sys.executable, "--", os.path.dirname(answer.name)]
+            return Answer(said, files)
         said = [rule for rule in rules.splitlines() if rule.strip() and rule[0] != "#"]
         return run(line, rule=said)
 

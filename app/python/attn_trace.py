@@ -16,6 +16,7 @@ import gc
 import importlib.machinery
 import json
 import linecache
+import math
 import os
 import sys
 import threading
@@ -561,12 +562,14 @@ def _raised(recorder: Recorder, error: BaseException) -> Dict[str, Any]:
     shapes: Dict[str, Any] = {}
     for kept in recorder.kept:
         if kept.place in places:
-            shapes[kept.name] = kept.array.shape
+            shapes[" ".join(kept.name.split())] = kept.array.shape
+    trees: List[ast.AST] = []
     for place in places:
         try:
-            tree = ast.parse(place.text.strip(), mode="eval")
+            trees.append(ast.parse(place.text.strip(), mode="eval"))
         except SyntaxError:
             continue
+    for tree in trees:
         for node in ast.walk(tree):
             if not isinstance(node, ast.Name):
                 continue
@@ -574,7 +577,108 @@ def _raised(recorder: Recorder, error: BaseException) -> Dict[str, Any]:
             if ae._is_tensor(value):
                 shapes[node.id] = value.shape
     said.update(file=file, line=at, shapes=[[name, list(size)] for name, size in shapes.items()])
+    names = {**frame.f_globals, **frame.f_locals}
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    ways = [_fitting(node, shapes) or _fitting_sizes(node, shapes, names) for node in nodes]
+    said["fits"] = next(filter(None, ways), "")
     return said
+
+
+def _functions(source: str) -> List[Tuple[str, int, int]]:
+    """The functions and classes of a program, each with its first line and its last."""
+    found: List[Tuple[str, int, int]] = []
+
+    def visit(node: ast.AST, within: str) -> None:
+        for each in ast.iter_child_nodes(node):
+            name = within
+            if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                name = f"{within}.{each.name}".lstrip(".")
+                found.append((name, each.lineno, each.end_lineno or each.lineno))
+            visit(each, name)
+
+    visit(ast.parse(source), "")
+    return found
+
+
+def _known_shapes(node: ast.AST, shapes: Dict[str, Any]) -> List[Tuple[str, List[int]]]:
+    """The operands of a product or sum with their shapes; none if one of them has no known shape."""
+    parts: List[ast.expr] = []
+    if isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        parts = [*node.args] if len(node.args) > 1 else [node.func.value, *node.args]
+    named = [(ast.unparse(each), shapes.get(ast.unparse(each))) for each in parts[:2]]
+    return [(name, list(shape)) for name, shape in named if shape is not None]
+
+
+def _met(a: List[int], b: List[int], is_product: bool) -> Optional[List[int]]:
+    """The shape that two tensors make together; None if they do not fit."""
+    tail: List[int] = []
+    if is_product:
+        if min(len(a), len(b)) < 2 or a[-1] != b[-2]:
+            return None
+        a, b, tail = a[:-2], b[:-2], [a[-2], b[-1]]
+    size = max(len(a), len(b))
+    pairs = list(zip([1] * (size - len(a)) + a, [1] * (size - len(b)) + b))
+    fit = all(x == y or 1 in (x, y) for x, y in pairs)
+    return [max(pair) for pair in pairs] + tail if fit else None
+
+
+def _fitting(node: ast.AST, shapes: Dict[str, Any]) -> str:
+    """What would fit instead of an expression whose operands do not; empty if nothing simple does."""
+    known = _known_shapes(node, shapes)
+    word = (
+        node.func.attr
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        else ""
+    )
+    is_product = isinstance(getattr(node, "op", None), ast.MatMult) or word in (
+        "matmul",
+        "bmm",
+        "dot",
+        "mm",
+    )
+    if len(known) < 2 or not (is_product or isinstance(node, ast.BinOp)):
+        return ""
+    (a, of_a), (b, of_b) = known
+    if _met(of_a, of_b, is_product) is not None:
+        return ""
+    ways: List[Tuple[str, List[int], List[int]]] = []
+    for name, shape in ((b, of_b), (a, of_a)):
+        changed: List[Tuple[str, List[int]]] = []
+        if len(shape) == 2:
+            changed.append((f"{name}.T", shape[::-1]))
+        elif len(shape) > 2:
+            changed.append((f"{name}.swapaxes(-2, -1)", [*shape[:-2], shape[-1], shape[-2]]))
+        for axis in range(1, len(shape)):
+            at = ", ".join([":"] * axis + ["None"])
+            changed.append((f"{name}[{at}]", [*shape[:axis], 1, *shape[axis:]]))
+        ways += [(way, of_a, new) if name == b else (way, new, of_b) for way, new in changed]
+    for way, one, other in ways:
+        made = _met(one, other, is_product)
+        if made is not None:
+            return f"{way} would fit, and make {tuple(made)}"
+    return ""
+
+
+def _fitting_sizes(node: ast.AST, shapes: Dict[str, Any], names: Dict[str, Any]) -> str:
+    """The sizes of a view or reshape that would fit, with one of them changed; empty if none do."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return ""
+    word, base = node.func.attr, shapes.get(ast.unparse(node.func.value))
+    if word not in ("view", "reshape") or base is None or not all(map(_is_plain, node.args)):
+        return ""
+    asked = ast.Expression(ast.Tuple(node.args, ast.Load()))
+    sizes: List[int] = []
+    for each in eval(compile(ast.fix_missing_locations(asked), "sizes", "eval"), dict(names)):
+        sizes += each if isinstance(each, (tuple, list)) else [each]
+    total, asked_for = math.prod(base), math.prod(sizes)
+    for i in reversed(range(len(sizes))):
+        others = math.prod(sizes[:i] + sizes[i + 1 :])
+        if -1 not in sizes and total != asked_for and others > 0 and total % others == 0:
+            fit = [*sizes[:i], total // others, *sizes[i + 1 :]]
+            return f"{word}({', '.join(map(str, fit))}) would fit"
+    return ""
 
 
 def _run(
@@ -613,6 +717,7 @@ def trace_file(path: str, folder: str) -> int:
     main.__file__ = os.path.abspath(path)
     sys.modules["__main__"] = main
     said: Dict[str, Any] = {"file": path, "source": source.split("\n"), "cells": cells}
+    said["functions"] = _functions(source)
     _run(recorder, lambda: exec(code, main.__dict__), said, BaseException)
     sys.stdout.flush()
     recorder.write(folder, path, said)

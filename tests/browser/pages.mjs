@@ -1,5 +1,5 @@
 // Pages that the program makes, opened in the browser, and what is said of them.
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ if (!name) {
     );
     process.exit(0);
 }
-const folder = mkdtempSync(join(tmpdir(), "attn-pages-"));
+export const folder = mkdtempSync(join(tmpdir(), "attn-pages-"));
 if (pictures) mkdirSync(pictures, { recursive: true });
 const browser = new Chromium(name);
 let failures = 0;
@@ -27,10 +27,11 @@ export function check(holds, what, more = "") {
     console.log(`FAILED: ${what} ${typeof more === "string" ? more : JSON.stringify(more)}`);
 }
 
-/** The page of these flags in a new tab, and the file it is in. */
-export async function pageOf(flags) {
+/** The page of these flags in a new tab, and the file it is in. A mistake found ends with code 1. */
+export async function pageOf(flags, code = 0) {
     const file = join(folder, `${++pages}.html`);
-    execFileSync(program, [...flags, "-o", file], { stdio: ["ignore", "ignore", "pipe"] });
+    const { status, stderr } = spawnSync(program, [...flags, "-o", file]);
+    if (status !== code) throw new Error(`${flags.join(" ")} ends with ${status}: ${stderr}`);
     const page = await browser.page();
     await page.look({});
     await page.open(pathToFileURL(file).href);

@@ -130,6 +130,69 @@ def test_a_line_that_raised_is_told_with_its_shapes(tmp_path: Path) -> None:
     assert "q is (4, 3)" in answer.text and "k is (5, 3)" in answer.text
 
 
+@pytest.mark.parametrize(
+    "line, fits",
+    (
+        ("q @ k", "k.T would fit, and make (4, 5)"),
+        ("np.matmul(b, b)", "b.swapaxes(-2, -1) would fit, and make (2, 3, 4, 4)"),
+        ("b + b[:, 0, 0, :3]", "b[:, 0, 0, :3]"),
+        ("b * h", "h[:, None] would fit, and make (2, 3, 4, 5)"),
+        ("q.reshape(2, 4, 3)", "reshape(2, 4, 2) would fit"),
+        ("q.reshape(len(q), 5)", ""),
+    ),
+)
+def test_what_would_fit_is_told(tmp_path: Path, line: str, fits: str) -> None:
+    program = (
+        "import numpy as np\nq, k = np.ones((4, 4)), np.ones((5, 4))\n"
+        "b, h = np.ones((2, 3, 4, 5)), np.ones((2, 4, 5))\n" + line + "\n"
+    )
+    raised = explained(tmp_path, program).json["raised"]
+    assert raised["line"] == 4
+    if fits.endswith("]"):  # nothing simple fits
+        fits = ""
+    assert raised["fits"] == fits
+    way, _, size = fits.partition(" would fit, and make ")
+    if size:  # NumPy has the last word
+        names: dict[str, Any] = {"np": np}
+        exec(program.rsplit("\n", 2)[0], names)
+        base = way.split(".s")[0].split(".T")[0].split("[")[0]
+        changed = line[::-1].replace(base[::-1], way[::-1], 1)[::-1]
+        assert str(eval(changed, names).shape) == size
+
+
+def test_one_function_of_a_program(tmp_path: Path) -> None:
+    program = """
+    import numpy as np
+
+    def soft(s):
+        e = np.exp(s - s.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    def right(q, k, v):
+        return soft(q @ k.T / 2) @ v
+
+    class Wrong:
+        def __call__(self, q, k, v):
+            return soft(q @ k.T) @ v
+
+    q, k, v = np.random.default_rng(7).normal(size=(3, 5, 4))
+    a = right(q, k, v)
+    b = Wrong()(v, q, k)
+    loss = (b - 1) ** 2
+    """
+    path = tmp_path / "mine.py"
+    both = explained(tmp_path, program)
+    assert both.code == 1 and len(both.json["attentions"]) == 2
+    assert "lines 18" not in both.text and 18 in both.json["passed_over"]
+    assert ae.explain(path, function="right").code == 0
+    assert mistakes(ae.explain(path, function="Wrong.__call__")) == [(13, "scale-missing")]
+    with pytest.raises(ae.AttnError, match="did you mean Wrong"):
+        ae.explain(path, function="wrong")
+    page = tmp_path / "mine.html"
+    ae.explain(path, output=page)
+    assert "your program" in page.read_text() and "scale-missing" in page.read_text()
+
+
 UNTOUCHED = """
     import sys, threading
     import numpy as np
@@ -229,7 +292,7 @@ def test_a_cell_of_a_notebook() -> None:
         "s = x @ x.T / np.sqrt(3)\nw = np.exp(s) / np.exp(s).sum(0, keepdims=True)\nout = w @ x\n"
     )
     answer = shell.magic("explain", cell)
-    assert mistakes(answer) == [(2, "softmax-axis=query")], answer
+    assert mistakes(answer) == [(3, "softmax-axis=query")], answer  # %%attn is line 1
     assert "out" in shell.user_ns
 
 
@@ -245,6 +308,9 @@ def test_a_trace_of_another_language(tmp_path: Path) -> None:
     answer = ae.run(f"explain {tmp_path / 'mine.jl'} --trace {tmp_path / 'trace.npz'}")
     assert answer.code == 0, answer
     assert "# line 11" in answer.text
+    told = ae.diagnose(tmp_path / "trace.npz").json["attentions"]
+    lines = [{**line, "source": ""} for line in answer.json["attentions"][0]["lines"]]
+    assert told[0]["lines"] == lines
 
 
 def test_practice_and_grade(tmp_path: Path) -> None:
@@ -268,3 +334,26 @@ def test_practice_and_grade(tmp_path: Path) -> None:
     )
     assert [row["result"] for row in rows] == ["right", "ended", "ended", "wrong"]
     assert os.listdir(tmp_path / "class") == ["ada"]
+
+
+def test_practice_in_a_notebook(tmp_path: Path) -> None:
+    class Shell:
+        user_ns: dict[str, Any] = {}
+        magic: Any = None
+
+        def register_magic_function(self, magic: Any, *_: Any) -> None:
+            self.magic = magic
+
+    shell = Shell()
+    ae.load_ipython_extension(shell)
+    path = tmp_path / "tasks.ipynb"
+    ae.run(f"practice --notebook {path}")
+    cells = ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
+    tasks = [cell for cell in cells if cell.startswith("%%attn practice ")]
+    assert len(tasks) == 16
+    line, task = tasks[0].removeprefix("%%attn ").split("\n", 1)
+    assert "still open" in shell.magic(line, task).text
+    answered = task.replace("scores = ...", "scores = key @ query.T")
+    number = tasks[0].split("\n").index("scores = ...  # your code here") + 1
+    assert f"wrong, line {number}" in shell.magic(line, answered).text
+    assert shell.magic(line, task.replace("scores = ...", "scores = query @ key.T")).code == 0

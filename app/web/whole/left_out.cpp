@@ -42,6 +42,7 @@ Command explain_command() {
     return lacking("explain",
                    "run your own program and name the step and the mistake of each line");
 }
+std::optional<int> explained_trace(const Arguments&, const attn::Ledger&) { return std::nullopt; }
 Command practice_command() {
     return lacking("practice", "write attention yourself, in sixteen exercises that are checked");
 }

@@ -97,6 +97,9 @@ struct Document {
     bool is_wrong = false;  ///< by that verdict
     std::string counts{};   ///< lines of counts_text(), for a summary; may be empty
     std::string name{};     ///< tells it from `other`: its flags, or `as printed`
+    /// A program and the steps of its lines, as JSON, which a page shows beside the walk; may be
+    /// empty.
+    std::string listing{};
     /// The same walk before a file changed, whose cells are told from these.
     std::shared_ptr<const Document> before{};
     /// Another document that a page shows beside this one.

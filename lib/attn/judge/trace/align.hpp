@@ -16,10 +16,11 @@ struct Alignment {
     /// Places in the trace that are a step which the alignment itself has computed again: x . w of
     /// several steps in one.
     std::map<std::size_t, std::vector<std::string>> beside{};
-    std::vector<std::string> questions{};  ///< that the tensors leave to the user
-    double factor = 1;                     ///< by which the scores were multiplied in all
-    std::size_t from = 0;                  ///< the first place of the attention in the trace
-    bool takes_projections = false;        ///< it begins at query, key and value
+    std::vector<std::size_t> parameters{};  ///< places in the trace of matrices and biases
+    std::vector<std::string> questions{};   ///< that the tensors leave to the user
+    double factor = 1;                      ///< by which the scores were multiplied in all
+    std::size_t from = 0;                   ///< the first place of the attention in the trace
+    bool takes_projections = false;         ///< it begins at query, key and value
 };
 
 /// Finds the attentions of a trace by their numbers: which tensors are products of which, and what

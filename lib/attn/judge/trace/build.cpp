@@ -146,6 +146,11 @@ private:
         made_.from = std::min(made_.from, place);
     }
 
+    void take_parameters(const Origin& origin) {
+        made_.parameters.push_back(origin.w);
+        if (origin.b) made_.parameters.push_back(*origin.b);
+    }
+
     void project(const std::string& role, Operand Heads::*member) {
         std::optional<Arranged> w, b, projected;
         for (const Heads& head : heads_) {
@@ -156,6 +161,7 @@ private:
                                 std::size_t axis) { all = all ? beside(*all, more, axis) : more; };
             add(w, origins_.matrix(origin, channels), 0);
             if (origin.b) add(b, origins_.bias(origin, channels), 0);
+            take_parameters(origin);
             Arranged made = origins_.output(origin, channels);
             made.shape = {samples_, origin.rows() / samples_, channels.size()};
             add(projected, made, 2);
@@ -347,6 +353,7 @@ private:
         const std::size_t all = static_cast<std::size_t>(config().heads) *
                                 (one_.context ? one_.context->shape.back() : 0);
         if (w.shape[1] != width || w.shape[1] != all) return false;
+        take_parameters(*origin);
         given_.record("w_output", w.tensor());
         if (origin->b) {
             given_.record("b_output", origins_.bias(*origin, all_channels(*origin)).tensor());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 
 #include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -160,6 +162,35 @@ void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
     for (auto& [place, line] : lines) made.lines.push_back(std::move(line));
 }
 
+/// The last place of an alignment in the trace.
+std::size_t last_place(const Alignment& alignment) {
+    std::size_t last = alignment.from;
+    for (const auto& [label, place] : alignment.places) last = std::max(last, place);
+    for (const auto& [place, steps] : alignment.beside) last = std::max(last, place);
+    return last;
+}
+
+/// The lines of the main program whose tensors lie between no first and last step of an attention
+/// and are no parameters of one.
+std::vector<std::size_t> lines_outside(const std::vector<Traced>& trace,
+                                       const std::vector<Alignment>& alignments) {
+    std::vector<bool> belongs(trace.size());
+    for (const Alignment& each : alignments) {
+        std::fill(belongs.begin() + static_cast<std::ptrdiff_t>(each.from),
+                  belongs.begin() + static_cast<std::ptrdiff_t>(last_place(each)) + 1, true);
+        for (const std::size_t place : each.parameters) belongs[place] = true;
+    }
+    std::set<std::size_t> inside, outside;
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+        if (trace[i].file.empty() && trace[i].line > 0) {
+            (belongs[i] ? inside : outside).insert(trace[i].line);
+        }
+    }
+    std::vector<std::size_t> lines;
+    std::ranges::set_difference(outside, inside, std::back_inserter(lines));
+    return lines;
+}
+
 }  // namespace
 
 bool Explanation::has_mistake() const {
@@ -180,7 +211,9 @@ bool Explanation::is_right() const {
 Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
                     const AskedWalk& base, const DiagnoseOptions& options, const Ledger& answers) {
     Explanation made;
-    for (const Alignment& each : alignments(trace, statements, base)) {
+    const std::vector<Alignment> all = alignments(trace, statements, base);
+    made.passed_over = lines_outside(trace, all);
+    for (const Alignment& each : all) {
         DiagnoseOptions of_this = options;
         of_this.steps = each.steps;
         of_this.takes_projections = each.takes_projections;

@@ -41,6 +41,8 @@ struct ExplainedAttention {
 /// A program, line by line.
 struct Explanation {
     std::vector<ExplainedAttention> attentions;
+    /// Lines of the main program that compute tensors outside of every attention.
+    std::vector<std::size_t> passed_over{};
 
     bool has_mistake() const;
     /// A step was computed by this program and judged, and nothing is open.

@@ -79,6 +79,12 @@ bool Traced::is_variable() const {
            std::ranges::all_of(name, [](char c) { return is_of_name(c) || c == '.'; });
 }
 
+bool is_trace(const Ledger& file) {
+    return !file.entries().empty() && std::ranges::all_of(file.entries(), [](const auto& entry) {
+        return parsed(entry.name).line > 0;
+    });
+}
+
 std::vector<Traced> traced(const Ledger& file) {
     std::vector<Traced> all;
     std::map<std::tuple<std::string, std::size_t, std::string, Shape>, Passes> loops;

@@ -32,4 +32,7 @@ struct Traced {
 /// Returns  the tensors with at least one axis, and with numbers in them.
 std::vector<Traced> traced(const Ledger& file);
 
+/// True if the name of every tensor begins with a line.
+bool is_trace(const Ledger& file);
+
 }  // namespace attn

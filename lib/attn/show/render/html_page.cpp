@@ -218,6 +218,7 @@ struct Frame {
     bool has_bounds = false;   ///< with digits that are marked
     bool has_slider = false;   ///< through the matrices of a recurrence
     bool has_thumbs = false;   ///< pictures of the heads
+    bool has_listing = false;  ///< a program beside the walk
 };
 
 /// Whether the walk has so many heads that a reader wants to see all of them at once.
@@ -250,6 +251,7 @@ void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
         << squeezed_style(frame.has_bounds ? page_bounds_css : "")
         << squeezed_style(frame.has_slider ? page_slider_css : "")
         << squeezed_style(frame.has_thumbs ? page_thumbs_css : "")
+        << squeezed_style(frame.has_listing ? page_listing_css : "")
         << squeezed_style(frame.is_live ? page_live_css : "")
         << squeezed_style(scale_style(Page::light, "background", "", "color"))
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
@@ -285,6 +287,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
         << squeezed_script(frame.has_bounds ? page_bounds_js : "")
         << squeezed_script(frame.has_slider ? page_slider_js : "")
         << squeezed_script(frame.has_thumbs ? page_thumbs_js : "")
+        << squeezed_script(frame.has_listing ? page_listing_js : "")
         << squeezed_script(frame.is_live ? page_live_js : "")
         << (frame.is_live ? "new Live(new App());" : "new App();") << "})();\n</script>\n"
         << (choices.embedded ? "" : "</body>\n</html>\n");
@@ -324,9 +327,13 @@ void render_html(const Document& document, const FigureChoices& choices, const S
     write_page(
         sink,
         {document.command, false, plain_weights(document, choices), is_live,
-         choices.options.certain_digits, needs_slider(document), is_live || needs_thumbs(document)},
+         choices.options.certain_digits, needs_slider(document), is_live || needs_thumbs(document),
+         !document.listing.empty()},
         choices, [&](TextPieces& out) {
             write_walk(out, document, choices, "");
+            if (!document.listing.empty()) {
+                write_script(out, "listing-lines", [&](const Sink& to) { to(document.listing); });
+            }
             for (const auto& one : choices.live) {
                 write_script(out, one.first, [&](const Sink& to) { to(one.second); });
             }

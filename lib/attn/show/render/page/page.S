@@ -44,6 +44,10 @@
         .incbin "thumbs.css"
         at_label attn_page_thumbs_js
         .incbin "thumbs.js"
+        at_label attn_page_listing_css
+        .incbin "listing.css"
+        at_label attn_page_listing_js
+        .incbin "listing.js"
         at_label attn_page_live_css
         .incbin "live.css"
         at_label attn_page_live_js

@@ -5,6 +5,7 @@ extern const char attn_page_css[], attn_page_heads_css[], attn_page_dark_css[];
 extern const char attn_page_heads_js[], attn_page_js[], attn_page_bounds_css[];
 extern const char attn_page_bounds_js[], attn_page_slider_css[], attn_page_slider_js[];
 extern const char attn_page_thumbs_css[], attn_page_thumbs_js[];
+extern const char attn_page_listing_css[], attn_page_listing_js[];
 extern const char attn_page_live_css[], attn_page_live_js[], attn_page_after_root[];
 extern const char attn_page_after_core[], attn_page_core[], attn_page_program[];
 extern const char attn_page_glue[], attn_page_end[];
@@ -29,7 +30,9 @@ const std::string_view page_bounds_js = between(attn_page_bounds_js, attn_page_s
 const std::string_view page_slider_css = between(attn_page_slider_css, attn_page_slider_js);
 const std::string_view page_slider_js = between(attn_page_slider_js, attn_page_thumbs_css);
 const std::string_view page_thumbs_css = between(attn_page_thumbs_css, attn_page_thumbs_js);
-const std::string_view page_thumbs_js = between(attn_page_thumbs_js, attn_page_live_css);
+const std::string_view page_thumbs_js = between(attn_page_thumbs_js, attn_page_listing_css);
+const std::string_view page_listing_css = between(attn_page_listing_css, attn_page_listing_js);
+const std::string_view page_listing_js = between(attn_page_listing_js, attn_page_live_css);
 const std::string_view page_live_css = between(attn_page_live_css, attn_page_live_js);
 const std::string_view page_live_js = between(attn_page_live_js, attn_page_core);
 const std::string_view page_root_js = between(attn_page_js, attn_page_after_root);

@@ -16,6 +16,8 @@ extern const std::string_view page_slider_css;  ///< of a page with a recurrence
 extern const std::string_view page_slider_js;
 extern const std::string_view page_thumbs_css;  ///< of a page with more than two heads alone
 extern const std::string_view page_thumbs_js;
+extern const std::string_view page_listing_css;  ///< of a page with a program alone
+extern const std::string_view page_listing_js;
 extern const std::string_view page_live_css;  ///< of a page with knobs alone
 extern const std::string_view page_live_js;
 extern const std::string_view page_root_js;  ///< root.js alone

@@ -1,0 +1,46 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/commands/program_run.hpp"
+
+namespace app {
+
+/// A program with what was found in it.
+struct Explained {
+    std::string path;
+    TracedProgram program;
+    attn::Explanation found;
+
+    /// The source of a line of the main program; empty of another file.
+    std::string source(const attn::ExplainedLine& line) const {
+        return line.file.empty() ? program.line(line.line) : std::string();
+    }
+    /// `12`, of a notebook `cell 3, line 2`, of another file `model.py:12`.
+    std::string place(const std::string& file, std::size_t line) const;
+    /// True if the name of a line is an expression within it, not the variable that it assigns.
+    bool is_part(const attn::ExplainedLine& line) const {
+        return source(line).find(line.name + " =") == std::string::npos;
+    }
+};
+
+const char* word(attn::LineVerdict verdict);
+bool is_wrong(attn::LineVerdict verdict);
+
+/// The paragraphs below a line, each after its word: the mistake, its effect and its fix.
+std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,
+                                                            const attn::ExplainedLine& line);
+
+/// How many steps of attention were found, and which are wrong.
+std::string summary(const Explained& explained);
+/// The settings that were found, `assumed: --heads 2`; empty if they are the default.
+std::string assumed(const attn::ExplainedAttention& attention);
+
+/// The page of the first attention with a mistake, else of the first: the program beside its own
+/// tensors and the right ones.
+///
+/// Errors  InputError if the program has no attention that was judged.
+std::string page_of(const Explained& explained, const std::string& command);
+
+}  // namespace app

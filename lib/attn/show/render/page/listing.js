@@ -1,0 +1,80 @@
+// A program beside the walk: its lines, and below a line of attention the steps that it makes, each
+// with its verdict. A step opens its tensor; a number that is chosen marks the line that made it.
+
+const appAlone = { makeWalk: App.prototype.makeWalk };
+const stepsAlone = { lightUp: Steps.prototype.lightUp };
+
+/** The first cell in which two walks differ, else the one that is followed. */
+function firstCell(app, section) {
+    const twin = app.other && app.twin(section);
+    const differs = (value, flat) => !same(value, twin.values[flat]);
+    const off = twin ? section.values.findIndex(differs) : -1;
+    return off >= 0 ? off : app.cellAt(section);
+}
+
+class Listing {
+    constructor(app) {
+        this.app = app;
+        this.made = []; // the elements of steps, each with the names of its steps
+        const { lines, opening } = JSON.parse(root.getElementById("listing-lines").textContent);
+        const rows = lines.map((line) => this.rowOf(line));
+        const about = { id: "listing", "aria-label": "program" };
+        this.element = element("section", about, element("p", opening), element("ol", rows));
+    }
+
+    rowOf({ place, text, steps }) {
+        const source = element("code", element("span", place), text || " ");
+        const isWrong = steps.some((each) => each.wrong);
+        const name = steps.length === 0 ? "li" : isWrong ? "li.own.off" : "li.own";
+        return element(name, source, steps.map((each) => this.stepOf(each)));
+    }
+
+    stepOf({ name, part, steps, shape, verdict, wrong, notes }) {
+        const opens = () => this.open(steps);
+        const words = [element("b", steps.join(", ")), ` ${shape} `, element(wrong ? "em" : "i", verdict)];
+        const made = button("", opens, { title: part ? name : undefined });
+        made.append(...words);
+        const paragraphs = notes.map(([head, body]) => element("p", head ? element("b", head, " ") : "", body));
+        const whole = element("div", made, part ? element("code", name) : "", paragraphs);
+        this.made.push({ whole, made, steps });
+        return whole;
+    }
+
+    open(steps) {
+        const { app } = this;
+        const step = steps.map((each) => app.steps.parts.get(each)).find(Boolean);
+        if (!step) return;
+        app.steps.open(step);
+        const { section } = step;
+        if (section.size > 0) app.choose(section, firstCell(app, section));
+    }
+
+    /** Marks the line that made a step. */
+    mark(name) {
+        for (const { whole, made, steps } of this.made) {
+            const isThis = steps.includes(name);
+            isThis ? made.setAttribute("aria-current", "true") : made.removeAttribute("aria-current");
+            if (!isThis) continue;
+            const [box, own] = [this.element.getBoundingClientRect(), whole.getBoundingClientRect()];
+            const isSeen = own.top >= box.top && own.bottom <= box.bottom;
+            if (!isSeen) this.element.scrollTop += own.top - box.top - box.height / 3;
+        }
+    }
+}
+
+/** @this {any} */
+App.prototype.makeWalk = function () {
+    if (!this.listing) {
+        this.listing = new Listing(this);
+        const below = this.steps.nav.parentElement;
+        below.classList.add("coded");
+        below.replaceChildren(this.listing.element, element("div", this.strip.element, this.steps.element));
+    }
+    appAlone.makeWalk.call(this);
+};
+
+/** @this {any} */
+Steps.prototype.lightUp = function (section, flat, far) {
+    stepsAlone.lightUp.call(this, section, flat, far);
+    this.app.listing.mark(section.name);
+};

@@ -1,0 +1,90 @@
+// The page of `explain`: a program beside its tensors. The program is not Python: its numbers are
+// computed here, and its scale is wrong.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { check, checkQuiet, folder, pageOf, picture } from "./pages.mjs";
+
+const rows = [0, 1, 2, 3, 4];
+const features = [0, 1, 2, 3];
+const matrix = (height, width, of) =>
+    Array.from({ length: height }, (_, i) => Array.from({ length: width }, (_, j) => of(i, j)));
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+const drawn = (seed) => (i, j) => Math.fround(Math.sin(seed + 3.7 * i + 1.3 * j * j) * 1.5);
+
+const source = `q = draw(1)
+k = draw(2)
+v = draw(3)
+
+s = matmul(q, transpose(k))
+s = s / 4
+p = softmax(s)
+o = matmul(p, v)
+total = sum(o)
+`;
+
+/** The arrays of the program by line and name, and the scaled scores as they should be. */
+function traced() {
+    const [q, k, v] = [1, 2, 3].map((seed) => matrix(5, 4, drawn(seed)));
+    const s = matrix(5, 5, (i, j) => sum(features.map((f) => q[i][f] * k[j][f])));
+    const scaled = matrix(5, 5, (i, j) => s[i][j] / 4);
+    const exps = matrix(5, 5, (i, j) => Math.exp(scaled[i][j]));
+    const p = matrix(5, 5, (i, j) => exps[i][j] / sum(exps[i]));
+    const o = matrix(5, 4, (i, f) => sum(rows.map((j) => p[i][j] * v[j][f])));
+    const total = features.map((f) => sum(o.map((row) => row[f])));
+    const tensors = { "1:q": q, "2:k": k, "3:v": v, "5:s": s, "6:s": scaled, "7:p": p, "8:o": o, "9:total": total };
+    return { tensors, right: s[1][2] / 2 };
+}
+
+export async function testProgramBesideItsTensors() {
+    const { tensors, right } = traced();
+    const [program, trace] = ["mine.js", "trace.json"].map((name) => join(folder, name));
+    writeFileSync(program, source);
+    writeFileSync(trace, JSON.stringify(tensors));
+    const opened = await pageOf(["explain", program, "--trace", trace], 1);
+    const { page } = opened;
+    const seen = () =>
+        page.run(() => ({
+            title: document.querySelector("#why h2")?.textContent ?? "",
+            why: document.querySelector("#why").textContent,
+            lines: [...document.querySelectorAll("#listing li.own > code")].map((one) => one.textContent),
+            off: [...document.querySelectorAll("#listing li.off > code")].map((one) => one.textContent),
+            marked: [...document.querySelectorAll("#listing [aria-current]")].map((one) => one.textContent),
+            wide: document.documentElement.scrollWidth - innerWidth,
+        }));
+    const first = await seen();
+    check(first.lines.length === 7, "each line of attention has its step", first.lines);
+    check(first.off.length === 1 && first.off[0].includes("s = s / 4"), "the wrong line is marked", first.off);
+    check(first.title.startsWith("scaled_scores["), "the page opens at the mistake", first.title);
+    check(first.marked.some((one) => one.startsWith("scaled_scores")), "with its line", first.marked);
+    await page.run(() => (location.hash = "scaled_scores[1,2]"));
+    await page.run(() => new Promise((done) => setTimeout(done, 100)));
+    const cell = await seen();
+    const near = (text, number) => Math.abs(Number(text) - number) < 1e-6 * Math.abs(number);
+    const own = /= (\S+)$/.exec(cell.title)?.[1];
+    check(near(own, tensors["6:s"][1][2]), "a number is that of the program", cell.title);
+    const beside = /in “right”: (-?[\d.e-]+\d)/.exec(cell.why)?.[1];
+    check(near(beside, right), "beside it is the right one", [cell.why, right]);
+    await page.run(() => [...document.querySelectorAll("#listing button")].find((one) => one.textContent.startsWith("weights")).click());
+    const pressed = await seen();
+    check(pressed.title.startsWith("weights["), "a step opens its tensor", pressed.title);
+    check(pressed.marked.length === 1 && pressed.marked[0].startsWith("weights"), "and is marked", pressed.marked);
+    for (const width of [390, 800, 1024, 1440]) {
+        for (const dark of [false, true]) {
+            await page.look({ width, height: 900, dark });
+            const hits = await page.run(() =>
+                [...document.querySelectorAll("#listing button")].map((one) => {
+                    one.scrollIntoView({ block: "center", behavior: "instant" });
+                    const box = one.getBoundingClientRect();
+                    return one.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+                }),
+            );
+            check(hits.every(Boolean), `${width}: every step can be pressed`, hits);
+            check((await seen()).wide <= 0, `${width}: nothing is beside the screen`);
+            await page.run(() => scrollTo(0, 0));
+            await picture(page, `program-${width}${dark ? "-dark" : ""}`);
+        }
+    }
+    checkQuiet(opened);
+    await page.close();
+}
