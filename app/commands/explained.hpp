@@ -21,7 +21,8 @@ struct Explained {
     std::string place(const std::string& file, std::size_t line) const;
     /// True if the name of a line is an expression within it, not the variable that it assigns.
     bool is_part(const attn::ExplainedLine& line) const {
-        return source(line).find(line.name + " =") == std::string::npos;
+        return !line.name.starts_with("step ") &&  // of a call that PyTorch computes as a whole
+               source(line).find(line.name + " =") == std::string::npos;
     }
 };
 

@@ -23,7 +23,7 @@ import threading
 import types
 import weakref
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Type
 
 import attn_explain as ae
 
@@ -299,6 +299,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, recorder: Recorder, file: str, source: str) -> None:
         self._recorder, self._file, self._source = recorder, file, source
+        self._of_lambda: Set[str] = set()
 
     def _call(self, name: str, like: ast.AST, *args: ast.expr) -> ast.Call:
         hook = ast.Name(_HOOK.format(name), ast.Load())
@@ -338,6 +339,18 @@ class _Rewriter(ast.NodeTransformer):
         node.args = [self.visit(each) for each in node.args]
         node.keywords = [self.visit(each) for each in node.keywords]
         return self._call("value", node, place, node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        outer = self._of_lambda
+        self._of_lambda = {*outer, *(each.arg for each in node.args.args)}
+        made = self.generic_visit(node)
+        self._of_lambda = outer
+        return made
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        """The arguments of a lambda, which no statement binds."""
+        is_read = isinstance(node.ctx, ast.Load) and node.id in self._of_lambda
+        return self._call("value", node, self._place(node), node) if is_read else node
 
     def visit_For(self, node: ast.For) -> Any:
         lists = self._lists_of(node)
@@ -673,6 +686,8 @@ def _fitting_sizes(node: ast.AST, shapes: Dict[str, Any], names: Dict[str, Any])
     for each in eval(compile(ast.fix_missing_locations(asked), "sizes", "eval"), dict(names)):
         sizes += each if isinstance(each, (tuple, list)) else [each]
     total, asked_for = math.prod(base), math.prod(sizes)
+    if word == "view" and total == asked_for:  # its numbers lie in another order
+        return f"reshape({', '.join(map(str, sizes))}) would fit"
     for i in reversed(range(len(sizes))):
         others = math.prod(sizes[:i] + sizes[i + 1 :])
         if -1 not in sizes and total != asked_for and others > 0 and total % others == 0:

@@ -357,3 +357,82 @@ def test_practice_in_a_notebook(tmp_path: Path) -> None:
     number = tasks[0].split("\n").index("scores = ...  # your code here") + 1
     assert f"wrong, line {number}" in shell.magic(line, answered).text
     assert shell.magic(line, task.replace("scores = ...", "scores = query @ key.T")).code == 0
+
+
+VIEW = """
+    import torch
+    torch.manual_seed(5)
+    x, w = torch.randn(2, 4, 6), torch.randn(6, 18)
+    q, k, v = map(lambda t: t.CUT, (x @ w).chunk(3, -1))
+    p = torch.softmax(q @ k.transpose(-1, -2) / 3 ** 0.5, -1)
+    y = (p @ v).MERGE.reshape(2, 4, 6)
+"""
+
+ALIBI = """
+    import numpy as np
+    rng = np.random.default_rng(8)
+    q, k, v = rng.normal(size=(3, 4, 5, 6))
+    slopes = 0.25 ** np.arange(1, 5)
+    far = np.arange(5)[:, None] - np.arange(5)
+    s = q @ k.swapaxes(1, 2) / 6 ** 0.5 SIGN slopes[:, None, None] * far
+    s[:, far < 0] = -np.inf
+    e = np.exp(s - s.max(-1, keepdims=True))
+    o = (e / e.sum(-1, keepdims=True)) @ v
+"""
+
+MODULE = """
+    import torch
+    torch.manual_seed(6)
+    attend = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(2, 5, 8)
+    later = torch.ones(5, 5).triu(DIAGONAL).bool()
+    padding = torch.arange(5) >= torch.tensor([[5], [3]])
+    y, _ = attend(x, x, x, attn_mask=later, key_padding_mask=padding)
+"""
+
+FUSED = """
+    import torch
+    torch.manual_seed(7)
+    x, w_qkv, w_o = torch.randn(4, 6), torch.randn(6, 18), torch.randn(6, 6)
+    NAMES = (x @ w_qkv).chunk(3, -1)
+    y = torch.softmax(q @ k.T / 6 ** 0.5, -1) @ v
+    y = y OUT
+"""
+
+
+@pytest.mark.parametrize(
+    "program, right, wrong, mistake",
+    (
+        (
+            VIEW,
+            {"CUT": "reshape(2, 4, 2, 3).transpose(1, 2)", "MERGE": "transpose(1, 2)"},
+            {"CUT": "reshape(2, 2, 4, 3)", "MERGE": "transpose(1, 2)"},
+            (5, "split-view"),
+        ),
+        (ALIBI, {"SIGN": "-"}, {"SIGN": "+"}, (7, "alibi-sign")),
+        (MODULE, {"DIAGONAL": 1}, {"DIAGONAL": 2}, (8, "causal-diag-plus1")),
+    ),
+)
+def test_what_numbers_alone_tell(
+    tmp_path: Path, program: str, right: Any, wrong: Any, mistake: tuple[int, str]
+) -> None:
+    assert explained(tmp_path, program, **right).code == 0
+    answer = explained(tmp_path, program, **wrong)
+    assert answer.code == 1
+    found = mistakes(answer)
+    assert found[0][0] == mistake[0] and found[0][1].startswith(mistake[1]), answer
+
+
+def test_what_may_be_meant_is_asked(tmp_path: Path) -> None:
+    right = explained(tmp_path, FUSED, NAMES="q, k, v", OUT="@ w_o")
+    assert right.code == 0, right
+    order = explained(tmp_path, FUSED, NAMES="k, q, v", OUT="@ w_o")
+    assert order.code == 3 and "used as key, query, value, in this order" in order.text
+    unused = explained(tmp_path, FUSED, NAMES="q, k, v", OUT="* 1.0")
+    assert unused.code == 3 and "not multiplied by w_o" in unused.text
+
+
+def test_a_module_of_pytorch_computes_all_steps_in_its_line(tmp_path: Path) -> None:
+    lines = explained(tmp_path, MODULE, DIAGONAL=1).json["attentions"][0]["lines"]
+    steps = [step for line in lines if line["line"] == 8 for step in line["steps"]]
+    assert {"projected_query", "scores", "masked_scores", "weights", "output"} <= set(steps)

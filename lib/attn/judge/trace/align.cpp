@@ -40,7 +40,7 @@ public:
         std::vector<Alignment> found = alignments_of_calls(trace_, base_);
         for (std::size_t i = 0; i < all.size();) {
             const std::size_t count = heads_from(all, i);
-            found.push_back(alignment_of(trace_, origins_,
+            found.push_back(alignment_of(trace_, statements_, origins_,
                                          {all.begin() + static_cast<std::ptrdiff_t>(i),
                                           all.begin() + static_cast<std::ptrdiff_t>(i + count)},
                                          base_));

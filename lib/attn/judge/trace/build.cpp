@@ -11,9 +11,13 @@ namespace {
 /// Puts an alignment together, step by step.
 class Builder {
 public:
-    Builder(const std::vector<Traced>& trace, const Origins& origins,
-            const std::vector<Heads>& heads, const AskedWalk& base)
-        : trace_(trace), origins_(origins), heads_(heads), one_(heads.front()) {
+    Builder(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+            const Origins& origins, const std::vector<Heads>& heads, const AskedWalk& base)
+        : trace_(trace),
+          statements_(statements),
+          origins_(origins),
+          heads_(heads),
+          one_(heads.front()) {
         made_.asked.config = base.config;
         made_.asked.said = base.said;
     }
@@ -24,6 +28,7 @@ public:
         take_chains();
         take_mask();
         take_after();
+        ask_about_roles(trace_, statements_, one_, has_input, made_);
         SaidSettings said = made_.asked.said;
         said.heads = said.projection = said.source = true;
         if (has_input) {
@@ -146,6 +151,10 @@ private:
         made_.from = std::min(made_.from, place);
     }
 
+    bool are_all_dealt() const {
+        return is_dealt(one_.query) && is_dealt(one_.key) && is_dealt(one_.value);
+    }
+
     void take_parameters(const Origin& origin) {
         made_.parameters.push_back(origin.w);
         if (origin.b) made_.parameters.push_back(*origin.b);
@@ -155,8 +164,10 @@ private:
         std::optional<Arranged> w, b, projected;
         for (const Heads& head : heads_) {
             const Origin& origin = *(head.*member).origin;
-            const std::vector<std::size_t> channels =
+            std::vector<std::size_t> channels =
                 origin.channel.empty() ? all_channels(origin) : origin.channel;
+            // Dealt out to the heads in turn in one role alone: to be judged as a mistake.
+            if (is_dealt(one_.*member) && !are_all_dealt()) std::ranges::sort(channels);
             const auto add = [](std::optional<Arranged>& all, const Arranged& more,
                                 std::size_t axis) { all = all ? beside(*all, more, axis) : more; };
             add(w, origins_.matrix(origin, channels), 0);
@@ -225,6 +236,9 @@ private:
         for (const auto& [place, step] : one_.changes.beside) {
             made_.beside[place].push_back(step);
         }
+        if (one_.scores.front().step == "scaled_scores") {  // the query was scaled
+            made_.beside[one_.scores.front().place].push_back("scores");
+        }
         for (std::size_t i = 0; i < one_.scores.size(); ++i) {
             const bool all = std::ranges::all_of(heads_, [&](const Heads& head) {
                 return i < head.scores.size() && head.scores[i].step == one_.scores[i].step;
@@ -249,8 +263,10 @@ private:
             Arranged bias =
                 together([](const Heads& head) -> const Arranged& { return *head.changes.added; });
             config().position_bias = PositionBias();
-            config().position_bias->kind = PositionBias::Kind::file;
-            config().position_bias->given = broadcast(std::move(bias)).tensor();
+            if (queries_ != keys_ || !is_alibi(bias.all, bias.shape[1], keys_)) {
+                config().position_bias->kind = PositionBias::Kind::file;
+                config().position_bias->given = broadcast(std::move(bias)).tensor();
+            }
             // T5 has a bias and no scale.
             if (made_.factor == 1 && config().scale.by == ScaleChoice::By::head_dim) {
                 config().scale.by = ScaleChoice::By::none;
@@ -272,32 +288,15 @@ private:
         const std::optional<Arranged> hidden = hidden_cells(one_.scores);
         const bool is_square = queries_ == keys_ && keys_ > 1;
         const bool has_tensor = is_square && has_causal_tensor(trace_, one_.core.softmaxed, keys_);
-        if (has_tensor || (is_square && hidden && is_nearly_causal(*hidden))) {
-            config().mask.causal = true;
-            return;
-        }
-        if (!hidden) return;
-        Arranged all = *hidden;
+        Arranged all = hidden.value_or(Arranged());
+        const auto beside = is_square && hidden ? beside_causal(hidden->all, keys_) : std::nullopt;
+        config().mask.causal = config().mask.causal || has_tensor || beside;
+        if (beside) all.all = *beside;
+        const bool hides_more = hidden && std::ranges::count(all.all, 0) < std::ssize(all.all);
+        if (!hides_more || (has_tensor && !beside)) return;
         all.shape = {samples_, all.all.size() / samples_ / queries_ / keys_, queries_, keys_};
         if (heads_.size() > 1) return;
         config().mask.given = broadcast(std::move(all)).tensor();
-    }
-
-    /// True if the hidden cells are those after the diagonal, with it or one less, or the others.
-    bool is_nearly_causal(const Arranged& hidden) const {
-        for (const bool turned : {false, true}) {
-            for (const int shift : {0, 1, -1, 2}) {
-                bool fits = true;
-                for (std::size_t i = 0; i < hidden.all.size() && fits; ++i) {
-                    const auto query = static_cast<int>(i / keys_ % queries_);
-                    const auto key = static_cast<int>(i % keys_);
-                    const bool later = turned ? key + shift < query + 1 : key + shift > query;
-                    fits = later == (hidden.all[i] != 0);
-                }
-                if (fits) return true;
-            }
-        }
-        return false;
     }
 
     /// (batch, head, query, key) with the axes alone that the walk has.
@@ -339,13 +338,14 @@ private:
                 if (form >= i) continue;
                 // A bias may be added by the expression around the product.
                 for (std::size_t later = std::min(i + 2, end - 1); later >= i; --later) {
-                    if (take_output(later, form, width, later > i)) return;
+                    if (take_output(later, form, width, later > i, merged.has_value())) return;
                 }
             }
         }
     }
 
-    bool take_output(std::size_t place, std::size_t from, std::size_t width, bool has_bias) {
+    bool take_output(std::size_t place, std::size_t from, std::size_t width, bool has_bias,
+                     bool has_merged) {
         const std::optional<Origin> origin = origins_.product_at(place, from);
         if (!origin || origin->rows() != samples_ * queries_) return false;
         if (has_bias && !origin->b) return false;
@@ -360,11 +360,14 @@ private:
         }
         Arranged output = origins_.output(*origin, all_channels(*origin));
         output.shape = {samples_, queries_, origin->channels};
+        place = origins_.same_numbers(output.all, from, place).value_or(place);
+        if (!has_merged && config().heads > 1) made_.beside[place].push_back("merged");
         take("output", place, output);
         return true;
     }
 
     const std::vector<Traced>& trace_;
+    const std::vector<std::string>& statements_;
     const Origins& origins_;
     const std::vector<Heads>& heads_;
     const Heads& one_;
@@ -377,19 +380,10 @@ private:
 
 }  // namespace
 
-bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens) {
-    for (std::size_t i = 0; i < before; ++i) {
-        const Traced& each = trace[i];
-        if (each.all.size() != tokens * tokens || each.shape.back() != tokens) continue;
-        const Arranged square{{tokens, tokens}, each.all, DType::float32};
-        if (is_causal(square.tensor())) return true;
-    }
-    return false;
-}
-
-Alignment alignment_of(const std::vector<Traced>& trace, const Origins& origins,
-                       const std::vector<Heads>& heads, const AskedWalk& base) {
-    return Builder(trace, origins, heads, base).run();
+Alignment alignment_of(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                       const Origins& origins, const std::vector<Heads>& heads,
+                       const AskedWalk& base) {
+    return Builder(trace, statements, origins, heads, base).run();
 }
 
 }  // namespace attn

@@ -53,8 +53,28 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
         take_direct_sizes(start, said, made.asked.config);
     }
     take_given(given, said, made.asked.config);
-    if (is_causal_call && tokens > 1 && has_causal_tensor(trace, first, tokens)) {
+    const auto beside = is_causal_call && hidden != nullptr
+                            ? beside_causal(hidden->numbers(), tokens)
+                            : std::nullopt;
+    if (is_causal_call && tokens > 1 && (beside || has_causal_tensor(trace, first, tokens))) {
         made.asked.config.mask.causal = true;  // together with what is hidden
+        std::optional<Tensor>& more = made.asked.config.mask.given;
+        if (beside) more = Arranged{hidden->shape(), *beside, DType::boolean}.tensor();
+        if (beside && std::ranges::count(*beside, 0) == std::ssize(*beside)) more.reset();
+    }
+    // What PyTorch computes in between has no line of its own.
+    for (const std::size_t i : results) {
+        const std::string step = trace[i].name.substr(said_step.size());
+        if (step != "output" && step != "context") continue;
+        std::vector<std::string> inner{"scores", "scaled_scores", "weights"};
+        if (made.asked.config.mask.any()) inner.insert(inner.begin() + 2, "masked_scores");
+        if (given.has("x")) {
+            const std::vector<std::string> before{
+                "projected_query", "projected_key", "projected_value", "query", "key", "value"};
+            inner.insert(inner.begin(), before.begin(), before.end());
+            inner.insert(inner.end(), {"context", "merged"});
+        }
+        made.beside[i] = std::move(inner);
     }
     said.heads = said.projection = said.source = said.mask = true;
     made.asked.said = said;

@@ -23,11 +23,29 @@ struct Heads {
 };
 
 /// Puts an alignment together from the heads of one attention, which have the same shapes.
-Alignment alignment_of(const std::vector<Traced>& trace, const Origins& origins,
-                       const std::vector<Heads>& heads, const AskedWalk& base);
+Alignment alignment_of(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                       const Origins& origins, const std::vector<Heads>& heads,
+                       const AskedWalk& base);
 
 /// True if a program has a causal mask for so many tokens, before that place in its trace.
 bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens);
+
+/// What is hidden beside a mask that is meant to be causal: nothing, or keys that no query sees.
+/// `hidden` holds square matrices of cells: those after the diagonal, with it or one less, or the
+/// others, and such keys. Returns nullopt for any other mask.
+std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
+                                                 std::size_t keys);
+
+/// True if each number of a bias (head, query, key) is the slope of its head times the distance of
+/// key and query, added or subtracted, up to the query at least.
+bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t tokens);
+
+/// True if the heads take the channels of a token in turn; the role has an origin.
+bool is_dealt(const Operand& role);
+
+/// Adds the questions that an unusual use of projections leaves to the user.
+void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                     const Heads& heads, bool has_input, Alignment& made);
 
 /// The calls of attention that PyTorch computes as a whole. A trace names what goes in and what
 /// comes out `step query`, `step output`, ..., and ends each with `step heads`.

@@ -152,6 +152,19 @@ std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std:
 }
 
 std::optional<Origin> Origins::of(const Arranged& numbers, std::size_t before) const {
+    if (std::optional<Origin> origin = of_tokens(numbers, before)) return origin;
+    // Cut into heads without moving its axes, a projection has the same numbers at other tokens.
+    const std::vector<double> wanted = in_order(numbers.all);
+    for (std::size_t i = 0; i <= before && i < trace_.size(); ++i) {
+        const Traced& whole = trace_[i];
+        if (whole.shape.back() <= numbers.shape.back() || sorted_[i] != wanted) continue;
+        const Arranged uncut{whole.shape, whole.all, whole.dtype};
+        if (std::optional<Origin> origin = of_tokens(uncut, i)) return origin;
+    }
+    return std::nullopt;
+}
+
+std::optional<Origin> Origins::of_tokens(const Arranged& numbers, std::size_t before) const {
     const std::size_t features = numbers.shape.back();
     const std::size_t tokens = numbers.shape[numbers.shape.size() - 2];
     int tries = 0;

@@ -74,6 +74,7 @@ public:
     Arranged output(const Origin& origin, const std::vector<std::size_t>& channels) const;
 
 private:
+    std::optional<Origin> of_tokens(const Arranged& numbers, std::size_t before) const;
     /// Finds the channel of each number of a token; false if some token has others.
     bool take_channels(Origin& origin, const Arranged& numbers) const;
 

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <cmath>
+
+#include "attn/core/settings/parse.hpp"
+#include "attn/core/steps/position_bias.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/trace/heads.hpp"
+
+namespace attn {
+namespace {
+
+std::string line_of(const Traced& tensor) {
+    const std::string line = "line " + std::to_string(tensor.line);
+    return tensor.file.empty() ? line : visible(tensor.file) + ", " + line;
+}
+
+/// One projection of several roles is cut in the order query, key, value by most people.
+void ask_about_order(const std::vector<Traced>& trace, const Heads& heads, Alignment& made) {
+    struct Part {
+        std::size_t result, channel;
+        std::string role;
+    };
+    std::vector<Part> parts;
+    for (const auto& [role, operand] :
+         {std::pair{"query", &heads.query}, {"key", &heads.key}, {"value", &heads.value}}) {
+        const Origin& origin = *operand->origin;
+        if (origin.channel.empty()) return;
+        parts.push_back({origin.result, std::ranges::min(origin.channel), role});
+    }
+    std::erase_if(parts,
+                  [last = parts.back().result](const Part& each) { return each.result != last; });
+    if (std::ranges::is_sorted(parts, {}, &Part::channel)) return;
+    std::ranges::sort(parts, {}, &Part::channel);
+    std::vector<std::string> roles;
+    for (const Part& each : parts) roles.push_back(each.role);
+    made.questions.push_back(line_of(trace[parts.front().result]) +
+                             ": the parts of this projection are used as " + joined(roles) +
+                             ", in this order: is it meant?");
+}
+
+/// A matrix for the output that no line uses.
+void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                      Alignment& made) {
+    const auto is_output = [](const auto& each) { return each.second == "output"; };
+    if (std::ranges::any_of(made.steps, is_output)) return;
+    for (const Traced& each : trace) {
+        if (!each.is_variable() || each.is_row) continue;
+        const std::vector<std::string> steps = known_steps(each.name);
+        if (steps.empty() || steps.front() != "w_output") continue;
+        bool is_used = false;
+        for (std::size_t i = 0; i < trace.size() && !is_used; ++i) {
+            is_used = trace[i].line != each.line && has_name(statements[i], each.name);
+        }
+        if (is_used) return;
+        made.questions.push_back(line_of(each) + ": the context is not multiplied by " +
+                                 visible(each.name) + ": is it meant?");
+        return;
+    }
+}
+
+}  // namespace
+
+void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                     const Heads& heads, bool has_input, Alignment& made) {
+    if (has_input) ask_about_order(trace, heads, made);
+    if (heads.context) ask_about_output(trace, statements, made);
+}
+
+std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
+                                                 std::size_t keys) {
+    std::vector<double> padding(hidden.size(), 0);
+    const auto is_causal_with = [&](bool turned, int shift) {
+        for (std::size_t i = 0; i < hidden.size(); ++i) {
+            const auto query = static_cast<int>(i / keys % keys);
+            const auto key = static_cast<int>(i % keys);
+            const bool later = turned ? key + shift < query + 1 : key + shift > query;
+            if (padding[i] == 0 && later != (hidden[i] != 0)) return false;
+        }
+        return true;
+    };
+    const auto is_nearly_causal = [&] {
+        for (const bool turned : {false, true}) {
+            for (const int shift : {0, 1, -1, 2}) {
+                if (is_causal_with(turned, shift)) return true;
+            }
+        }
+        return false;
+    };
+    if (is_nearly_causal()) return padding;
+    for (std::size_t i = 0; i < hidden.size(); ++i) {
+        const std::size_t first = i - i % (keys * keys) + i % keys;
+        bool is_column = true;
+        for (std::size_t q = 0; q < keys; ++q)
+            is_column = is_column && hidden[first + q * keys] != 0;
+        padding[i] = is_column;
+    }
+    return is_nearly_causal() ? std::optional(std::move(padding)) : std::nullopt;
+}
+
+bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens) {
+    for (std::size_t i = 0; i < before; ++i) {
+        const Traced& each = trace[i];
+        if (each.all.size() != tokens * tokens || each.shape.back() != tokens) continue;
+        const Arranged square{{tokens, tokens}, each.all, DType::float32};
+        if (is_causal(square.tensor())) return true;
+    }
+    return false;
+}
+
+bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t tokens) {
+    const std::vector<double> slopes = alibi_slopes(heads);
+    double sign = 0;
+    for (std::size_t i = 0; i < bias.size(); ++i) {
+        const std::size_t key = i % tokens, query = i / tokens % tokens;
+        if (key >= query) continue;
+        const double expected =
+            slopes[i / tokens / tokens % heads] * static_cast<double>(query - key);
+        if (sign == 0) sign = bias[i] < 0 ? -1 : 1;
+        if (!(std::abs(sign * bias[i] - expected) < 1e-3 * expected)) return false;
+    }
+    return sign != 0;
+}
+
+bool is_dealt(const Operand& role) {
+    const std::vector<std::size_t>& channel = role.origin->channel;
+    const std::size_t features = role.numbers.shape.back();
+    const std::size_t heads = channel.size() / features;
+    if (heads < 2 || features < 2) return false;
+    const std::size_t first = std::ranges::min(channel);
+    for (std::size_t i = 0; i < channel.size(); ++i) {
+        if (channel[i] != first + i % features * heads + i / features) return false;
+    }
+    return true;
+}
+
+}  // namespace attn
