@@ -21,8 +21,8 @@ void note_useless_settings(const Arguments& arguments, const attn::Notebook& not
 attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
                             const attn::ReplayOptions& replay);
 
-/// The note on a part of a cell of the page, by the walk that has its numbers: the page's own words
-/// are about the whole cell. Empty if it is not simply a part of a step.
+/// Returns notes on parts of a cell, from the walk that has its numbers: the page's own words
+/// describe the whole cell. A note is empty if the part is not simply a part of a step.
 NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& notebook,
                           const attn::ReplayOptions& replay);
 
