@@ -18,8 +18,7 @@ bool chooses_core = false;
 /// Configures OpenBLAS. The priority runs this before OpenBLAS's own constructor.
 ///
 /// Why  OpenBLAS starts one thread per core, which takes as long as a small walk; large work uses
-/// our
-///      own threads. On a processor that is newer than OpenBLAS it selects its slowest kernels.
+///      our own threads. On a processor that is newer than OpenBLAS it selects its slowest kernels.
 ///      Selected this early, it prints nothing, whatever OPENBLAS_VERBOSE is.
 [[gnu::constructor(101)]] void set_up_blas() {
     given_threads = std::getenv(threads);

@@ -28,9 +28,8 @@ struct RuleScope {
 ///
 /// Shapes  those of `axes` and `shape`; leading axes may be left out, as completed() fills them in.
 /// Range   in `dtype`, a floating type: a 16-bit one rounds what each operation makes, a sum once
-/// it
-///         is added up in float32. Truth where the expression is one. `if` takes one side
-///         only; a sum over nothing is 0, a largest number of nothing -inf.
+///         it is added up in float32. Truth where the expression is one. `if` takes one side only;
+///         a sum over nothing is 0, a largest number of nothing -inf.
 /// Errors  ConfigError with a caret: unknown tensors, indices that nothing binds, two lengths for
 ///         one index, an index beyond its axis, a truth where a number is due.
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,

@@ -204,8 +204,7 @@ struct FlowNode {
 /// above what reads it, arrows are short and cross seldom, and no arrow passes through a box.
 ///
 /// Source  K. Sugiyama et al., "Methods for visual understanding of hierarchical system
-/// structures",
-///         1981; places by isotonic regression.
+///         structures", 1981; places by isotonic regression.
 std::vector<FlowNode> laid_out(std::vector<FlowNode> nodes);
 
 }  // namespace attn
