@@ -67,9 +67,8 @@ bool is_softmax_row(const WalkView& view) {
     return view.ledger.find_latest(Chain::scores)->name == view.step.name;
 }
 
-/// Returns the cell of the next step of the chain that reads this one: after the past, in the first
-/// of the heads that share it, or in the head that several are merged into. If features are mixed,
-/// its row.
+/// Returns the cell of the next step in the chain that reads this one: after the past, in the first
+/// of the heads that share it, or in the merged head. If features are mixed, its row.
 std::string read_by(const WalkView& view, const std::string& next) {
     Place place = view.place;
     const Tensor& tensor = view.ledger[next];
