@@ -17,7 +17,7 @@ struct ExampleTable {
     std::size_t line = 0;
 };
 
-/// The word at which another one must look, as the example claims.
+/// A claim of the example: the key that a query attends to most.
 struct ExampleLook {
     std::string query, key;
     std::size_t head = 0;
