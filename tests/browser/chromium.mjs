@@ -1,4 +1,5 @@
-// A headless Chromium, spoken to in its own protocol through a pair of pipes: no package needed.
+// A headless Chromium, driven through its DevTools protocol over a pair of pipes: no package
+// needed.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -78,7 +79,7 @@ export class Chromium {
         const ended = new Promise((resolve) => this.process.on("exit", resolve));
         await this.send("Browser.close");
         await ended;
-        // Its children may write for a moment longer.
+        // Its child processes may write for a moment longer.
         rmSync(this.folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
     }
 }
@@ -146,7 +147,7 @@ class Page {
                 if (at.localName === "details") at.open = true;
             const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
             let box;
-            // A smooth scroll that is under way carries the element off again.
+            // A smooth scroll in progress would move the element away again.
             for (let still = 0; still < 4; ++still) {
                 element.scrollIntoView({ block: "center", behavior: "instant" });
                 await frame();

@@ -1,5 +1,5 @@
-// The first screen: a word is followed, its numbers are those of the walk, one state shows
-// everywhere.
+// The first screen: a word is selected, its numbers are those of the walk, and all views show the
+// same state.
 import { check, checkQuiet, jsonOf, pageOf, picture } from "./pages.mjs";
 
 const flags = ["--text", "we saw the red boat near the red pier", "--heads", "2"].concat(

@@ -1,5 +1,5 @@
-// Functions that run inside the page. They read what a person would read, and do not call the
-// page's own script.
+// Functions that run inside the page. They read the text that a person would read, and do not call
+// the page's own script.
 
 /** Every cell's text against the walk's JSON: a list of what is wrong, and how many were read. */
 export function checkNumbers() {
@@ -81,7 +81,8 @@ export function checkDerivations() {
             const bound = (terms.length + 2) * epsilon * size;
             if (Number.isNaN(value) ? !Number.isNaN(sum) : !near(sum, value, bound))
                 wrong.push(`${address}: ${terms} adds up to ${sum}`);
-            // The printed terms add up to the printed sum, and each product is that of its factors.
+            // The printed terms add up to the printed sum, and each product equals its factors
+            // multiplied.
             const printed = [...why.querySelectorAll(".terms .sum")].map(
                 (each) => each.textContent,
             );

@@ -1,4 +1,4 @@
-// A live page: its knobs are turned, and what it shows then is what the program prints.
+// A live page: its controls are changed, and it then shows what the program prints.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
@@ -46,7 +46,7 @@ export async function testLive() {
     for (const [name, value] of turns) {
         said[name] = value;
         const told = await turn(page, name, value);
-        await answersOf(page);  // on a slow machine a worker walks
+        await answersOf(page);  // on a slow machine a worker computes the walk
         const flags = Object.entries(said).filter(([, one]) => one !== "").flat();
         const walk = withoutCommand(await page.run(() => JSON.parse(document.getElementById("walk").textContent)));
         const right = withoutCommand(jsonOf([...flags, "--variant", "loop"]));
@@ -141,7 +141,7 @@ export async function testWriting() {
         const sum = others.reduce((all, [, shown]) => all + Number(shown), 0);
         check(Math.abs(sum - told.logit) < 11 * 0.5001e-4, `${text}: the path adds up to the logit`, [sum, told.logit]);
         await page.run(() => document.getElementById("write").click());
-        await answersOf(page);  // a slow machine walks beside the page
+        await answersOf(page);  // on a slow machine the walk is computed beside the page
         text += token;
         const field = await page.run(() => document.querySelector('[data-knob="--text"]').value);
         check(field === text, "the token is written", field);

@@ -1,4 +1,4 @@
-// The page on small and large screens, dark, calm and on paper; its tables.
+// The page on small and large screens, dark, without motion and on paper; its tables.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 

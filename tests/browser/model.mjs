@@ -49,7 +49,7 @@ export async function testModel() {
         "no layer is open at first",
     );
 
-    // A pixel a weight, the darker the larger.
+    // One pixel per weight, darker for larger ones.
     const drawn = await page.run(async () => {
         await new Promise((resolve) => setTimeout(resolve, 200));
         const canvas = document.querySelector('[data-head="1.3"] canvas');
@@ -71,7 +71,7 @@ export async function testModel() {
         drawn,
     );
 
-    // By keys: into the table, two heads on, one layer down, and in.
+    // By keyboard: into the table, two heads to the right, one layer down, and in.
     await page.run(() => document.querySelector('.tile[tabindex="0"]').focus());
     for (const key of ["ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown"]) await page.key(key);
     check(

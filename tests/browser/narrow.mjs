@@ -1,4 +1,4 @@
-// Where the panel lies over the page: what is touched stays in sight, and what has the focus.
+// On screens where the panel covers the page: the touched and the focused element stay in sight.
 import { check, checkQuiet, pageOf, picture } from "./pages.mjs";
 
 const screens = [

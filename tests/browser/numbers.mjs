@@ -96,7 +96,7 @@ export async function testSizes() {
         `8 tokens, 2 heads: ${bytes} bytes; 64 tokens, 8 heads: ${statSync(large.file).size} bytes, ` +
             `open in ${times.open.toFixed(0)} ms, a touch takes ${times.touch.toFixed(1)} ms`,
     );
-    // Ten times what it takes on an idle machine: this is about growth, not about the clock.
+    // Ten times the duration on an idle machine: this tests growth, not speed.
     check(times.open < 3000 && times.touch < 160, "a large page opens and answers", times);
     await large.page.close();
 }

@@ -1,4 +1,4 @@
-// Pages that the program makes, opened in the browser, and what is said of them.
+// Pages that the program makes, opened in the browser, and checks of them.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -2,7 +2,7 @@
 //
 //     node tests/browser/pictures.mjs build/release/app/attn-explain
 //
-// They are written beside the program's pages, to app/pictures; needs tmux and Chromium.
+// They are written to app/pictures, beside the program's pages; needs tmux and Chromium.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

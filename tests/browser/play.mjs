@@ -1,4 +1,4 @@
-// The page that holds the whole program: its command line, files and links.
+// The page that contains the whole program: its command line, files and links.
 import { readFileSync } from "node:fs";
 
 import { check, checkQuiet, pageOf, picture, printed } from "./pages.mjs";
@@ -66,7 +66,8 @@ export async function testPlayground() {
     const named = await said(page, "diagnose mine.npz --variant loop");
     check(named.text.includes("softmax-axis=query") && named.text.includes("exit code 1"), "a file is diagnosed", named.text.slice(0, 300));
     await picture(page, "playground");
-    // What numpy.savez_compressed wrote of x (of one table for all words), scores, weights whose softmax goes over the queries, and context.
+    // numpy.savez_compressed of x (of one table for all words), scores, weights with a softmax over
+    // the queries, and context.
     const theirs = readFileSync(new URL("compressed.npz", import.meta.url)).toString("base64");
     for (const [title, cut] of [["theirs.npz", 0], ["damaged.npz", 300]]) {
         await page.run((title, letters, cut) => {

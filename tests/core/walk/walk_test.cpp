@@ -27,7 +27,7 @@ double largest_magnitude(const Tensor& tensor) {
     return largest;
 }
 
-/// The largest number of a normalised query or key.
+/// The largest number in a normalised query or key.
 double largest_row_of(const Ledger& ledger) {
     return std::max(largest_magnitude(ledger["normed_query"]),
                     largest_magnitude(ledger["normed_key"]));
