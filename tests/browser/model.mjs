@@ -6,7 +6,7 @@ import { check, checkQuiet, jsonOf, pageOf, picture, withoutCommand } from "./pa
 
 const text = ["--text", "Tom and his dog went to the park. The dog saw a ball."];
 
-/** What a person reads on the overview. */
+/** The text that a person reads on the overview. */
 function readOverview() {
     const tiles = [...document.querySelectorAll(".tile")];
     return {
@@ -159,7 +159,7 @@ export async function testModelLooks() {
     await page.close();
 }
 
-/** A word is its row in every picture; pictures in the order of a figure, or of one kind alone. */
+/** A word highlights its row in every picture; pictures are sorted by a figure, or filtered by kind. */
 export async function testModelWords() {
     const opened = await pageOf(["heads", ...text]);
     const { page } = opened;

@@ -7,7 +7,7 @@ const screens = [
     { width: 390, height: 844 },
 ];
 
-/** Whether the middle of an element is seen: nothing lies over it. */
+/** Whether the middle of an element is visible: no other element covers it. */
 function isSeen(selector) {
     const element = selector ? document.querySelector(selector) : document.activeElement;
     const box = element.getBoundingClientRect();

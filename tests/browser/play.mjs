@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 import { check, checkQuiet, pageOf, picture, printed } from "./pages.mjs";
 
-/** What a command in the page has said, once it has ended or waits for an answer. */
+/** The output of a command in the page, once it has ended or waits for an answer. */
 async function said(page, command) {
     const count = await page.run(() => document.querySelectorAll(".ran").length);
     await page.run((line) => {
@@ -56,7 +56,7 @@ export async function testPlaygroundCommands() {
     await page.close();
 }
 
-/** Files go from command to command, pages are shown, mistakes are named, links hold commands. */
+/** Files pass from command to command, pages are shown, mistakes are named, links contain commands. */
 export async function testPlayground() {
     const opened = await pageOf(["playground"]);
     const { page } = opened;

@@ -1,4 +1,4 @@
-// Attention with xtensor and xtensor-blas, as one would write it at first.
+// Attention with xtensor and xtensor-blas, as a first version would be written.
 #include <xtensor-blas/xlinalg.hpp>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xarray.hpp>

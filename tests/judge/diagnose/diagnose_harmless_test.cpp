@@ -1,4 +1,4 @@
-// Differences that are no mistake, alone and beside one.
+// Differences that are no mistake, alone and together with one.
 #include <doctest/doctest.h>
 
 #include <cmath>
