@@ -267,7 +267,7 @@ int run(const Words& words) {
         release_notes();
         return exit_code;
     } catch (const attn::Error& error) {
-        // Lines after the first quote the input: their words are no flags.
+        // Lines after the first quote the input: words there are not flags.
         std::string message = error.what();
         const std::size_t end = std::min(message.find('\n'), message.size());
         const std::string places = arguments.origins_in(message.substr(0, end));

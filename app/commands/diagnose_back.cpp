@@ -77,7 +77,7 @@ GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& f
                                 ": no tensor of " + arguments[flags::file] +
                                 " is called a gradient: name them as in dq, grad_q or q.grad");
     }
-    // The loss itself is no step; the gradients made of it show which loss it is.
+    // The loss itself is not a step; the gradients computed from it show which loss it is.
     for (const auto& [name, tensor] : file.entries()) {
         const bool is_loss = tensor.size() == 1 && attn::lower(name) == "loss";
         if (is_loss && !apart.gradients.entries().empty()) {

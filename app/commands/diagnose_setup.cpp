@@ -53,7 +53,7 @@ std::string step_of(const attn::WalkConfig& config, const std::string& name,
     if (found != said.end()) return found->second;
     if (is_of_attention(config, name)) return name;
     std::vector<std::string> steps = attn::known_steps(name);
-    // Without a past, the cache holds the keys and values of this walk.
+    // Without a past, the cache consists of the keys and values of this walk.
     if (!config.past) {
         std::erase_if(steps, [](const std::string& step) { return step.starts_with("present_"); });
     }

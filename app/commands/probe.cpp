@@ -165,7 +165,7 @@ attn::Ledger given_in(const attn::Plan& plan, const attn::Ledger& drawn) {
     if (!plan.config.lengths.empty()) given.record("lengths", numbers(plan.config.lengths));
     const attn::Ledger ledger = attn::walk(plan, drawn);
     for (const auto& [name, tensor] : ledger.entries()) {
-        // For tokens, the ids and the embedding table are given: x is made of them.
+        // For tokens, the ids and the embedding table are given: x is computed from them.
         if (drawn.has(name) || name == "mask") given.record(name, tensor);
     }
     return given;

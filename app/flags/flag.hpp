@@ -24,7 +24,7 @@ struct Need {
     std::string_view what{};  ///< `a mask: add --mask causal`
 };
 
-/// Properties of a flag for code that does not ask for it by name.
+/// Properties of a flag for code that does not read it by name.
 enum Trait : unsigned {
     says_x = 1,          ///< sets the source of x; only one of these can be given
     says_memory = 2,     ///< likewise for memory
@@ -269,7 +269,7 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
 /// A command line as read by CLI11, not yet checked.
 struct TypedWords {
     std::vector<Arguments::Said> said;  ///< as typed; without a flag for unexpected words
-    std::size_t trouble;  ///< index of the first word that is no flag or lacks its value
+    std::size_t trouble;  ///< index of the first word that is not a flag or lacks its value
 };
 
 /// Reads words by CLI11 and the rows of these arguments: `--name VALUE`, `--name=VALUE`, `-o FILE`,

@@ -101,8 +101,7 @@ attn::AxisWords words_on(const Document& document, const attn::Section& section,
 }
 
 // Parameters are left out because their axes would add mostly empty columns. For the same reason
-// tokens share the column of the queries or keys that are made of them. Words come after the
-// values.
+// tokens share the column of the queries or keys computed from them. Words come after the values.
 void render_csv(const Document& document, const TextChoices&, const Sink& sink) {
     Document table;
     std::vector<std::vector<attn::AxisWords>> words;

@@ -44,7 +44,7 @@ constexpr Knob knobs[]{{flags::text},
 /// Flags that live pages refuse.
 struct Refusal {
     Name flag;
-    std::string_view reason, but_for{};  ///< what it can do
+    std::string_view reason, but_for{};  ///< its abilities
 };
 constexpr std::array refusals{
     Refusal{flags::html_compare, "--live has one walk on its page: leave --html-compare out"},

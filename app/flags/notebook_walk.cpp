@@ -111,8 +111,8 @@ std::string index_text(const std::vector<attn::AxisPart>& part,
     return text;
 }
 
-/// Returns the cell of a tensor that is made of parts side by side, one number of each: the same
-/// offset in each part. Empty if it is made in another way.
+/// Returns the cell of a tensor that concatenates parts, one number of each: the same offset in
+/// each part. Empty if it is computed in another way.
 std::string cell_of_parts(const std::vector<attn::WantedPart>& parts, const attn::Ledger& ledger,
                           const attn::Tensor& made, std::vector<std::size_t> indices) {
     std::vector<attn::Shape> shapes;

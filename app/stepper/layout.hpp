@@ -33,7 +33,7 @@ using Line = std::vector<Span>;
 /// The content of a screen, from the top.
 struct Frame {
     std::vector<Line> lines;
-    std::optional<std::size_t> typing_column{};  ///< where the terminal's cursor is, last line
+    std::optional<std::size_t> typing_column{};  ///< column of the terminal's cursor, last line
 };
 
 /// Cuts or pads a line to exactly `columns` columns.

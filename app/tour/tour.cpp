@@ -121,7 +121,7 @@ private:
         return wrapped(question, setting_.ink.heading) + "\n";
     }
 
-    /// Adapts a command so that its rows of numbers are no wider than the screen.
+    /// Adapts a command so that its rows of numbers fit the width of the screen.
     std::vector<std::string> narrowed(std::vector<std::string> words) const {
         const Command* command = find_command(words.size() > 1 ? words[1] : "");
         if (command == nullptr) command = find_command("");

@@ -1,4 +1,4 @@
-// --format svg and html as a user asks for them.
+// --format svg and html as a user requests them.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -279,7 +279,7 @@ TEST_SUITE("app: figures") {
         CHECK(page.find("data-command=\"attn-explain heads --text ") != std::string::npos);
         CHECK(run("heads" + text + " --format csv").exit_code == 2);
         CHECK(run("heads" + text + " --json --format html").exit_code == 2);
-        // Of a layer that is too large, only the weights remain.
+        // If a layer is too large, only its weights remain.
         std::string tokens = "1";
         for (int i = 0; i < 45; ++i) tokens += ",403";
         const std::string large = run("heads --ids " + tokens + " --format html").out;

@@ -27,7 +27,7 @@ std::string proposed(const std::string& arguments) {
     return said.substr(start + 13, said.find('?', start) - start - 13);
 }
 
-/// Whether a suggested command works as typed, or suggested flags in the place of the typed ones.
+/// Whether a suggested command works as typed, or suggested flags in place of the typed ones.
 bool works(const std::string& proposal) {
     const bool whole = proposal.starts_with("attn-explain");
     return program::shell((whole ? "" : "attn-explain ") + proposal).exit_code <= 1;

@@ -30,7 +30,7 @@ TEST_SUITE("app: quiz") {
         CHECK_MESSAGE(has(all.out, "6 of 6 right"), all.out);
         CHECK(has(all.out, "exp("));
         CHECK(!has(all.out, "\x1b"));
-        // A hint does not change the score, and input that ends early is no error.
+        // A hint does not change the score, and input that ends early is not an error.
         const auto some =
             run("quiz --topic softmax --seed 12 --count 6", "\n\nskip\n7\nno number\n");
         CHECK(some.exit_code == 0);
@@ -39,7 +39,7 @@ TEST_SUITE("app: quiz") {
         CHECK(has(some.out, "--topic softmax --seed 12"));
         CHECK(has(run("quiz --seed 1", "").out, "0 of 0 right"));
         CHECK(has(run("quiz --seed 1", "q\n").out, "0 of 0 right"));
-        // Without a seed it prints one that asks the same questions again.
+        // Without a seed it prints one that repeats the questions.
         const std::string first = run("quiz --count 1", "skip\n").out;
         const std::string again = first.substr(first.rfind("attn-explain quiz"));
         CHECK(shell(again.substr(0, again.size() - 1) + " --count 1", "skip\n").out == first);

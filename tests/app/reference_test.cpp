@@ -109,7 +109,7 @@ TEST_SUITE("app: reference") {
         CHECK(offered("attn-explain compare l") == "loop lib");
         CHECK(offered("attn-explain --text 'why not' --draw") == "--draw-order");
         CHECK(offered("attn-explain --heads 2 w").empty());
-        // Readline replaces only what follows the last = of a word.
+        // Readline replaces only the part after the last = of a word.
         CHECK(offered("attn-explain --bug softmax-axis=q") == "query");
         const std::string uncut = "COMP_WORDBREAKS=' '";
         CHECK(offered("attn-explain --bug softmax-axis=q", uncut) == "softmax-axis=query");

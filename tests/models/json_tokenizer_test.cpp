@@ -337,7 +337,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(model.tokenizer->encode("# he  the") == Ids{7, 4, 1, 2, 4, 6});
         CHECK(model.tokenizer->encode("th\u00e9<|endoftext|>the") == Ids{3, 10, 12, 5});
         CHECK(text_of(*model.tokenizer, {3, 10, 6}) == "th\u00e9 the");
-        // Either name is the pair; a first line that is no version is a merge.
+        // Both file names work; a first line that is not a version is a merge.
         std::ofstream(folder / "merges.txt") << "h e\nt he\n";
         CHECK(open_model(folder, folder / "merges.txt").tokenizer->encode("the") == Ids{5});
         CHECK(open_model(folder, folder / "vocab.json").tokenizer->encode("h")[0] == 1);

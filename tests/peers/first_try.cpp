@@ -7,7 +7,7 @@
 
 #include "tests/peers/peer.hpp"
 
-// xtensor-blas declares BLAS by itself; OpenBLAS's own header would contradict it.
+// xtensor-blas declares BLAS itself; OpenBLAS's own header would contradict it.
 extern "C" void openblas_set_num_threads(int);
 
 namespace {

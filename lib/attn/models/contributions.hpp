@@ -113,7 +113,7 @@ struct HeadFigures {
     std::size_t layer = 0;
     std::size_t head = 0;
     double entropy = 0;   ///< in bits: 0 if all is on one key; log2(n) if equal on n keys
-    double evenness = 0;  ///< entropy / log2(number of visible keys): 1 if equal on all
+    double evenness = 0;  ///< entropy / log2(number of visible keys): 1 if all weights are equal
     double distance = 0;  ///< in tokens, between the query and the keys that it attends to
     double self = 0;      ///< share of the weights on the current token
     double previous = 0;  ///< on the previous token

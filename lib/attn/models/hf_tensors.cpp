@@ -104,7 +104,7 @@ Tensor read_of(const StoredArray& array, const std::vector<std::size_t>* rows) {
     return (rows != nullptr ? array.read_rows(*rows) : array.read()).tensor;
 }
 
-/// Returns an array whose rows, some or all, `made` computes.
+/// Returns an array that calls `made` to compute all of its rows, or some.
 StoredArray made_array(const std::string& name, Shape shape,
                        const std::function<Tensor(const std::vector<std::size_t>*)>& made) {
     return {name,

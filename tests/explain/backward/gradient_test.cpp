@@ -251,7 +251,7 @@ TEST_SUITE("rules: gradients") {
                  {"y[t,f] = sum j in max(t - 1, 0)..t + 1: x[t, if j > 1 then j - 1 else j]",
                   "x",
                   {"t", "f"}},
-                 // Quotients of numbers that are no multiples, and a remainder along a longer axis.
+                 // Quotients that are not integers, and a remainder along a longer axis.
                  {"y[t,f] = x[t, t * f / 4]", "x", {"t", "f"}},
                  {"y[t,f] = x[f % 2, t / 2]", "x", {"t", "f"}},
                  {"y[t,f] = x[f % 2, t // 2] * (t // 2)", "x", {"t", "f"}},

@@ -45,7 +45,7 @@ std::vector<std::uint32_t> seed_words(const Json& seed) {
 
 std::size_t size_of(const Json& op) { return op.at("n").get<std::size_t>(); }
 
-/// Draws as many elements as the operation lists and checks them.
+/// Draws the number of elements that the operation lists and checks them.
 template <class T, class Draw>
 void check_drawn(const Json& op, Draw draw) {
     std::vector<T> drawn(size_of(op));

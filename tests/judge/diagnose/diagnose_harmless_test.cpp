@@ -1,4 +1,4 @@
-// Differences that are no mistake, alone and together with one.
+// Harmless differences, alone and together with a mistake.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -8,7 +8,7 @@ using namespace attn;
 
 namespace {
 
-/// The line of one rule for a walk; empty where it does not apply.
+/// The line of one rule for a walk; empty if it does not apply.
 std::string line_of(const std::string& id, const WalkConfig& config) {
     const Plan plan = resolve(config);
     const Ledger ledger = walk(plan, draw(plan));

@@ -37,7 +37,7 @@ bool is_plain_softmax(const PlannedStep& of) {
     return has_plain_rows(of) && !has_own_exponentials(of);
 }
 
-// Conditions on x: whether it is made of ids, and of which other rows.
+// Conditions on x: whether it is computed from ids, and from which other rows.
 
 template <std::size_t which>
 bool has_ids(const Plan& plan) {

@@ -59,8 +59,8 @@ void fused_attention(const double* query, const double* key, const double* value
                      const AttentionShape& shape, const FusedOptions& options,
                      const BiasView<double>& bias = {}, const double* keep = nullptr);
 
-/// The effect of one block of keys on one block of queries. Numbers per query are at its place in
-/// the block, cells at (query, key) and features at (query, feature), row by row.
+/// The effect of one block of keys on one block of queries. Numbers per query are indexed by its
+/// place in the block, cells by (query, key) and features by (query, feature), in row-major order.
 struct FusedBlock {
     std::size_t first_query, queries;
     std::size_t first_key, keys;

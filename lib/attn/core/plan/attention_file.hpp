@@ -76,7 +76,7 @@ struct AttentionFile {
     /// Returns the steps of the form and those of all forms whose conditions are true: the first of
     /// each name.
     std::vector<AttentionStep> steps_of(const Plan& plan) const;
-    /// Calls `make`; adds the file and the line to the message of what it throws.
+    /// Calls `make`; adds the file and the line to the message of an exception.
     template <class Make>
     auto at(std::size_t line, Make make) const {
         try {

@@ -33,7 +33,7 @@ struct ExampleFile {
     std::vector<ExampleTable> tables{};
 
     const ExampleTable* find(std::string_view table) const;
-    /// Calls `make`; adds the file and the line to the message of what it throws.
+    /// Calls `make`; adds the file and the line to the message of an exception.
     auto at(std::size_t line, const auto& make) const {
         try {
             return make();
@@ -47,7 +47,7 @@ struct ExampleFile {
 
 /// Reads an example (data/examples/README.md). `label` names it in messages.
 ///
-/// Errors  InputError naming the line, and what to do.
+/// Errors  InputError naming the line, and the remedy.
 ExampleFile parse_example(const std::string& text, const std::string& label);
 
 /// Returns the text of an example that the program has; empty for another name.

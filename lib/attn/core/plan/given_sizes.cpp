@@ -30,7 +30,7 @@ bool one_of(std::string_view name, std::initializer_list<std::string_view> names
     return std::ranges::find(names, name) != names.end();
 }
 
-/// Converts a number of a file to an integer; 0 if it is no valid count.
+/// Converts a number of a file to an integer; 0 if it is not a valid count.
 std::int64_t whole(double number) {
     return std::abs(number) < 1e15 ? static_cast<std::int64_t>(number) : 0;
 }

@@ -44,7 +44,7 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
 bool is_causal(const Tensor& mask);
 
 /// Sets the properties that shapes imply, given x: the layout of weights that fit it in one layout
-/// only; the number of heads and the mask by the user's results.
+/// only; the number of heads and the mask, from the user's results.
 ///
 /// Returns  the assumptions: `weight-layout in-out, by the shape of w_query`.
 std::vector<std::string> take_shapes(const Ledger& theirs, const SaidSettings& said,

@@ -37,8 +37,8 @@ struct MaskKind {
     /// (attn/core/rules/rule.hpp): `k > q`, with the position of the query written as `i`. Null for
     /// a kind that is given as cells.
     std::string (*condition)(const MaskChoice& mask, const std::string& i) = nullptr;
-    /// The shape and the cells of such a kind, broadcastable to the scores, and the Python line
-    /// that makes them.
+    /// For such a kind: its shape and cells, broadcastable to the scores, and the Python line that
+    /// computes them.
     Shape (*shape)(const Plan& plan) = nullptr;
     Array<bool> (*cells)(const Plan& plan) = nullptr;
     std::string_view code{};

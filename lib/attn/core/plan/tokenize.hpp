@@ -8,7 +8,7 @@
 namespace attn {
 
 /// Splits a text into words: at white space, lower-cased, without punctuation at both ends. Words
-/// of any script are otherwise unchanged; pure punctuation is no word.
+/// of any script are otherwise unchanged; pure punctuation is dropped.
 ///
 /// Errors  InputError for bytes that are not UTF-8.
 std::vector<std::string> words_of(std::string_view text, bool keep_case = false);

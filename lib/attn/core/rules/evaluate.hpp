@@ -17,8 +17,8 @@ struct RuleScope {
     std::map<std::string, double> settings;  ///< `D` and its number
     /// For a rule that reads its own earlier rows: its result.
     std::optional<Outline> own{};
-    /// If set, matrix products are made of dot products with this order of summation, with the same
-    /// digits on all machines; otherwise by the kernels of the machine.
+    /// If set, matrix products are computed as dot products with this order of summation, with the
+    /// same digits on all machines; otherwise by the kernels of the machine.
     std::optional<Arithmetic> dots{};
     std::size_t threads = 1;    ///< most threads for large work; 0: one per core
     std::string other_forms{};  ///< forms to suggest if this one is too expensive: `$form NAME`

@@ -137,7 +137,7 @@ struct Factor {
     }
 
 private:
-    /// Adds a letter. A cell beyond the axis is not used here: it is refused where it is read.
+    /// Adds a letter. A cell beyond the axis is not used here: reading it is an error.
     bool add_letter(const std::string& letter, const Lengths& known, std::size_t length,
                     std::size_t stride) {
         if (has(letters, letter)) return false;

@@ -149,7 +149,7 @@ private:
     }
 
     /// Draws the dropout mask, with a generator that does not affect the other draws. In NumPy it
-    /// is made of uniform numbers; in PyTorch it is the mask that F.dropout draws.
+    /// is computed from uniform numbers; in PyTorch it is the mask that F.dropout draws.
     std::string draw_kept(const Shape& shape) const {
         const Dropout& dropout = plan_.config.dropout;
         const std::string seed = std::to_string(dropout.seed.value_or(plan_.config.seed));

@@ -100,7 +100,7 @@ std::string percent(double share);
 /// Returns a note on the gradient of softmax's scores: the share that remains.
 std::string softmax_gradient_note(const Subject& subject);
 
-/// Returns a note on any other gradient: how it is computed, and where the loss changes most.
+/// Returns a note on any other gradient: how it is computed, and the cell with the largest one.
 std::string gradient_note(const Subject& subject, const std::string& how);
 
 }  // namespace attn::notes

@@ -44,7 +44,7 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
     return quoted(token);
 }
 
-/// Returns the position of the subject's key among all keys: those made of tokens follow the past.
+/// Returns the position of the subject's key among all keys: the keys of tokens follow the past.
 std::size_t key_position(const Subject& subject, std::size_t key) {
     if (!subject.tensor.has_axis("token")) return subject.excerpt.index("key", key);
     return subject.plan.past_len + subject.excerpt.index("token", key);

@@ -35,7 +35,7 @@ struct MadeCell {
     bool is_too_long = false;  ///< to be derived: the rest is empty
     bool is_sum = false;
     std::vector<Addend> addends;  ///< if it is a sum
-    std::string text;             ///< if it is no sum: with `{1}` for cell 1
+    std::string text;             ///< if it is not a sum: with `{1}` for cell 1
     std::vector<ReadCell> cells;  ///< the cells in it
     bool is_copy = false;         ///< it is an unchanged copy of another cell
     bool takes_side = false;      ///< it is one side of an `if`

@@ -82,7 +82,7 @@ bool is_walk(const Json& root) {
            root.at("steps").is_array();
 }
 
-/// A list of objects is a table: `heads.entropy` becomes the list of what each row has there.
+/// A list of objects is a table: `heads.entropy` becomes the list of each row's value.
 Json with_columns(Json root) {
     if (!root.is_object() || is_walk(root)) return root;
     Json flat = Json::object();

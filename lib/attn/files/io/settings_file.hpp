@@ -11,7 +11,7 @@ struct FileSetting {
     std::vector<std::string> values;  ///< one, or those of a list
     std::size_t line = 0;             ///< line of its key, from 1
     bool is_text = false;             ///< a string: `"none"`, not true
-    bool is_object = false;           ///< it describes x or memory, and is no setting
+    bool is_object = false;           ///< it describes x or memory, and is not a setting
     bool is_null = false;             ///< null: no values
 };
 

@@ -36,7 +36,7 @@ std::uint64_t steps_between(double a, double b) {
                  : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
 }
 
-/// Returns the card with that name; nullptr for tensors of a file that are no step.
+/// Returns the card with that name; nullptr for tensors of a file that are not steps.
 const Step* card_of(const StepTable& table, const std::string& name) {
     const auto step = std::find_if(table.begin(), table.end(),
                                    [&](const Step& each) { return each.name == name; });

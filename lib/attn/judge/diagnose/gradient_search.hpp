@@ -28,7 +28,7 @@ struct BackwardStart {
     Tensor tensor{};
     double factor = 1;    ///< that multiplies the tensor
     bool usual = true;    ///< tried even if the gradient of the values does not match
-    std::string other{};  ///< the user's tensor that it is made of
+    std::string other{};  ///< the user's tensor from which it is computed
 };
 
 /// Judges the gradients of one forward pass.
@@ -51,7 +51,7 @@ private:
 
     std::string last_of(Chain chain) const;
 
-    /// Finds parameters that were drawn although the user gave some: numbers made of them are
+    /// Finds parameters that were drawn although the user gave some: numbers computed from them are
     /// random.
     void find_chance();
 

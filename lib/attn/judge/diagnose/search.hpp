@@ -217,7 +217,7 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
                                         const Ledger& read,
                                         const std::function<bool(const Tensor&)>& is_theirs);
 
-/// True if a step is the weights or is made of them.
+/// True if a step is the weights or depends on them.
 bool is_result_step(const Plan& plan, const std::string& step);
 
 /// Marks a step that differs as harmless if the weights and all later steps are right and follow

@@ -34,7 +34,7 @@ bool looks_masked(const Tensor& tensor) {
     return is_masked;
 }
 
-/// Explains why a name is no step of this walk.
+/// Explains why a name does not belong to a step of this walk.
 std::string reason_to_skip(const std::string& name, const Plan& plan) {
     const std::vector<std::string> steps = known_steps(name, kept_table(plan));
     if (steps.empty()) return "no step is known under that name";

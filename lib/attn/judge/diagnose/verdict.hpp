@@ -135,7 +135,7 @@ struct Diagnosis {
 /// Traces of dropout in weights.
 struct DropoutTraces {
     std::size_t dropped = 0;  ///< weights that are 0 and should not be
-    double factor = 1;        ///< what the others are multiplied by, 1 / (1 - p)
+    double factor = 1;        ///< the factor of the others, 1 / (1 - p)
     double difference = 0;    ///< largest distance of the others from that
 };
 

@@ -54,7 +54,7 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
     }
     take_given(given, said, made.asked.config);
     if (is_causal_call && tokens > 1 && has_causal_tensor(trace, first, tokens)) {
-        made.asked.config.mask.causal = true;  // together with what is hidden
+        made.asked.config.mask.causal = true;  // together with the mask
     }
     said.heads = said.projection = said.source = said.mask = true;
     made.asked.said = said;

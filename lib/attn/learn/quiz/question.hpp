@@ -32,7 +32,7 @@ struct RightAnswer {
 struct Judgement {
     enum class Is { right, wrong, unread };
     Is is = Is::wrong;
-    std::string advice{};  ///< for an unread answer, neither right nor wrong: what to write
+    std::string advice{};  ///< for an unread answer, neither right nor wrong: the accepted forms
 };
 
 /// Compares a typed answer with the right one.
@@ -74,7 +74,7 @@ private:
 struct QuizWalk {
     WalkConfig config{};
     std::string flags{};     ///< that make it
-    std::string told{};      ///< settings that the reader must know: `2 heads, a causal mask`
+    std::string told{};      ///< settings that are given to the reader: `2 heads, a causal mask`
     bool goes_back = false;  ///< it has gradients, of the sum of its last step
 
     Walked made(const Mistake* mistake = nullptr) const;

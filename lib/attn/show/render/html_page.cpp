@@ -60,7 +60,8 @@ std::vector<DerivationPattern> patterns_of(const Section& section) {
     return merged;
 }
 
-/// Formats the largest number of a tensor with the digits of its type, as which the page parses it.
+/// Formats the largest number of a tensor with the digits of its type, so that the page reads it
+/// exactly.
 std::string limit_text(double limit, const Section& section) {
     const auto* const tensor = std::get_if<Tensor>(&section.content);
     const bool is_short = tensor != nullptr && tensor->dtype() != DType::float64;
