@@ -33,7 +33,7 @@ using attn::models::Without;
 
 void refuse_decided(const Arguments& arguments) {
     for (const Flag& flag : walk_flags()) {
-        if (flag.is(flags::memory)) continue;  // for models, the flag is the memory limit
+        if (flag.is(flags::memory)) continue;  // with a model, this flag is the memory limit
         if (flag.is(of_model) && arguments.has(flag)) refuse_decided(flag.name);
     }
     const bool draws = arguments.has(flags::sink) || arguments.has(flags::position_bias);

@@ -126,7 +126,7 @@ std::vector<RuleOrder> orders_of(const Rule& rule) {
     add_own(*rule.value, rule.step, {}, own);
     if (own.empty() || own.front().cell->outline == nullptr) return {};
     if (const std::optional<RuleOrder> one = order_in(rule, own)) return {*one};
-    // Sequence after sequence: cells within one have an order of their own.
+    // Otherwise one sequence after another, with an order of the cells within each.
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
         const RuleTree here = name_node(rule.indices[axis]);
         std::vector<OwnCell> within, before;

@@ -33,9 +33,9 @@ Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table,
 void perform(std::span<const Step> steps, const StepTable& table, const Plan& plan,
              const Ledger& given, Details details, Ledger& ledger);
 
-/// What a step of a 16-bit walk rounds, as in libraries. Copies round nothing; a matrix product or
-/// softmax only its result, which is computed in float32; other arithmetic the result of each
-/// operation.
+/// The numbers that a step of a 16-bit walk rounds, as in libraries: none in a copy; the result of
+/// a matrix product or softmax, which is computed in float32; in other arithmetic the result of
+/// each operation.
 enum class RoundedAt { nothing, result, operations };
 RoundedAt rounded_at(const PlannedStep& of);
 

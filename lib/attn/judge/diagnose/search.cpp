@@ -261,7 +261,7 @@ private:
             const bool is_tie = all[i].explains == all[0].explains;
             if (is_tie) match.finding.add(Role::ties, all[i].mistake);
         }
-        // Missing digits make no mistake harmless.
+        // A mistake is not harmless just because the digits that show it are missing.
         const auto made = scene_.replay.step_with({match.finding.mistake()}, scene_.step);
         match.finding.harmless =
             is_in(case_.harmless, match.finding.mistake()) ||

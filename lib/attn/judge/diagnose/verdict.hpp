@@ -110,7 +110,7 @@ struct Diagnosis {
     std::vector<StepVerdict> steps;
     std::vector<Finding> findings;
     std::vector<Skipped> skipped;
-    std::vector<std::string> remarks;  ///< printed before all else
+    std::vector<std::string> remarks;  ///< printed first
     /// Questions that the numbers do not decide: as long as there is one, the verdict is not right.
     std::vector<std::string> open{};
     bool in_numpy = false;  ///< fixes for people are written for NumPy, not PyTorch

@@ -62,8 +62,8 @@ struct Rotated {
     }
 };
 
-/// Condition for keys after a query if each chunk sees the keys of the whole input. A chunk alone
-/// has the right mask.
+/// Condition for keys after a query if each chunk sees the keys of the whole input. A walk of one
+/// chunk has the right mask.
 std::string later_than_all_chunks(const Plan& plan) {
     if (!plan.config.prefill) return "k > q + offset";
     const std::string size = std::to_string(*plan.config.prefill);
