@@ -124,7 +124,7 @@ TEST_SUITE("app: attentions") {
         CHECK(refused.exit_code == 2);
         CHECK(refused.err.find("c is 8 in w_of_query and 4 in query; this attention has one head: "
                                "leave --heads out\n  query_part[q,a] = ") != refused.err.npos);
-        // On drawn heads the error is another one.
+        // An attention with heads does not get this advice.
         const program::Result other = run("--attention retention --heads 2 --rule 'decay[h] = x'");
         CHECK(other.exit_code == 2);
         CHECK(other.err.find("leave --heads out") == other.err.npos);

@@ -117,7 +117,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_MESSAGE(guess_tells(without.out, "context: there is no w_value to make it with"),
                       without.out);
         CHECK(guess_tells(without.out, "right: weights"));
-        // Drawn as the flags require, it is compared.
+        // If it was drawn as the flags specify, it is compared.
         CHECK(guess_tells(some.diagnose("--heads 2 --batch 2 --seq-len 4 --seed 7").out,
                           "right: x, weights, context"));
     }

@@ -11,7 +11,7 @@ using namespace attn::testing;
 
 namespace {
 
-/// The differences in a loop over tokens as people write it.
+/// Deviations from the paper in a loop over tokens, as people write it.
 struct Retention {
     bool forgets_late = false, carries_on = false, scales = true, reads_before = false;
     double first_decay = 5;

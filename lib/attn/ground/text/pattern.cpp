@@ -54,7 +54,7 @@ std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_vi
     std::vector<std::pair<std::size_t, std::size_t>> places;
     std::uint32_t checked = 0;  // set once the text was checked as UTF-8
     for (std::size_t from = 0; from <= text.size();) {
-        // Empty matches are not allowed: try other ways, and further on.
+        // Empty matches are not allowed: try alternatives, and later positions.
         const int result = pcre2_match(code, bytes_of(text), text.size(), from,
                                        PCRE2_NOTEMPTY | checked, found.get(), limits.get());
         if (result == PCRE2_ERROR_NOMATCH) break;
